@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import compress from '@fastify/compress';
+import cors from '@fastify/cors';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Logger } from 'pino';
+import { identifyCallers } from './auth/guard.ts';
+import type { Keyring } from './auth/keys.ts';
+import type { Passwords } from './auth/passwords.ts';
+import { authRoutes } from './auth/routes.ts';
+import type { Tokens } from './auth/tokens.ts';
+import type { Config } from './config.ts';
+import type { Database } from './database/database.ts';
+import { isFailure, serviceUnavailable } from './errors.ts';
+import { serveDocs } from './http/docs.ts';
+import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
+import { limitRequests } from './http/limits.ts';
+import { collectOpenApi } from './http/openapi.ts';
+import { operationsRoutes } from './http/operations.ts';
+import type { Metrics } from './metrics.ts';
+import { notificationRoutes } from './notifications/routes.ts';
+
+export interface Parts {
+  config: Config;
+  database: Database;
+  keyring: Keyring;
+  tokens: Tokens;
+  passwords: Passwords;
+  metrics: Metrics;
+  log: Logger;
+  now: () => Date;
+}
+
+/** A client that sends its request slower than this is cut off. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** Above this delay of the event loop the server sends newcomers away rather than all of them to sleep. */
+const LOOP_DELAY_MAX_MS = 1000;
+
+export async function buildApp(parts: Parts): Promise<FastifyInstance> {
+  const { config, log, metrics } = parts;
+  const app = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    trustProxy: typeof config.trustProxy === 'number' ? nearestProxies(config.trustProxy) : config.trustProxy,
+    bodyLimit: BODY_MAX_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: 72_000,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1000 },
+    // A request on an open connection is still served while the server closes.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2048 },
+    genReqId: (request) => requestId(request.headers['x-request-id']),
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    clientErrorHandler: answerBrokenHttp,
+    frameworkErrors: sendError,
+  });
+
+  const routes = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const methods = routes.get(url) ?? new Set();
+    for (const name of [method].flat()) methods.add(name);
+    routes.set(url, methods);
+  });
+
+  handleErrors(app);
+  acceptJson(app);
+  observeRequests(app, metrics);
+  refuseWhenOverloaded(app);
+  if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
+  await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'] });
+  identifyCallers(app, parts.tokens);
+  await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
+  await collectOpenApi(app);
+
+  const { accessTtlSeconds, refreshTtlSeconds } = config;
+  await app.register(authRoutes({ ...parts, accessTtlSeconds, refreshTtlSeconds }), { prefix: '/api/v1/auth' });
+  await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
+  operationsRoutes(app, parts);
+  serveDocs(app);
+  refuseOtherMethods(app, routes);
+  return app;
+}
+
+/** Trusts as many proxies as there are, counted from this server. */
+const nearestProxies = (count: number) => (_address: string, hop: number) => hop < count;
+
+function requestId(given: string | string[] | undefined): string {
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** Headers of every response, one line in the log and one count for each request. */
+function observeRequests(app: FastifyInstance, metrics: Metrics): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers({
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    });
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    // The pattern, never the address itself: that may carry anything.
+    const route = request.routeOptions.url ?? 'none';
+    const code = request.problem?.code;
+    const outcome = code === undefined ? 'ok' : isFailure(code) ? 'failed' : 'refused';
+    metrics.request(route, request.method, reply.statusCode, outcome, reply.elapsedTime / 1000);
+    const { caller } = request;
+    request.log.info(
+      {
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        code,
+        ms: Math.round(reply.elapsedTime * 100) / 100,
+        merchant_id: caller instanceof Error ? undefined : caller?.merchantId,
+      },
+      'request',
+    );
+    done();
+  });
+}
+
+function refuseWhenOverloaded(app: FastifyInstance): void {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  let overloaded = false;
+  delay.enable();
+  const timer = setInterval(() => {
+    overloaded = delay.mean / 1e6 > LOOP_DELAY_MAX_MS;
+    delay.reset();
+  }, 1000).unref();
+  app.addHook('onClose', async () => {
+    clearInterval(timer);
+    delay.disable();
+  });
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (overloaded) done(serviceUnavailable());
+    else done();
+  });
+}
+
+async function allowOrigins(app: FastifyInstance, origins: string[] | '*'): Promise<void> {
+  await app.register(cors, {
+    origin: origins,
+    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
+    exposedHeaders: [
+      'ETag',
+      'Link',
+      'Location',
+      'X-Request-Id',
+      'Retry-After',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Idempotency-Replayed',
+    ],
+    maxAge: 600,
+  });
+}

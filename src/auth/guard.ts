@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import { type ApiError, merchantTokenRequired, tokenInvalid, tokenMissing } from '../errors.ts';
+import type { Caller, Tokens } from './tokens.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls, by a verified access token; or why nobody does. */
+    caller: Caller | ApiError | undefined;
+  }
+}
+
+/**
+ * Judges the bearer token of every request first, so that limits can be counted per caller. Nothing is
+ * refused here: an endpoint that needs a caller asks for one.
+ */
+export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
+  app.decorateRequest('caller', undefined);
+  app.addHook('onRequest', (request, _reply, done) => {
+    const header = request.headers.authorization;
+    if (header === undefined) return done();
+    const token = /^bearer ([^\s]+)$/i.exec(header)?.[1];
+    if (token === undefined) {
+      request.caller = tokenInvalid();
+      return done();
+    }
+    const known = tokens.remembered(token);
+    if (known) {
+      request.caller = known;
+      return done();
+    }
+    tokens
+      .verify('access', token)
+      .catch((error: ApiError) => error)
+      .then((caller) => {
+        request.caller = caller;
+        done();
+      });
+  });
+}
+
+function callerOf(request: FastifyRequest): Caller {
+  const { caller } = request;
+  if (caller === undefined) throw tokenMissing();
+  if (caller instanceof Error) throw caller;
+  return caller;
+}
+
+export function userOf(request: FastifyRequest): UserId {
+  return callerOf(request).userId;
+}
+
+export function merchantOf(request: FastifyRequest): MerchantId {
+  const { merchantId } = callerOf(request);
+  if (merchantId === undefined) throw merchantTokenRequired();
+  return merchantId;
+}
+
+/** For a whole feature: without a merchant's token nothing of a request is read, its body included. */
+export function requireMerchant(app: FastifyInstance): void {
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    try {
+      merchantOf(request);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}

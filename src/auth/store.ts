@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import type { User } from '../contract/auth.ts';
+import type { Queries } from '../database/database.ts';
+
+export interface Account {
+  id: number;
+  merchant_id: number | null;
+  role: string;
+  password_hash: string;
+  disabled_at: string | null;
+}
+
+/** Failed sign-ins for one account from one address, within the window. */
+export const FAILURES_MAX = 10;
+const FAILURE_WINDOW_MS = 15 * 60_000;
+
+/** One who tries to sign in: known or not, they are counted alike. */
+export interface Attempt {
+  emailKey: string;
+  account: string;
+  address: string;
+  at: Date;
+}
+
+export function attemptOf(email: string, address: string, at: Date): Attempt {
+  const emailKey = emailKeyOf(email);
+  const account = createHash('sha256').update(emailKey).digest('base64url');
+  return { emailKey, account, address, at };
+}
+
+/** The form in which addresses are compared. No text column can hold NUL, so no address has one. */
+export function emailKeyOf(email: string): string {
+  return email.trim().toWellFormed().replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
+}
+
+const windowStart = (at: Date) => new Date(at.getTime() - FAILURE_WINDOW_MS).toISOString();
+
+const RECENT_FAILURES = `
+  select failed_at from sign_in_failures where account = $2 and address = $3 and failed_at > $4
+    order by failed_at desc limit ${FAILURES_MAX}`;
+
+/** Gives when the next try may be made, where there were too many; and the account, if there is one. */
+export async function findAccount(
+  queries: Queries,
+  { emailKey, account, address, at }: Attempt,
+): Promise<{ account: Account | undefined; retryAfterSeconds: number }> {
+  const row = await queries.one<(Account | { id: null }) & { failures: number; oldest: string | null }>(
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, f.failures, f.oldest
+      from (select count(*) as failures, min(failed_at) as oldest from (${RECENT_FAILURES}) recent) f
+      left join users u on u.email_key = $1`,
+    [emailKey, account, address, windowStart(at)],
+  );
+  if (!row) throw new Error('an aggregate always gives a row');
+  const lockedUntil = row.failures < FAILURES_MAX ? 0 : Date.parse(row.oldest!) + FAILURE_WINDOW_MS;
+  return {
+    account: row.id === null ? undefined : row,
+    retryAfterSeconds: Math.max(0, Math.ceil((lockedUntil - at.getTime()) / 1000)),
+  };
+}
+
+export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<void> {
+  await queries.run('insert into sign_in_failures (account, address, failed_at) values ($1, $2, $3)', [
+    account,
+    address,
+    at.toISOString(),
+  ]);
+}
+
+/** Opens the session unless other tries have used the limit up while this one's password was checked. */
+export async function openSession(
+  queries: Queries,
+  session: { id: string; userId: number; expiresAt: Date },
+  { account, address, at }: Attempt,
+): Promise<boolean> {
+  const rows = await queries.run(
+    `insert into sessions (id, user_id, created_at, expires_at)
+      select $1, u.id, $6, $7 from users u
+      where u.id = $5 and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
+      returning id`,
+    [
+      session.id,
+      account,
+      address,
+      windowStart(at),
+      session.userId,
+      at.toISOString(),
+      session.expiresAt.toISOString(),
+    ],
+  );
+  return rows.length > 0;
+}
+
+export interface SessionUser {
+  id: number;
+  merchant_id: number | null;
+  role: string;
+  disabled_at: string | null;
+  /** Null when the session is unknown or was ended. */
+  session_id: string | null;
+}
+
+export function findSessionUser(queries: Queries, userId: number, sessionId: string) {
+  return queries.one<SessionUser>(
+    `select u.id, u.merchant_id, u.role, u.disabled_at, s.id as session_id
+      from users u left join sessions s on s.id = $2 and s.user_id = u.id and s.revoked_at is null
+      where u.id = $1`,
+    [userId, sessionId],
+  );
+}
+
+export async function endSession(queries: Queries, sessionId: string, at: Date): Promise<boolean> {
+  const rows = await queries.run(
+    'update sessions set revoked_at = $2 where id = $1 and revoked_at is null returning id',
+    [sessionId, at.toISOString()],
+  );
+  return rows.length > 0;
+}
+
+export async function endSessionsOf(queries: Queries, userId: number, at: Date): Promise<void> {
+  await queries.run('update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null', [
+    userId,
+    at.toISOString(),
+  ]);
+}
+
+export function findUser(queries: Queries, userId: number) {
+  return queries.one<User & { disabled_at: string | null }>(
+    'select id, email, name, role, created_at, disabled_at from users where id = $1',
+    [userId],
+  );
+}
+
+/** What has expired is of no use to anybody. */
+export async function removeExpiredSignIns(queries: Queries, at: Date): Promise<void> {
+  await queries.run('delete from sessions where expires_at < $1', [at.toISOString()]);
+  await queries.run('delete from sign_in_failures where failed_at < $1', [windowStart(at)]);
+}

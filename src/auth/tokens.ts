@@ -1,0 +1,140 @@
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import { tokenExpired, tokenInvalid } from '../errors.ts';
+import { ALGORITHM, type Keyring } from './keys.ts';
+
+/** The two kinds differ in `typ` and audience: neither passes for the other. */
+const KINDS = {
+  access: { typ: 'at+jwt', audience: 'deskbell:api' },
+  refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },
+} as const;
+type Kind = keyof typeof KINDS;
+
+export interface Caller {
+  userId: UserId;
+  /** Absent for an operator. */
+  merchantId: MerchantId | undefined;
+  /** `jti`: this token alone. Of a refresh token it is the session's id. */
+  tokenId: string;
+  expiresAtSeconds: number;
+}
+
+interface Subject {
+  userId: number;
+  merchantId: number | null;
+  role: string;
+}
+
+export interface Tokens {
+  sign(kind: Kind, subject: Subject, tokenId: string): Promise<string>;
+  verify(kind: Kind, token: string): Promise<Caller>;
+  /** The caller of an access token that was verified before, at no cost; else nothing. */
+  remembered(token: string): Caller | undefined;
+}
+
+interface TokenSettings {
+  issuer: string;
+  accessTtlSeconds: number;
+  refreshTtlSeconds: number;
+}
+
+const REMEMBERED_MAX = 10_000;
+const SHAPE = /^[\w-]{1,512}\.[\w-]{1,2048}\.[\w-]{86}$/;
+
+export function createTokens(keyring: Keyring, settings: TokenSettings, now: () => Date): Tokens {
+  const nowSeconds = () => Math.floor(now().getTime() / 1000);
+  let verified = new Map<string, Caller>();
+  let verifiedGeneration = keyring.generation();
+
+  return {
+    async sign(kind, subject, tokenId) {
+      const { kid, key } = await keyring.signer();
+      const issuedAt = nowSeconds();
+      const ttl = kind === 'access' ? settings.accessTtlSeconds : settings.refreshTtlSeconds;
+      const claims = {
+        role: subject.role,
+        ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
+      };
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
+        .setIssuer(settings.issuer)
+        .setAudience(KINDS[kind].audience)
+        .setSubject(String(subject.userId))
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + ttl)
+        .setJti(tokenId)
+        .sign(key);
+    },
+
+    async verify(kind, token) {
+      const key = await keyring.find(kidOf(token));
+      if (!key) throw tokenInvalid();
+      let payload: JWTPayload;
+      try {
+        ({ payload } = await jwtVerify(token, key, {
+          algorithms: [ALGORITHM],
+          typ: KINDS[kind].typ,
+          audience: KINDS[kind].audience,
+          issuer: settings.issuer,
+          requiredClaims: ['sub', 'jti', 'iat', 'exp'],
+          currentDate: now(),
+        }));
+      } catch (cause) {
+        throw cause instanceof errors.JWTExpired ? tokenExpired() : tokenInvalid(cause);
+      }
+      const caller = callerOf(payload);
+      if (kind === 'access') remember(token, caller);
+      return caller;
+    },
+
+    remembered(token) {
+      const generation = keyring.generation();
+      if (generation !== verifiedGeneration) {
+        verified = new Map();
+        verifiedGeneration = generation;
+      }
+      const caller = verified.get(token);
+      // An expired one takes the long way, which says so.
+      return caller && caller.expiresAtSeconds > nowSeconds() ? caller : undefined;
+    },
+  };
+
+  function remember(token: string, caller: Caller): void {
+    if (verified.size >= REMEMBERED_MAX) {
+      for (const oldest of verified.keys()) {
+        verified.delete(oldest);
+        if (verified.size <= REMEMBERED_MAX * 0.9) break;
+      }
+    }
+    verified.set(token, caller);
+  }
+}
+
+/** Also refuses every other spelling of the same bytes: padding, spaces, stray bits in the last letter. */
+function kidOf(token: string): string {
+  if (!SHAPE.test(token)) throw tokenInvalid();
+  for (const part of token.split('.')) {
+    if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();
+  }
+  try {
+    const { kid } = decodeProtectedHeader(token);
+    if (typeof kid === 'string') return kid;
+  } catch (cause) {
+    throw tokenInvalid(cause);
+  }
+  throw tokenInvalid();
+}
+
+function callerOf(payload: JWTPayload): Caller {
+  const userId = Number(payload.sub);
+  const merchantId = payload['merchant_id'];
+  if (!Number.isSafeInteger(userId) || (merchantId !== undefined && !Number.isSafeInteger(merchantId))) {
+    throw tokenInvalid();
+  }
+  return {
+    userId: userId as UserId,
+    merchantId: merchantId as MerchantId | undefined,
+    tokenId: String(payload.jti),
+    expiresAtSeconds: Number(payload.exp),
+  };
+}

@@ -1,0 +1,167 @@
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { secretKeyProblem } from './secrets.ts';
+
+/** Everything a person may set. This file alone reads the environment. */
+export interface Config {
+  host: string;
+  port: number;
+  dataDir: string;
+  /** Absent: the embedded SQLite database under `dataDir`. */
+  databaseUrl: string | undefined;
+  databasePoolSize: number;
+  databasePreparedStatements: boolean;
+  /** Absent only on the embedded database, which keeps one of its own in `secretKeyFile`. */
+  secretKey: string | undefined;
+  secretKeyFile: string;
+  production: boolean;
+  /** Whether an empty database is filled with the demo. */
+  demo: boolean;
+  trustProxy: boolean | number | string;
+  corsOrigins: string[] | '*';
+  tokenIssuer: string;
+  accessTtlSeconds: number;
+  refreshTtlSeconds: number;
+  /** 0 turns the general limit off. */
+  rateLimitPerMinute: number;
+  redisUrl: string | undefined;
+  logLevel: LogLevel;
+  logPretty: boolean;
+  /** Password hashes computed at the same time. */
+  hashesAtOnce: number;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Thrown with every mistake at once, one line each. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** Settings may stand in a file `.env` too; what the environment says goes first. */
+export function loadEnvFile(): void {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+}
+
+type Environment = Record<string, string | undefined>;
+
+export function readConfig(env: Environment = process.env): Config {
+  const problems: string[] = [];
+  const text = (key: string): string | undefined => env[key]?.trim() || undefined;
+
+  const integer = (key: string, fallback: number, min: number, max: number): number => {
+    const given = text(key);
+    if (given === undefined) return fallback;
+    const value = Number(given);
+    if (/^\d+$/.test(given) && value >= min && value <= max) return value;
+    problems.push(`${key} must be a whole number from ${min} to ${max}, not "${given}".`);
+    return fallback;
+  };
+
+  const flag = (key: string): boolean | undefined => {
+    const given = text(key)?.toLowerCase();
+    if (given === undefined) return undefined;
+    if (['true', '1', 'yes', 'on'].includes(given)) return true;
+    if (['false', '0', 'no', 'off'].includes(given)) return false;
+    problems.push(`${key} must be true or false, not "${given}".`);
+    return undefined;
+  };
+
+  const choice = <T extends string>(key: string, options: readonly T[], fallback: T): T => {
+    const given = text(key)?.toLowerCase();
+    if (given === undefined) return fallback;
+    const found = options.find((option) => option === given);
+    if (found) return found;
+    problems.push(`${key} must be one of ${options.join(', ')}, not "${given}".`);
+    return fallback;
+  };
+
+  // An address may carry a password: the message names the key and never repeats the value.
+  const address = (key: string, schemes: readonly string[]): string | undefined => {
+    const given = text(key);
+    if (given === undefined) return undefined;
+    // PostgreSQL takes several hosts in one address, which URL does not parse: read the first.
+    const parsed = URL.parse(given.replace(/(@|\/\/)([^/@,]+),[^/@]*/, '$1$2'));
+    if (!parsed || !schemes.includes(parsed.protocol)) {
+      problems.push(`${key} must be an address that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`);
+      return undefined;
+    }
+    return given;
+  };
+
+  const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const production = text('NODE_ENV') === 'production';
+  const demo = flag('DEMO');
+  const dataDir = resolve(text('DATA_DIR') ?? 'data');
+
+  const secretKey = text('SECRET_KEY');
+  if (secretKey !== undefined) {
+    const problem = secretKeyProblem(secretKey);
+    if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to make one.`);
+  } else if (databaseUrl) {
+    problems.push('SECRET_KEY must be set with DATABASE_URL. Run "npm run deskbell -- secret" to make one.');
+  }
+
+  const accessTtlSeconds = integer('ACCESS_TOKEN_TTL_SECONDS', 900, 10, 86_400);
+  const refreshTtlSeconds = integer('REFRESH_TOKEN_TTL_SECONDS', 30 * 86_400, 60, 366 * 86_400);
+  if (refreshTtlSeconds < accessTtlSeconds) {
+    problems.push('REFRESH_TOKEN_TTL_SECONDS must not be shorter than ACCESS_TOKEN_TTL_SECONDS.');
+  }
+
+  const threadPoolSize = integer('UV_THREADPOOL_SIZE', 4, 1, 1024);
+  const config: Config = {
+    host: text('HOST') ?? '127.0.0.1',
+    port: integer('PORT', 8000, 0, 65_535),
+    dataDir,
+    databaseUrl,
+    databasePoolSize: integer('DATABASE_POOL_SIZE', 4, 1, 1000),
+    databasePreparedStatements: flag('DATABASE_PREPARED_STATEMENTS') ?? true,
+    secretKey,
+    secretKeyFile: join(dataDir, 'secret.key'),
+    production,
+    demo: demo ?? (!databaseUrl && !production),
+    trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
+    corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
+    tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
+    accessTtlSeconds,
+    refreshTtlSeconds,
+    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
+    redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
+    logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
+    logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
+    // Two threads stay free for files and token checks, however many cores there are.
+    hashesAtOnce: Math.max(1, Math.min(availableParallelism(), threadPoolSize - 2)),
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** `true`, a number of proxies, or their addresses: the forms Fastify knows. */
+function readTrustProxy(given: string | undefined, problems: string[]): boolean | number | string {
+  if (given === undefined || given === 'false') return false;
+  if (given === 'true') return true;
+  if (/^\d{1,2}$/.test(given)) return Number(given);
+  const parts = given.split(',').map((part) => part.trim());
+  if (parts.every((part) => /^([\da-fA-F.:]+(\/\d{1,3})?|loopback|linklocal|uniquelocal)$/.test(part))) {
+    return parts.join(',');
+  }
+  problems.push('TRUST_PROXY must be true, false, a number of proxies, or a list of their addresses.');
+  return false;
+}
+
+function readOrigins(given: string | undefined, problems: string[]): string[] | '*' {
+  if (given === undefined) return [];
+  if (given === '*') return '*';
+  return given.split(',').map((part) => {
+    const origin = URL.parse(part.trim());
+    if (origin && ['http:', 'https:'].includes(origin.protocol) && origin.pathname === '/') return origin.origin;
+    problems.push(`CORS_ORIGINS must list origins such as https://shop.example, not "${part.trim()}".`);
+    return '';
+  });
+}

@@ -1,0 +1,58 @@
+import { type Static, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+
+const AccessToken = Type.String({ description: 'JWT, presented as a bearer token.' });
+const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
+const TokenType = Type.Literal('bearer');
+const ExpiresIn = Type.Integer({ description: 'Seconds until the access token expires.', examples: [900] });
+
+export const LoginBody = Type.Object(
+  {
+    email: Type.String({ minLength: 1, maxLength: 320, description: 'Compared without case.' }),
+    password: Type.String({ minLength: 1, maxLength: 1024 }),
+  },
+  { examples: [{ email: 'owner@aurora.example', password: 'aurora-demo' }] },
+);
+export type LoginBody = Static<typeof LoginBody>;
+
+export const LoginTokens = Type.Object(
+  {
+    access_token: AccessToken,
+    refresh_token: RefreshToken,
+    token_type: TokenType,
+    expires_in: ExpiresIn,
+  },
+  { description: 'A short-lived access token and a refresh token.' },
+);
+export type LoginTokens = Static<typeof LoginTokens>;
+
+export const RefreshBody = Type.Object({ refresh_token: RefreshToken });
+export type RefreshBody = Static<typeof RefreshBody>;
+
+export const RefreshedToken = Type.Object(
+  { access_token: AccessToken, token_type: TokenType, expires_in: ExpiresIn },
+  { description: 'A new access token. The refresh token stays as it is.' },
+);
+export type RefreshedToken = Static<typeof RefreshedToken>;
+
+export const User = Type.Object(
+  {
+    id: Type.Integer(),
+    email: Type.String(),
+    name: Type.String({ description: 'Display name.' }),
+    role: Type.String({ description: '`user` for a merchant’s people, `admin` for an operator.' }),
+    created_at: Timestamp,
+  },
+  {
+    examples: [
+      {
+        id: 1,
+        email: 'owner@aurora.example',
+        name: 'Alma Reyes',
+        role: 'user',
+        created_at: '2026-01-15T09:30:00.000Z',
+      },
+    ],
+  },
+);
+export type User = Static<typeof User>;

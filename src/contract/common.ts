@@ -1,0 +1,22 @@
+import { type Static, Type } from 'typebox';
+
+export const Message = Type.Object(
+  { message: Type.String({ description: 'What happened, for a person to read.' }) },
+  { description: 'What a write answers with.' },
+);
+export type Message = Static<typeof Message>;
+
+export const ErrorBody = Type.Object(
+  {
+    detail: Type.String({ description: 'Human-readable message. Always present.' }),
+    code: Type.String({ description: 'Error code, stable for programs.' }),
+    field: Type.Optional(Type.String({ description: 'The offending field of a validation error.' })),
+  },
+  { description: 'Every error has this body and no other.' },
+);
+
+export const Timestamp = Type.String({
+  format: 'date-time',
+  description: 'ISO 8601, UTC.',
+  examples: ['2026-01-15T09:30:00.000Z'],
+});

@@ -1,0 +1,125 @@
+import { type Static, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+
+export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
+export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
+const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
+  description: '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
+});
+
+export const STATUSES = ['requested', 'answered'] as const;
+export type Status = (typeof STATUSES)[number];
+const StatusName = Type.Enum([...STATUSES]);
+
+const Context = Type.Object(
+  {
+    question: Type.Optional(Type.String({ description: 'What the customer asked.' })),
+    document_id: Type.Optional(Type.Integer({ description: 'The document the answer belongs to.' })),
+    lead_phone: Type.Optional(Type.String({ description: 'The customer’s telephone number.' })),
+    support_request_reason: Type.Optional(Type.String({ description: 'Why the customer wants a person.' })),
+  },
+  {
+    additionalProperties: true,
+    description: 'Given when the notification is raised and given back as it came, unknown keys included.',
+  },
+);
+
+const notificationFields = {
+  id: Type.Integer(),
+  notification_type: NotificationTypeName,
+  status: StatusName,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  conversation_id: Type.Integer({ description: 'The conversation it was raised in; it determines the merchant.' }),
+  context: Context,
+  requested_fields: Type.Array(Type.String(), { description: 'What `context` must hold.' }),
+  answered_fields: Type.Array(Type.String(), { description: 'What an answer must hold.' }),
+};
+
+const example = {
+  id: 12,
+  notification_type: 'user_question_request',
+  status: 'requested',
+  created_at: '2026-01-15T09:30:00.000Z',
+  updated_at: '2026-01-15T09:30:00.000Z',
+  conversation_id: 1,
+  context: { question: 'Do you have decaf beans?', lead_phone: '+3545550101' },
+  requested_fields: ['question'],
+  answered_fields: ['answer'],
+};
+
+export const Notification = Type.Object(notificationFields, { examples: [example] });
+export type Notification = Static<typeof Notification>;
+
+export const NotificationWithAnswer = Type.Object(
+  {
+    ...notificationFields,
+    answer: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
+      description: 'What was answered, or null while it is pending.',
+    }),
+  },
+  { examples: [{ ...example, status: 'answered', answer: { answer: 'Yes, a Colombian one.' } }] },
+);
+
+export const ListQuery = Type.Object({
+  status: Type.Optional(StatusName),
+  notification_types: Type.Optional(
+    Type.Array(NotificationTypeName, { description: 'Repeated, comma-separated, or as `notification_types[]`.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'At most so many. Without it the list is whole. The `Link` header leads to the next page.',
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ description: 'Taken from the `Link` header of the page before.' })),
+});
+
+export const RequestBody = Type.Object(
+  {
+    notification_type: NotificationTypeName,
+    conversation_id: Type.Integer(),
+    context: Context,
+  },
+  {
+    examples: [
+      {
+        notification_type: 'user_question_request',
+        conversation_id: 1,
+        context: { question: 'Do you have decaf beans?' },
+      },
+      {
+        notification_type: 'user_support_request',
+        conversation_id: 1,
+        context: { support_request_reason: 'The parcel arrived damaged.' },
+      },
+    ],
+  },
+);
+
+export const AnswerBody = Type.Object(
+  {
+    answer: Type.Optional(Type.String({ description: 'Question: the answer for the customer.' })),
+    only_send_campaign: Type.Optional(
+      Type.Boolean({ default: false, description: 'Question: send directly, leave the knowledge base alone.' }),
+    ),
+    agent_response_to_customer: Type.Optional(
+      Type.String({ description: 'Support: the reply for the customer.' }),
+    ),
+    resolution_notes: Type.Optional(
+      Type.String({ description: 'Support: kept with the notification, never sent.' }),
+    ),
+    resolve_only: Type.Optional(
+      Type.Boolean({ default: false, description: 'Answered without a reply; nothing is sent or learned.' }),
+    ),
+  },
+  {
+    examples: [
+      { answer: 'Yes, a Colombian one.' },
+      { answer: 'Back in stock on Monday.', only_send_campaign: true },
+      { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again, order 881.' },
+      { resolve_only: true },
+    ],
+  },
+);

@@ -1,0 +1,36 @@
+/**
+ * The port to both engines. One SQL text serves both, with `$1` parameters; an engine's own statement
+ * stands only where it must differ.
+ */
+export type Engine = 'sqlite' | 'postgres';
+export type Param = string | number | null;
+
+export interface Queries {
+  readonly engine: Engine;
+  /** Reads. */
+  all<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
+  one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
+  /** Writes one statement, durable when it resolves; gives what it is `returning`. */
+  run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
+}
+
+export interface Transaction extends Queries {
+  /** Held until the transaction ends. Says false where another transaction holds this name. */
+  tryLock(name: string): Promise<boolean>;
+}
+
+export interface Database extends Queries {
+  /** All or nothing. `work` awaits nothing but its own queries. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Runs a script of several statements, for migrations. */
+  script(sql: string): Promise<void>;
+  /** Runs `work` while no other process does the same under this name. */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** The database cannot be reached, or refuses every write, at the moment. */
+export class DatabaseUnavailable extends Error {}
+
+/** The database cannot be opened at all: one line for the person who started the program. */
+export class DatabaseProblem extends Error {}

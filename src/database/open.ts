@@ -1,0 +1,23 @@
+import type { Config } from '../config.ts';
+import type { Database } from './database.ts';
+import { openPostgres } from './postgres.ts';
+import { openSqlite } from './sqlite.ts';
+
+type DatabaseConfig = Pick<
+  Config,
+  'databaseUrl' | 'dataDir' | 'databasePoolSize' | 'databasePreparedStatements'
+>;
+
+/** `serve` takes the embedded database's folder for itself; a command joins whoever serves. */
+export async function openDatabase(
+  config: DatabaseConfig,
+  purpose: 'serve' | 'command',
+  onConnectionLost?: (error: Error) => void,
+): Promise<Database> {
+  if (config.databaseUrl === undefined) return openSqlite(config.dataDir, { lock: purpose === 'serve' });
+  return openPostgres(config.databaseUrl, {
+    poolSize: config.databasePoolSize,
+    preparedStatements: config.databasePreparedStatements,
+    ...(onConnectionLost ? { onConnectionLost } : {}),
+  });
+}

@@ -1,0 +1,173 @@
+import pg from 'pg';
+import {
+  type Database,
+  DatabaseProblem,
+  DatabaseUnavailable,
+  type Param,
+  type Queries,
+  type Transaction,
+} from './database.ts';
+
+interface PostgresOptions {
+  poolSize: number;
+  /** Off behind a PgBouncer older than 1.21 in transaction mode. */
+  preparedStatements: boolean;
+  /** A connection broke in the background; the pool has already let go of it. */
+  onConnectionLost?: (error: Error) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 3000;
+const QUERY_TIMEOUT_MS = 4000;
+
+/** int8 as a number: the identity columns stay far below 2^53. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, Number);
+
+type Connection = Pick<pg.Pool | pg.PoolClient, 'query'>;
+
+export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.poolSize,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    statement_timeout: QUERY_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'deskbell',
+    types,
+  });
+  // Without a listener a connection that breaks while idle would end the process.
+  pool.on('error', (error) => options.onConnectionLost?.(error));
+
+  const names = new Map<string, string>();
+  const nameOf = (sql: string): string => {
+    let name = names.get(sql);
+    if (!name) {
+      name = `deskbell_${names.size}`;
+      names.set(sql, name);
+    }
+    return name;
+  };
+
+  const queriesOn = (connection: Connection): Queries => {
+    const query = async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
+      try {
+        const statement = { text: sql, values: params as Param[] };
+        const result = await connection.query(
+          options.preparedStatements ? { ...statement, name: nameOf(sql) } : statement,
+        );
+        return result.rows as Row[];
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+    return {
+      engine: 'postgres',
+      all: query,
+      one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
+      run: query,
+    };
+  };
+
+  const connect = async (): Promise<pg.PoolClient> => {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      throw translate(error);
+    }
+  };
+
+  const database: Database = {
+    ...queriesOn(pool),
+
+    async transaction(work) {
+      const client = await connect();
+      const queries = queriesOn(client);
+      const tx: Transaction = {
+        ...queries,
+        async tryLock(name) {
+          const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
+          return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
+        },
+      };
+      let broken = false;
+      try {
+        await queries.run('begin');
+        const value = await work(tx);
+        await queries.run('commit');
+        return value;
+      } catch (error) {
+        await queries.run('rollback').catch(() => {
+          broken = true;
+        });
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+
+    async script(sql) {
+      const client = await connect();
+      try {
+        await client.query({ text: `set statement_timeout = 0; ${sql}`, query_timeout: 0 } as pg.QueryConfig);
+      } finally {
+        // The connection has another time-out now, and after an error perhaps an open transaction.
+        client.release(true);
+      }
+    },
+
+    async exclusively(name, work) {
+      const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+      client.on('error', () => {});
+      try {
+        await client.connect();
+        await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
+        return await work();
+      } finally {
+        // Ending the connection gives the lock back, whatever happened on it.
+        await client.end();
+      }
+    },
+
+    async close() {
+      await pool.end();
+    },
+  };
+
+  try {
+    const version = await database.one<{ server_version_num: string }>('show server_version_num');
+    if (Number(version?.server_version_num) < 150_000) {
+      throw new DatabaseProblem('DATABASE_URL leads to a PostgreSQL older than 15. Use 15 or newer.');
+    }
+  } catch (error) {
+    await pool.end();
+    if (error instanceof DatabaseProblem) throw error;
+    const cause = error instanceof DatabaseUnavailable ? error.cause : error;
+    throw new DatabaseProblem(`The PostgreSQL of DATABASE_URL cannot be used: ${reason(cause)}.`, { cause });
+  }
+  return database;
+}
+
+/** Classes and codes that speak of the server's state, not of the statement. */
+const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014|40001|40P01)$/;
+
+function translate(error: unknown): unknown {
+  const { code, message } = error as { code?: string; message: string };
+  const fromServer = error instanceof pg.DatabaseError;
+  const away = fromServer ? UNAVAILABLE_SQLSTATE.test(code ?? '') : isConnectionError(code, message);
+  return away ? new DatabaseUnavailable('PostgreSQL is away', { cause: error }) : error;
+}
+
+function isConnectionError(code: string | undefined, message: string): boolean {
+  if (code && /^(ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|ENOENT)/.test(code)) return true;
+  return /timeout|terminated|not queryable|closed|Cannot use a pool/i.test(message);
+}
+
+/** Never the address itself: it may carry a password. */
+function reason(error: unknown): string {
+  const { code, message } = error as { code?: string; message: string };
+  if (error instanceof AggregateError || code === 'ECONNREFUSED') return 'nothing answers at its address';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its host name is unknown';
+  return message.replace(/\.$/, '');
+}

@@ -1,0 +1,179 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { type Database, DatabaseProblem, DatabaseUnavailable, type Param, type Transaction } from './database.ts';
+
+const BUSY_TIMEOUT_MS = 5000;
+
+type Job = {
+  work: (tx: Transaction) => Promise<unknown>;
+  /** One statement is atomic by itself; several need a savepoint to be undone by. */
+  savepoint: boolean;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+};
+
+interface SqliteOptions {
+  /** Only one server may run on a data folder; commands may join it. */
+  lock: boolean;
+}
+
+/**
+ * The embedded database. Reads run on a connection of their own and see committed data alone. Writes that
+ * arrive together share one commit, and with it one fsync; none is acknowledged before that.
+ */
+export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
+  const [writer, release] = openFolder(dataDir, lock);
+  const reader = new DatabaseSync(join(dataDir, 'deskbell.db'), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  const read = statements(reader);
+  const write = statements(writer);
+
+  const tx: Transaction = {
+    engine: 'sqlite',
+    all: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
+    one: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params)[0] as Row | undefined,
+    run: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
+    // Transactions run one after another here.
+    tryLock: async () => true,
+  };
+
+  let queue: Job[] = [];
+  let flushing: Promise<void> | undefined;
+
+  function enqueue<T>(work: (tx: Transaction) => Promise<T>, savepoint: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      queue.push({ work, savepoint, resolve: resolve as Job['resolve'], reject });
+      // Wait for the end of this turn of the event loop: its other writes join the same commit.
+      flushing ??= new Promise<void>((done) => setImmediate(done)).then(flush);
+    });
+  }
+
+  async function flush(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue;
+      queue = [];
+      await commitTogether(batch);
+    }
+    flushing = undefined;
+  }
+
+  async function commitTogether(batch: Job[]): Promise<void> {
+    const outcomes: (() => void)[] = [];
+    try {
+      writer.exec('begin immediate');
+      for (const job of batch) {
+        try {
+          if (job.savepoint) writer.exec('savepoint job');
+          const value = await job.work(tx);
+          if (job.savepoint) writer.exec('release job');
+          outcomes.push(() => job.resolve(value));
+        } catch (error) {
+          // A full disk rolls everything back by itself: then nothing of this batch may be acknowledged.
+          if (!writer.isTransaction) throw error;
+          if (job.savepoint) writer.exec('rollback to job; release job');
+          outcomes.push(() => job.reject(translate(error)));
+        }
+      }
+      writer.exec('commit');
+    } catch (error) {
+      if (writer.isTransaction) writer.exec('rollback');
+      for (const job of batch) job.reject(translate(error));
+      return;
+    }
+    for (const settle of outcomes) settle();
+  }
+
+  return {
+    engine: 'sqlite',
+    all: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params) as Row[],
+    one: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params)[0] as Row | undefined,
+    run: <Row>(sql: string, params?: readonly Param[]) => enqueue(async () => write(sql, params) as Row[], false),
+    transaction: (work) => enqueue(work, true),
+    async script(sql) {
+      try {
+        writer.exec(sql);
+      } catch (error) {
+        if (writer.isTransaction) writer.exec('rollback');
+        throw translate(error);
+      }
+    },
+    async exclusively(_name, work) {
+      return work();
+    },
+    async close() {
+      while (flushing) await flushing;
+      reader.close();
+      writer.close();
+      release();
+    },
+  };
+}
+
+function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () => void] {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be made: ${reason(cause)}.`, { cause });
+  }
+  const release = lock ? lockFolder(dataDir) : () => {};
+  try {
+    const writer = new DatabaseSync(join(dataDir, 'deskbell.db'), { timeout: BUSY_TIMEOUT_MS });
+    // FULL: a commit is on the disk before it is acknowledged, so not even a power cut loses it.
+    writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+    return [writer, release];
+  } catch (cause) {
+    release();
+    throw new DatabaseProblem(`The database in ${dataDir} cannot be opened: ${reason(cause)}.`, { cause });
+  }
+}
+
+/** A lock of the operating system's, which ends with its process however that ends. */
+function lockFolder(dataDir: string): () => void {
+  try {
+    const holder = new DatabaseSync(join(dataDir, 'server.lock'));
+    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
+    return () => holder.close();
+  } catch (cause) {
+    throw new DatabaseProblem(
+      resultCode(cause) === SQLITE_BUSY
+        ? `The data folder ${dataDir} is in use by another Deskbell. Stop it, or set DATA_DIR to another folder.`
+        : `The data folder ${dataDir} cannot be written: ${reason(cause)}.`,
+      { cause },
+    );
+  }
+}
+
+/** Prepares each text once. `$1` becomes `?1`, which binds by position. */
+function statements(connection: DatabaseSync) {
+  const prepared = new Map<string, StatementSync>();
+  return (sql: string, params: readonly Param[] = []): unknown[] => {
+    let statement = prepared.get(sql);
+    if (!statement) {
+      statement = connection.prepare(sql.replace(/\$(\d+)/g, '?$1'));
+      prepared.set(sql, statement);
+    }
+    return statement.all(...params);
+  };
+}
+
+const SQLITE_BUSY = 5;
+/** Busy, locked, read-only, I/O error, full, cannot open: the disk's state, not the statement's fault. */
+const UNAVAILABLE = new Set([SQLITE_BUSY, 6, 8, 10, 13, 14]);
+
+function resultCode(error: unknown): number | undefined {
+  const { errcode } = error as { errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff;
+}
+
+function translate(error: unknown): unknown {
+  const code = resultCode(error);
+  return code !== undefined && UNAVAILABLE.has(code)
+    ? new DatabaseUnavailable('the embedded database cannot write', { cause: error })
+    : error;
+}
+
+function reason(error: unknown): string {
+  const { code, errstr, message } = error as { code?: string; errstr?: string; message: string };
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'permission denied';
+  return errstr ?? message;
+}

@@ -1,0 +1,198 @@
+import type { Passwords } from './auth/passwords.ts';
+import { emailKeyOf } from './auth/store.ts';
+import type { NotificationType } from './contract/notifications.ts';
+import type { Database, Param, Queries } from './database/database.ts';
+import { answerSchemaId, KINDS } from './notifications/kinds.ts';
+
+/** The demo, the same on every machine: examples and tests rely on these names, passwords and ids. */
+
+const MERCHANTS = ['Aurora Coffee', 'Borealis Books'];
+
+export const DEMO_USERS = [
+  {
+    email: 'owner@aurora.example',
+    password: 'aurora-demo',
+    name: 'Alma Reyes',
+    role: 'user',
+    merchantId: 1,
+    about: 'Aurora Coffee',
+  },
+  {
+    email: 'owner@borealis.example',
+    password: 'borealis-demo',
+    name: 'Björn Olafsson',
+    role: 'user',
+    merchantId: 2,
+    about: 'Borealis Books',
+  },
+  {
+    email: 'operator@deskbell.example',
+    password: 'operator-demo',
+    name: 'Odile Operator',
+    role: 'admin',
+    merchantId: null,
+    about: 'operator, no merchant',
+  },
+] as const;
+
+const CONVERSATIONS = [
+  { merchantId: 1, name: 'Lucía Fernández', phone: '+34611550101' },
+  { merchantId: 1, name: 'Tomás Oliveira', phone: '+351912550102' },
+  { merchantId: 1, name: 'Layla Haddad', phone: '+971505550103' },
+  { merchantId: 2, name: 'Grace Okafor', phone: '+447700900104' },
+  { merchantId: 2, name: 'Einar Jónsson', phone: '+3546115505' },
+] as const;
+
+interface DemoNotification {
+  conversation: number;
+  type: NotificationType;
+  minutesAgo: number;
+  context: Record<string, unknown>;
+  answer?: Record<string, unknown>;
+  answeredAfterMinutes?: number;
+}
+
+/** Oldest first. */
+const NOTIFICATIONS: readonly DemoNotification[] = [
+  {
+    conversation: 1,
+    type: 'user_question_request',
+    minutesAgo: 2980,
+    context: { question: 'Do you grind the beans for a moka pot?', lead_phone: '+34611550101' },
+    answer: { answer: 'Yes. Choose “moka” at checkout and we grind them the morning we ship.' },
+    answeredAfterMinutes: 12,
+  },
+  {
+    conversation: 2,
+    type: 'user_support_request',
+    minutesAgo: 1510,
+    context: { support_request_reason: 'The bag arrived torn and half empty.', order: 'AC-2041' },
+    answer: {
+      agent_response_to_customer: 'I am sorry, Tomás. A new bag leaves today, at no cost.',
+      resolution_notes: 'Replacement sent, parcel insured. Tell the carrier.',
+    },
+    answeredAfterMinutes: 34,
+  },
+  {
+    conversation: 4,
+    type: 'user_question_request',
+    minutesAgo: 1320,
+    context: { question: 'Is “The Northern Lights Atlas” in stock in hardcover?', lead_phone: '+447700900104' },
+    answer: { answer: 'Three hardcovers are left. Shall we keep one for you?' },
+    answeredAfterMinutes: 8,
+  },
+  {
+    conversation: 3,
+    type: 'user_question_request',
+    minutesAgo: 190,
+    context: { question: 'Which of your coffees has the least acidity?', lead_phone: '+971505550103' },
+  },
+  {
+    conversation: 5,
+    type: 'user_support_request',
+    minutesAgo: 122,
+    context: { support_request_reason: 'Was charged twice for one order and wants to talk to a person.' },
+  },
+  {
+    conversation: 1,
+    type: 'user_question_request',
+    minutesAgo: 47,
+    context: { question: 'Can I pause my subscription while I travel in August?', lead_phone: '+34611550101' },
+  },
+  {
+    conversation: 4,
+    type: 'user_question_request',
+    minutesAgo: 31,
+    context: { question: 'Do you wrap books as presents and add a card?', lead_phone: '+447700900104' },
+  },
+  {
+    conversation: 2,
+    type: 'user_support_request',
+    minutesAgo: 18,
+    context: { support_request_reason: 'The delivery address must be changed before the parcel leaves.' },
+  },
+  {
+    conversation: 3,
+    type: 'user_question_request',
+    minutesAgo: 4,
+    context: { question: 'Do you have decaf beans?', lead_phone: '+971505550103' },
+  },
+];
+
+/** Fills an empty database, once. Says whether it did. */
+export async function seedDemo(database: Database, passwords: Passwords, now: Date): Promise<boolean> {
+  if (!(await isEmpty(database))) return false;
+  const hashes = await Promise.all(DEMO_USERS.map(({ password }) => passwords.hash(password)));
+  return database.transaction(async (tx) => {
+    if (!(await tx.tryLock('demo')) || !(await isEmpty(tx))) return false;
+    await insertAll(tx, hashes, now);
+    return true;
+  });
+}
+
+async function isEmpty(queries: Queries): Promise<boolean> {
+  return !(await queries.one('select 1 from merchants union all select 1 from users limit 1'));
+}
+
+async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Promise<void> {
+  const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000).toISOString();
+  const insert = (table: string, row: Record<string, Param>) => {
+    const columns = Object.keys(row);
+    return tx.run(
+      `insert into ${table} (${columns.join(', ')}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`,
+      Object.values(row),
+    );
+  };
+
+  for (const [index, name] of MERCHANTS.entries()) {
+    await insert('merchants', { id: index + 1, name, created_at: ago(50_000) });
+  }
+  for (const [index, user] of DEMO_USERS.entries()) {
+    await insert('users', {
+      id: index + 1,
+      merchant_id: user.merchantId,
+      email: user.email,
+      email_key: emailKeyOf(user.email),
+      name: user.name,
+      role: user.role,
+      password_hash: passwordHashes[index]!,
+      created_at: ago(50_000),
+    });
+  }
+  for (const [index, { merchantId, name, phone }] of CONVERSATIONS.entries()) {
+    const at = ago(3000 - index * 100);
+    await insert('conversations', {
+      id: index + 1,
+      merchant_id: merchantId,
+      reference: `demo-${index + 1}`,
+      customer_name: name,
+      customer_phone: phone,
+      created_at: at,
+      updated_at: at,
+    });
+  }
+  for (const [index, { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 }] of NOTIFICATIONS.entries()) {
+    const { merchantId } = CONVERSATIONS[conversation - 1]!;
+    await insert('notifications', {
+      id: index + 1,
+      merchant_id: merchantId,
+      conversation_id: conversation,
+      notification_type: type,
+      status: answer ? 'answered' : 'requested',
+      created_at: ago(minutesAgo),
+      updated_at: ago(answer ? minutesAgo - answeredAfterMinutes : minutesAgo),
+      context: JSON.stringify(context),
+      requested_fields: JSON.stringify(KINDS[type].requestedFields),
+      answered_fields: JSON.stringify(KINDS[type].answeredFields),
+      answer_schema_id: answerSchemaId(KINDS[type]),
+      answer: answer ? JSON.stringify(answer) : null,
+      answered_by: answer ? merchantId : null,
+    });
+  }
+  if (tx.engine === 'postgres') {
+    // Explicit ids leave the identity columns behind.
+    for (const table of ['merchants', 'users', 'conversations', 'notifications']) {
+      await tx.run(`select setval(pg_get_serial_sequence('${table}', 'id'), max(id)) from ${table}`);
+    }
+  }
+}

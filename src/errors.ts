@@ -1,0 +1,142 @@
+/**
+ * Every error of the API, named once. Code throws them by name; the table below is the only place that
+ * chooses a status.
+ */
+
+/** Where a request was answered. The contract asks the notification endpoints for 500s of their own. */
+export type Area = 'general' | 'notification' | 'notificationBody';
+
+type Statuses = { readonly [area in Area]: number };
+const everywhere = (status: number): Statuses => ({
+  general: status,
+  notification: status,
+  notificationBody: status,
+});
+
+const STATUS = {
+  INVALID_CREDENTIALS: everywhere(401),
+  TOKEN_EXPIRED: everywhere(401),
+  INVALID_TOKEN: everywhere(401),
+  USER_NOT_FOUND: everywhere(404),
+  VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
+  NOTIFICATION_NOT_FOUND: everywhere(404),
+  ALREADY_ANSWERED: everywhere(500),
+  CONVERSATION_NOT_FOUND: everywhere(500),
+  RATE_LIMITED: everywhere(429),
+  IDEMPOTENCY_KEY_REUSED: everywhere(422),
+  CONFLICT: everywhere(409),
+  BAD_REQUEST: everywhere(400),
+  NOT_FOUND: everywhere(404),
+  METHOD_NOT_ALLOWED: everywhere(405),
+  REQUEST_TIMEOUT: everywhere(408),
+  PAYLOAD_TOO_LARGE: everywhere(413),
+  UNSUPPORTED_MEDIA_TYPE: everywhere(415),
+  HEADERS_TOO_LARGE: everywhere(431),
+  SERVICE_UNAVAILABLE: { general: 503, notification: 500, notificationBody: 500 },
+  INTERNAL_ERROR: everywhere(500),
+} as const satisfies Record<string, Statuses>;
+
+export type ErrorCode = keyof typeof STATUS;
+export const ERROR_CODES = Object.keys(STATUS) as ErrorCode[];
+
+export function statusOf(code: ErrorCode, area: Area): number {
+  return STATUS[code][area];
+}
+
+/** A real failure, for which an alarm may ring; every other error is an expected answer, 500s included. */
+export function isFailure(code: ErrorCode): boolean {
+  return code === 'INTERNAL_ERROR' || code === 'SERVICE_UNAVAILABLE';
+}
+
+interface ApiErrorOptions {
+  field?: string;
+  headers?: Record<string, string>;
+  /** For the log alone; the caller sees `detail`. */
+  cause?: unknown;
+}
+
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, detail: string, { field, headers = {}, cause }: ApiErrorOptions = {}) {
+    super(detail, { cause });
+    this.code = code;
+    this.field = field;
+    this.headers = headers;
+  }
+
+  body(): { detail: string; code: ErrorCode; field?: string } {
+    return { detail: this.message, code: this.code, ...(this.field === undefined ? {} : { field: this.field }) };
+  }
+}
+
+const BEARER = { 'www-authenticate': 'Bearer' };
+
+// Sign-in and tokens
+export const invalidCredentials = () =>
+  new ApiError('INVALID_CREDENTIALS', 'Invalid e-mail or password.', { headers: BEARER });
+export const tokenExpired = () => new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
+export const tokenMissing = () =>
+  new ApiError('INVALID_TOKEN', 'A bearer token is required.', { headers: BEARER });
+export const tokenInvalid = (cause?: unknown) =>
+  new ApiError('INVALID_TOKEN', 'The token is malformed or invalid.', { headers: BEARER, cause });
+export const merchantTokenRequired = () =>
+  new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
+export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
+
+// Validation
+export const invalid = (field: string, detail: string) => new ApiError('VALIDATION_ERROR', detail, { field });
+export const required = (field: string) => invalid(field, `${field} is required`);
+export const contentMissing = (field: string) =>
+  invalid(field, `Missing admin response content in context (expected field: ${field})`);
+export const answerDoesNotFit = (field: string | undefined, details: string) =>
+  new ApiError(
+    'VALIDATION_ERROR',
+    `Answer validation failed against JSON schema: ${details}`,
+    field === undefined ? {} : { field },
+  );
+
+// Notifications
+export const notificationNotFound = () => new ApiError('NOTIFICATION_NOT_FOUND', 'Notification not found.');
+export const alreadyAnswered = () =>
+  new ApiError('ALREADY_ANSWERED', 'This notification has already been answered and cannot be answered again.');
+export const conversationNotFound = () =>
+  new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
+export const idempotencyKeyReused = () =>
+  new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request.', {
+    field: 'Idempotency-Key',
+  });
+export const idempotencyKeyInFlight = () =>
+  new ApiError('CONFLICT', 'A request with this Idempotency-Key is still in progress.', {
+    field: 'Idempotency-Key',
+    headers: { 'retry-after': '1' },
+  });
+
+// The server and its limits
+export const rateLimited = (retryAfterSeconds: number) =>
+  new ApiError('RATE_LIMITED', `Too many requests. Try again in ${retryAfterSeconds} s.`, {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+export const serviceUnavailable = (cause?: unknown) =>
+  new ApiError('SERVICE_UNAVAILABLE', 'The service is busy or its database is away. Try again shortly.', {
+    headers: { 'retry-after': '2' },
+    cause,
+  });
+export const internalError = (cause: unknown) =>
+  new ApiError('INTERNAL_ERROR', 'Something went wrong on our side. The x-request-id header names this request.', {
+    cause,
+  });
+export const notFound = () => new ApiError('NOT_FOUND', 'There is nothing at this address.');
+export const methodNotAllowed = (allowed: readonly string[]) =>
+  new ApiError('METHOD_NOT_ALLOWED', `This address takes ${allowed.join(', ')}.`, {
+    headers: { allow: allowed.join(', ') },
+  });
+export const payloadTooLarge = (maxBytes: number) =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The body must not exceed ${maxBytes / 1024} KiB.`);
+export const unsupportedMediaType = () =>
+  new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as JSON, with Content-Type: application/json.');
+export const badRequest = (detail: string) => new ApiError('BAD_REQUEST', detail);
+export const headersTooLarge = () => new ApiError('HEADERS_TOO_LARGE', 'The headers are too large.');
+export const requestTimeout = () => new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.');

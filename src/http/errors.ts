@@ -1,0 +1,110 @@
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../database/database.ts';
+import {
+  ApiError,
+  badRequest,
+  headersTooLarge,
+  internalError,
+  invalid,
+  isFailure,
+  methodNotAllowed,
+  notFound,
+  payloadTooLarge,
+  required,
+  requestTimeout,
+  serviceUnavailable,
+  statusOf,
+  unsupportedMediaType,
+} from '../errors.ts';
+import { BODY_MAX_BYTES } from './json.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What went wrong, for the log and the metrics. */
+    problem: ApiError | undefined;
+  }
+}
+
+/** Every error leaves the server through here. */
+export function handleErrors(app: FastifyInstance): void {
+  app.decorateRequest('problem', undefined);
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply));
+}
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = toApiError(error);
+  request.problem = problem;
+  if (isFailure(problem.code)) request.log.error({ err: problem.cause, code: problem.code }, 'request failed');
+  return reply
+    .code(statusOf(problem.code, request.routeOptions?.config.area ?? 'general'))
+    .headers(problem.headers)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(problem.body()));
+}
+
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) return serviceUnavailable(error);
+  const { code, validation } = error as FastifyError;
+  if (validation) return fromValidation(validation);
+  switch (code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return unsupportedMediaType();
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return payloadTooLarge(BODY_MAX_BYTES);
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return badRequest('The body does not have the length its header announces.');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+      return notFound();
+    default:
+      return internalError(error);
+  }
+}
+
+/** The first thing that does not fit, by its name. */
+function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiError {
+  if (!first) return invalid('body', 'body does not fit');
+  if (first.keyword === 'required') return required(String(first.params['missingProperty']));
+  const field = first.instancePath.split('/')[1] ?? 'body';
+  if (field === 'body') return invalid(field, 'body must be a JSON object');
+  return invalid(field, first.keyword === 'minLength' ? `${field} is required` : `${field} ${first.message}`);
+}
+
+/** A known address with another method is 405. Called when every route is there. */
+export function refuseOtherMethods(app: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, methods] of routes) {
+    const others = app.supportedMethods.filter((method) => !methods.has(method) && method !== 'OPTIONS');
+    const allowed = [...methods].sort();
+    app.route({
+      url,
+      method: others,
+      schema: { hide: true } as object,
+      preParsing: async () => {
+        throw methodNotAllowed(allowed);
+      },
+      handler: () => {},
+    });
+  }
+}
+
+/** What is no HTTP at all never reaches a route. */
+export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [line, problem] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', headersTooLarge()]
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', requestTimeout()]
+        : ['400 Bad Request', badRequest('This is not valid HTTP.')];
+  const body = JSON.stringify(problem.body());
+  socket.end(
+    `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,119 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { invalid } from '../errors.ts';
+
+export const BODY_MAX_BYTES = 256 * 1024;
+const DEPTH_MAX = 64;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body's text, from which `rawMember` cuts a value as it came. */
+    bodyText: string;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * JSON bodies and no others. `__proto__` is a key like any other: JSON.parse makes it an own property, and
+ * nothing here copies properties by assignment.
+ */
+export function acceptJson(app: FastifyInstance): void {
+  app.decorateRequest('bodyText', '');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    /^application\/([\w.+-]+\+)?json(;|$)/,
+    { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES },
+    (request: FastifyRequest, body: Buffer, done) => {
+      try {
+        request.bodyText = decode(body);
+        done(null, request.bodyText.trim() === '' ? {} : parse(request.bodyText));
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
+}
+
+function decode(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw invalid('body', 'body is not valid UTF-8');
+  }
+}
+
+function parse(text: string): unknown {
+  // Measured before it is parsed: a deep text would cost the parser more than this walk.
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = endOfString(text, at) - 1;
+    } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
+      depth += 1;
+      if (depth > DEPTH_MAX) throw invalid('body', `body is nested deeper than ${DEPTH_MAX} levels`);
+    } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
+      depth -= 1;
+    }
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('body', 'body is not valid JSON');
+  }
+}
+
+/** The text of a member's value in an object that JSON.parse has accepted; the last one, as it takes. */
+export function rawMember(objectText: string, name: string): string | undefined {
+  let found: string | undefined;
+  let at = objectText.indexOf('{') + 1;
+  while (at < objectText.length) {
+    const keyStart = objectText.indexOf('"', at);
+    if (keyStart === -1) break;
+    const keyEnd = endOfString(objectText, keyStart);
+    const valueStart = objectText.indexOf(':', keyEnd) + 1;
+    const valueEnd = endOfValue(objectText, valueStart);
+    if (JSON.parse(objectText.slice(keyStart, keyEnd)) === name) {
+      found = objectText.slice(valueStart, valueEnd).trim();
+    }
+    at = valueEnd + 1;
+  }
+  return found;
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const BACKSLASH = 92;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const OPEN_ARRAY = 91;
+const CLOSE_ARRAY = 93;
+
+/** From an opening quote to just behind its closing one, or to the end of a text that lacks it. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === BACKSLASH) at += 1;
+    else if (char === QUOTE) return at + 1;
+  }
+  return text.length;
+}
+
+/** To the comma or bracket that ends the value. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = endOfString(text, at) - 1;
+    } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
+      depth += 1;
+    } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
+      if (depth === 0) return at;
+      depth -= 1;
+    } else if (char === COMMA && depth === 0) {
+      return at;
+    }
+  }
+  return text.length;
+}

@@ -1,0 +1,79 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Config } from './config.ts';
+
+/**
+ * One line an event. Lines are built from names, numbers and codes; no line is given a body, a query, a
+ * header or a message text. The redaction is the second fence, for the day somebody forgets.
+ */
+const SECRET_KEYS = [
+  'password',
+  'access_token',
+  'refresh_token',
+  'authorization',
+  'token',
+  'secret',
+  'email',
+  'context',
+  'question',
+  'answer',
+  'lead_phone',
+  'customer_phone',
+  'agent_response_to_customer',
+  'resolution_notes',
+  'support_request_reason',
+];
+
+export function createLogger(config: Pick<Config, 'logLevel' | 'logPretty'>, destination?: DestinationStream): Logger {
+  // Lines are written together, at the latest after a second; `flush` at the end writes the rest.
+  const out = destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
+  return pino(
+    {
+      level: config.logLevel,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[redacted]' },
+      serializers: { err: describeError },
+    },
+    config.logPretty ? prettyStream(out) : out,
+  );
+}
+
+interface ErrorDescription {
+  type: string;
+  code?: string;
+  message?: string;
+  stack?: string;
+  cause?: ErrorDescription;
+}
+
+/** A database's message may repeat a value it was given: its code says enough. */
+function describeError(error: unknown): ErrorDescription {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { code } = error as { code?: unknown };
+  const fromDatabase = 'severity' in error || 'errcode' in error;
+  const stack = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  return {
+    type: error.constructor.name,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(fromDatabase ? {} : { message: error.message }),
+    stack: stack.map((line) => line.trim()).join('\n'),
+    ...(error.cause === undefined ? {} : { cause: describeError(error.cause) }),
+  };
+}
+
+const COLOURS: Record<string, number> = { warn: 33, error: 31, fatal: 31, debug: 90, trace: 90 };
+
+/** For a person at a terminal: time, message, then what else the line holds. */
+function prettyStream(out: DestinationStream): DestinationStream {
+  return {
+    write(line) {
+      const { level, time, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
+      const colour = COLOURS[String(level)] ?? 36;
+      const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+      const head = `\u001b[90m${String(time).slice(11, 23)}\u001b[0m \u001b[${colour}m${msg}\u001b[0m`;
+      const trace = err ? `\n${JSON.stringify(err, null, 2).replaceAll('\\n', '\n      ')}` : '';
+      out.write(`${head} \u001b[90m${details.join(' ')}\u001b[0m${trace}\n`);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+
+export interface Metrics {
+  /** `outcome` keeps what the contract asks for, 500s included, apart from real failures. */
+  request(route: string, method: string, status: number, outcome: Outcome, seconds: number): void;
+  text(): Promise<string>;
+  contentType: string;
+}
+
+export type Outcome = 'ok' | 'refused' | 'failed';
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'deskbell_http_requests_total',
+    help: 'Requests by route and outcome: ok, refused (an expected error, contract 500s included) or failed.',
+    labelNames: ['method', 'route', 'status', 'outcome'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'deskbell_http_request_seconds',
+    help: 'Time from the head of a request to the end of its response.',
+    labelNames: ['method', 'route'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  return {
+    request(route, method, status, outcome, seconds) {
+      requests.inc({ method, route, status, outcome });
+      durations.observe({ method, route }, seconds);
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

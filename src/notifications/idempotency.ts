@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Queries } from '../database/database.ts';
+import { ApiError, idempotencyKeyInFlight, idempotencyKeyReused, invalid, isFailure } from '../errors.ts';
+
+const REPLAY_MS = 24 * 60 * 60_000;
+const REPLAYED = { 'idempotency-replayed': 'true' };
+
+export interface Written {
+  message: string;
+  headers: Record<string, string>;
+}
+
+type Outcome = { done: Written } | { refused: ReturnType<ApiError['body']> };
+
+interface Write {
+  merchantId: MerchantId;
+  /** Absent: the write simply runs. */
+  key: string | undefined;
+  /** What must be the same for the key to mean the same request. */
+  request: string;
+  at: Date;
+  perform: (queries: Queries) => Promise<Written>;
+}
+
+/**
+ * Performs a write; under an Idempotency-Key only once. The outcome is stored in the transaction of its
+ * effect, so neither exists without the other. A refusal is an outcome too; a failure is not, so that a
+ * second try may succeed.
+ */
+export async function performOnce(database: Database, write: Write): Promise<Written> {
+  const { merchantId, key, at, perform } = write;
+  if (key === undefined) return perform(database);
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw invalid('Idempotency-Key', 'Idempotency-Key must be 1 to 255 printable characters without spaces');
+  }
+  const fingerprint = createHash('sha256').update(write.request).digest('base64url');
+
+  const { outcome, headers } = await database.transaction(async (tx) => {
+    if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();
+    const first = await tx.one<{ fingerprint: string; outcome: string }>(
+      `select fingerprint, outcome from idempotency_keys
+        where merchant_id = $1 and key = $2 and created_at > $3`,
+      [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
+    );
+    if (first) {
+      if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
+      return { outcome: JSON.parse(first.outcome) as Outcome, headers: REPLAYED };
+    }
+    const outcome = await outcomeOf(tx, perform);
+    await tx.run(
+      `insert into idempotency_keys (merchant_id, key, fingerprint, outcome, created_at)
+        values ($1, $2, $3, $4, $5)
+        on conflict (merchant_id, key) do update set fingerprint = excluded.fingerprint,
+          outcome = excluded.outcome, created_at = excluded.created_at`,
+      [merchantId, key, fingerprint, JSON.stringify(outcome), at.toISOString()],
+    );
+    return { outcome, headers: {} };
+  });
+
+  if ('refused' in outcome) {
+    const { code, detail, field } = outcome.refused;
+    throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
+  }
+  return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
+}
+
+async function outcomeOf(queries: Queries, perform: Write['perform']): Promise<Outcome> {
+  try {
+    return { done: await perform(queries) };
+  } catch (error) {
+    if (!(error instanceof ApiError) || isFailure(error.code)) throw error;
+    return { refused: error.body() };
+  }
+}
+
+export async function removeExpiredKeys(queries: Queries, at: Date): Promise<void> {
+  await queries.run('delete from idempotency_keys where created_at < $1', [
+    new Date(at.getTime() - REPLAY_MS).toISOString(),
+  ]);
+}

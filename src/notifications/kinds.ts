@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import type { NotificationType } from '../contract/notifications.ts';
+import type { Queries } from '../database/database.ts';
+
+/** What a type of notification asks for. A new type is one entry here and its name in the contract. */
+interface Kind {
+  /** Must be present in the context. */
+  requestedFields: readonly string[];
+  /** Must be present in an answer. The first is the content that reaches the customer. */
+  answeredFields: readonly [content: string, ...others: string[]];
+  answerSchema: object;
+}
+
+const text = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
+
+export const KINDS: Readonly<Record<NotificationType, Kind>> = {
+  user_question_request: {
+    requestedFields: ['question'],
+    answeredFields: ['answer'],
+    answerSchema: { type: 'object', properties: { answer: text }, required: ['answer'] },
+  },
+  user_support_request: {
+    requestedFields: ['support_request_reason'],
+    answeredFields: ['agent_response_to_customer', 'resolution_notes'],
+    answerSchema: {
+      type: 'object',
+      properties: { agent_response_to_customer: text, resolution_notes: text },
+      required: ['agent_response_to_customer', 'resolution_notes'],
+    },
+  },
+};
+
+/** Keys that mean the same in the context of every type. */
+export const CONTEXT_TYPES: ReadonlyMap<string, 'string' | 'integer'> = new Map([
+  ['question', 'string'],
+  ['support_request_reason', 'string'],
+  ['lead_phone', 'string'],
+  ['document_id', 'integer'],
+]);
+
+export function answerSchemaId(kind: Kind): string {
+  return createHash('sha256').update(JSON.stringify(kind.answerSchema)).digest('base64url').slice(0, 16);
+}
+
+/** Notifications refer to the schema they were raised with; it stays when the table above changes. */
+export async function storeAnswerSchemas(queries: Queries): Promise<void> {
+  for (const kind of Object.values(KINDS)) {
+    await queries.run('insert into answer_schemas (id, schema) values ($1, $2) on conflict (id) do nothing', [
+      answerSchemaId(kind),
+      JSON.stringify(kind.answerSchema),
+    ]);
+  }
+}

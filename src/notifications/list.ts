@@ -1,0 +1,109 @@
+import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import { inboxVersion, type ListFilter, listNotifications } from './store.ts';
+
+/** A list that has not changed since it was last asked for is not made again. */
+export interface InboxLists {
+  get(queries: Queries, merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListAnswer>;
+}
+
+type ListAnswer =
+  | { unchanged: true; tag: string }
+  | { unchanged: false; tag: string; body: Buffer; nextCursor: string | undefined };
+
+interface Kept {
+  version: string;
+  body: Buffer;
+  nextCursor: string | undefined;
+}
+
+export function createInboxLists(keptBytesMax: number): InboxLists {
+  /** In the order of their last use. */
+  const lists = new Map<string, Kept>();
+  let keptBytes = 0;
+
+  function keep(key: string, list: Kept): void {
+    forget(key);
+    if (list.body.length > keptBytesMax / 4) return;
+    lists.set(key, list);
+    keptBytes += list.body.length;
+    for (const oldest of lists.keys()) {
+      if (keptBytes <= keptBytesMax) break;
+      forget(oldest);
+    }
+  }
+
+  function forget(key: string): void {
+    keptBytes -= lists.get(key)?.body.length ?? 0;
+    lists.delete(key);
+  }
+
+  return {
+    async get(queries, merchantId, filter, knownTag) {
+      const version = await inboxVersion(queries, merchantId);
+      const tag = tagOf(merchantId, version);
+      if (knownTag !== undefined && matches(knownTag, tag)) return { unchanged: true, tag };
+
+      const key = `${merchantId} ${filter.status} ${filter.types} ${filter.beforeId} ${filter.limit}`;
+      const kept = lists.get(key);
+      if (kept?.version === version) {
+        lists.delete(key);
+        lists.set(key, kept);
+        return { unchanged: false, tag, body: kept.body, nextCursor: kept.nextCursor };
+      }
+      const page = await listNotifications(queries, merchantId, filter);
+      const body = Buffer.from(page.body);
+      const nextCursor = page.more > 0 && page.last_id !== null ? cursorOf(page.last_id) : undefined;
+      keep(key, { version: page.version, body, nextCursor });
+      return { unchanged: false, tag: tagOf(merchantId, page.version), body, nextCursor };
+    },
+  };
+}
+
+/** Weak, since the same list may travel compressed. The merchant stands in it: one address, many inboxes. */
+const tagOf = (merchantId: MerchantId, version: string) => `W/"${merchantId}-${version}"`;
+
+const matches = (ifNoneMatch: string, tag: string): boolean =>
+  ifNoneMatch === '*' || ifNoneMatch.split(',').some((part) => part.trim().replace(/^(W\/)?/, 'W/') === tag);
+
+const cursorOf = (id: number) => Buffer.from(`before ${id}`).toString('base64url');
+
+export function readListQuery(query: Record<string, unknown>): ListFilter {
+  const status = query['status'];
+  const types = [query['notification_types'], query['notification_types[]']]
+    .flat()
+    .filter((value) => value !== undefined)
+    .flatMap((value) => String(value).split(','));
+  for (const type of types) {
+    if (!(NOTIFICATION_TYPES as readonly string[]).includes(type)) {
+      throw invalid('notification_types', `notification_types must be among ${NOTIFICATION_TYPES.join(', ')}`);
+    }
+  }
+  if (status !== undefined && !(STATUSES as readonly unknown[]).includes(status)) {
+    throw invalid('status', `status must be one of ${STATUSES.join(', ')}`);
+  }
+  return {
+    status: status as ListFilter['status'],
+    types: [...new Set(types as NotificationType[])].sort(),
+    beforeId: readCursor(query['cursor']),
+    limit: readLimit(query['limit']),
+  };
+}
+
+const LIMIT_MAX = 1000;
+
+function readLimit(given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  const limit = typeof given === 'string' && /^\d{1,4}$/.test(given) ? Number(given) : 0;
+  if (limit < 1 || limit > LIMIT_MAX) throw invalid('limit', `limit must be an integer from 1 to ${LIMIT_MAX}`);
+  return limit;
+}
+
+function readCursor(given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  const id = Number(/^before (\d{1,16})$/.exec(Buffer.from(String(given), 'base64url').toString())?.[1]);
+  if (!Number.isSafeInteger(id)) throw invalid('cursor', 'cursor must come from the Link header of a page');
+  return id;
+}

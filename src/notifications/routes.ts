@@ -1,0 +1,220 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { Message } from '../contract/common.ts';
+import { AnswerBody, ListQuery, Notification, NotificationWithAnswer, RequestBody } from '../contract/notifications.ts';
+import type { Database, Queries } from '../database/database.ts';
+import { conversationNotFound, notificationNotFound } from '../errors.ts';
+import { rawMember } from '../http/json.ts';
+import { Type } from 'typebox';
+import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { answerNotification } from './answer.ts';
+import { performOnce, type Written } from './idempotency.ts';
+import { createInboxLists, readListQuery } from './list.ts';
+import { judgeRequest } from './rules.ts';
+import { deleteNotification, findNotificationWire, insertNotification } from './store.ts';
+
+export interface NotificationParts {
+  database: Database;
+  now: () => Date;
+}
+
+const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The bodies are judged by `rules.ts`, after the notification is found; the schemas describe them. */
+const judgedByRules = { validatorCompiler: () => () => true };
+
+export function notificationRoutes({ database, now }: NotificationParts): FastifyPluginAsyncTypebox {
+  const lists = createInboxLists(LISTS_KEPT_MAX_BYTES);
+
+  /** A write, performed once under its Idempotency-Key, if it has one. */
+  async function write(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: (queries: Queries) => Promise<Written>,
+  ): Promise<Message> {
+    const key = request.headers['idempotency-key'];
+    const { message, headers } = await performOnce(database, {
+      merchantId: merchantOf(request),
+      key: key === undefined ? undefined : String(key),
+      request: `${request.method} ${request.url}\n${JSON.stringify(request.body)}`,
+      at: now(),
+      perform,
+    });
+    reply.headers(headers);
+    return { message };
+  }
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/',
+      {
+        config: { area: 'notification' },
+        ...judgedByRules,
+        schema: {
+          ...describeRoute('notifications', 'List notifications', {
+            description:
+              'The merchant’s notifications, newest first. The list is whole unless `limit` asks for pages. ' +
+              'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
+            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'VALIDATION_ERROR'],
+            area: 'notification',
+          }),
+          querystring: ListQuery,
+          response: { 200: Type.Array(Notification) },
+        },
+      },
+      async (request, reply) => {
+        const filter = readListQuery(request.query as Record<string, unknown>);
+        const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
+        reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
+        if (list.unchanged) return reply.code(304 as 200).send(undefined as never);
+        if (list.nextCursor) reply.header('link', `<${nextPage(request, list.nextCursor)}>; rel="next"`);
+        // A Buffer is sent as it is, past the serializer.
+        return reply.type(JSON_TYPE).send(list.body as never);
+      },
+    );
+
+    app.get(
+      '/:notification_id',
+      {
+        config: { area: 'notification' },
+        ...judgedByRules,
+        schema: {
+          ...describeRoute('notifications', 'Read one notification', {
+            description: 'One notification with its answer.',
+            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'NOTIFICATION_NOT_FOUND'],
+            area: 'notification',
+          }),
+          params: parameterSchema('notification_id'),
+          response: { 200: NotificationWithAnswer },
+        },
+      },
+      async (request, reply) => {
+        const wire = await findNotificationWire(database, merchantOf(request), idOf(request));
+        if (wire === undefined) throw notificationNotFound();
+        return reply.type(JSON_TYPE).send(Buffer.from(wire) as never);
+      },
+    );
+
+    app.post(
+      '/:notification_id/answer',
+      {
+        config: { area: 'notificationBody' },
+        ...judgedByRules,
+        schema: {
+          ...describeRoute('notifications', 'Answer a notification', {
+            description:
+              'A question takes `answer`, a support request `agent_response_to_customer` and ' +
+              '`resolution_notes`, and every type `resolve_only`. Of many answers exactly one wins. ' +
+              'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
+            errors: [
+              'INVALID_TOKEN',
+              'TOKEN_EXPIRED',
+              'NOTIFICATION_NOT_FOUND',
+              'ALREADY_ANSWERED',
+              'VALIDATION_ERROR',
+              'IDEMPOTENCY_KEY_REUSED',
+              'CONFLICT',
+            ],
+            area: 'notificationBody',
+          }),
+          params: parameterSchema('notification_id'),
+          body: AnswerBody,
+          response: { 200: Message },
+        },
+      },
+      (request, reply) =>
+        write(request, reply, async (queries) => ({
+          ...(await answerNotification(queries, {
+            merchantId: merchantOf(request),
+            userId: userOf(request),
+            id: idOf(request),
+            body: request.body,
+            at: now(),
+          })),
+          headers: {},
+        })),
+    );
+
+    app.delete(
+      '/:notification_id',
+      {
+        config: { area: 'notification' },
+        ...judgedByRules,
+        schema: {
+          ...describeRoute('notifications', 'Delete a notification', {
+            description: 'Deletes it for good, answered or not. Nothing is sent.',
+            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'NOTIFICATION_NOT_FOUND'],
+            area: 'notification',
+          }),
+          params: parameterSchema('notification_id'),
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        const deleted = await deleteNotification(database, merchantOf(request), idOf(request));
+        if (!deleted) throw notificationNotFound();
+        return { message: 'Notification deleted.' };
+      },
+    );
+
+    app.post(
+      '/request',
+      {
+        config: { area: 'notificationBody' },
+        ...judgedByRules,
+        schema: {
+          ...describeRoute('notifications', 'Raise a notification', {
+            description:
+              'Rings the bell. The `Location` header names the new notification. ' +
+              'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
+            errors: [
+              'INVALID_TOKEN',
+              'TOKEN_EXPIRED',
+              'CONVERSATION_NOT_FOUND',
+              'VALIDATION_ERROR',
+              'IDEMPOTENCY_KEY_REUSED',
+              'CONFLICT',
+            ],
+            area: 'notificationBody',
+          }),
+          body: RequestBody,
+          response: { 200: Message },
+        },
+      },
+      (request, reply) =>
+        write(request, reply, async (queries) => {
+          const verdict = judgeRequest(request.body);
+          if (verdict.do === 'refuse') throw verdict.error;
+          const { type, conversationId } = verdict;
+          const contextText = rawMember(request.bodyText, 'context')!;
+          const id = await insertNotification(queries, merchantOf(request), {
+            type,
+            conversationId,
+            contextText,
+            at: now(),
+          });
+          if (id === undefined) throw conversationNotFound();
+          return { message: 'Notification requested.', headers: { location: `/api/v1/notification/${id}` } };
+        }),
+    );
+  };
+}
+
+/** An id that is no id names no notification. */
+function idOf(request: FastifyRequest): number {
+  const { notification_id: given } = request.params as { notification_id: string };
+  const id = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : Number.NaN;
+  if (!Number.isSafeInteger(id)) throw notificationNotFound();
+  return id;
+}
+
+function nextPage(request: FastifyRequest, cursor: string): string {
+  const [path, query] = request.url.split('?');
+  const params = new URLSearchParams(query);
+  params.set('cursor', cursor);
+  return `${path}?${params}`;
+}

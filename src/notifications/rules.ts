@@ -1,0 +1,108 @@
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { NOTIFICATION_TYPES, type NotificationType, type Status } from '../contract/notifications.ts';
+import {
+  type ApiError,
+  alreadyAnswered,
+  answerDoesNotFit,
+  contentMissing,
+  conversationNotFound,
+  invalid,
+  required,
+} from '../errors.ts';
+import { CONTEXT_TYPES, KINDS } from './kinds.ts';
+
+/** The rules of the contract, without a database: given what is there and what was sent, what to do. */
+
+type Fields = { readonly [key: string]: unknown };
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Own members only: `constructor` and the like are data here, or absent. */
+const member = (object: Fields, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined);
+
+/** Null and blank count as missing. */
+const isMissing = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
+
+export type RequestVerdict =
+  | { do: 'raise'; type: NotificationType; conversationId: number }
+  | { do: 'refuse'; error: ApiError };
+
+export function judgeRequest(body: unknown): RequestVerdict {
+  const refuse = (error: ApiError): RequestVerdict => ({ do: 'refuse', error });
+  if (!isObject(body)) return refuse(invalid('body', 'body must be a JSON object'));
+
+  for (const field of ['notification_type', 'conversation_id', 'context']) {
+    if (isMissing(member(body, field))) return refuse(required(field));
+  }
+  const type = NOTIFICATION_TYPES.find((name) => name === body['notification_type']);
+  if (!type) {
+    return refuse(
+      invalid('notification_type', `notification_type must be one of ${NOTIFICATION_TYPES.join(', ')}`),
+    );
+  }
+  const conversationId = body['conversation_id'];
+  if (typeof conversationId !== 'number' || !Number.isInteger(conversationId)) {
+    return refuse(invalid('conversation_id', 'conversation_id must be an integer'));
+  }
+  const context = body['context'];
+  if (!isObject(context)) return refuse(invalid('context', 'context must be an object'));
+
+  for (const field of KINDS[type].requestedFields) {
+    if (isMissing(member(context, field))) return refuse(required(field));
+  }
+  for (const [field, kind] of CONTEXT_TYPES) {
+    const value = member(context, field);
+    if (value === undefined || value === null) continue;
+    const fits = kind === 'integer' ? Number.isInteger(value) : typeof value === 'string';
+    if (!fits) return refuse(invalid(field, `${field} must be ${kind === 'integer' ? 'an' : 'a'} ${kind}`));
+  }
+  if (conversationId < 1 || !Number.isSafeInteger(conversationId)) return refuse(conversationNotFound());
+  return { do: 'raise', type, conversationId };
+}
+
+export interface Answerable {
+  status: Status;
+  answeredFields: readonly string[];
+  fits: ValidateFunction;
+}
+
+export type AnswerVerdict =
+  | { do: 'answer'; answer: Fields; send: 'reply' | 'campaign' | 'nothing'; learn: boolean }
+  | { do: 'refuse'; error: ApiError };
+
+export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerdict {
+  const refuse = (error: ApiError): AnswerVerdict => ({ do: 'refuse', error });
+  if (notification.status === 'answered') return refuse(alreadyAnswered());
+  if (!isObject(body)) return refuse(invalid('body', 'body must be a JSON object'));
+
+  const flags = { resolve_only: false, only_send_campaign: false };
+  for (const name of Object.keys(flags) as (keyof typeof flags)[]) {
+    const value = member(body, name) ?? false;
+    if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
+    flags[name] = value;
+  }
+  if (flags.resolve_only) return { do: 'answer', answer: { resolve_only: true }, send: 'nothing', learn: false };
+
+  const [content, ...others] = notification.answeredFields;
+  if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
+  const missing = others.find((field) => isMissing(member(body, field)));
+  if (missing !== undefined) return refuse(required(missing));
+
+  if (!notification.fits(body)) {
+    const [error] = notification.fits.errors ?? [];
+    const field = error?.instancePath.split('/')[1];
+    return refuse(answerDoesNotFit(field, `${field ?? 'answer'} ${error?.message ?? 'does not fit'}`));
+  }
+
+  const answer: Record<string, unknown> = {};
+  for (const field of notification.answeredFields) answer[field] = body[field];
+  if (flags.only_send_campaign) answer['only_send_campaign'] = true;
+  return {
+    do: 'answer',
+    answer,
+    send: flags.only_send_campaign ? 'campaign' : 'reply',
+    learn: !flags.only_send_campaign && content === 'answer',
+  };
+}

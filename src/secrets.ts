@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** What the database holds in secret is sealed with a key that the database does not hold. */
+export interface Vault {
+  /** `purpose` is bound to the result: a text sealed for one purpose does not open for another. */
+  seal(plain: string, purpose: string): string;
+  open(sealed: string, purpose: string): string;
+}
+
+export class VaultError extends Error {}
+
+const FORMAT = 'v1';
+
+export function createVault(secretKey: string): Vault {
+  const key = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'vault', 32));
+  return {
+    seal(plain, purpose) {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(purpose));
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return [FORMAT, ...[nonce, body, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.');
+    },
+    open(sealed, purpose) {
+      const [format, nonce, body, tag] = sealed.split('.');
+      if (format !== FORMAT || !nonce || body === undefined || !tag) throw new VaultError('not a sealed text');
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
+          .setAAD(Buffer.from(purpose))
+          .setAuthTag(Buffer.from(tag, 'base64url'));
+        return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8');
+      } catch (cause) {
+        throw new VaultError('sealed with another SECRET_KEY', { cause });
+      }
+    },
+  };
+}
+
+export function newSecretKey(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+const WELL_KNOWN = /change.?me|your.?secret|secret.?key|example|password|placeholder|insecure|deskbell|0123456789|abcdefgh/i;
+
+/** Why this key must not be used, or nothing. 32 random bytes are 43 characters of base64, 64 of hex. */
+export function secretKeyProblem(key: string): string | undefined {
+  const bytes = /^[\da-f]+$/i.test(key)
+    ? key.length / 2
+    : /^[\w+/-]+={0,2}$/.test(key)
+      ? Buffer.from(key, 'base64').length
+      : Buffer.byteLength(key);
+  if (bytes < 32) return 'is too short: it must hold at least 32 random bytes.';
+  if (WELL_KNOWN.test(key)) return 'looks like an example from a manual.';
+  if (new Set(key).size < 12) return 'is not random: it repeats a few characters.';
+  return undefined;
+}
+
+/** The embedded database's own key: made once, readable by its owner alone. */
+export function readOrMakeSecretKey(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  mkdirSync(dirname(file), { recursive: true });
+  const key = newSecretKey();
+  writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  chmodSync(file, 0o600);
+  return key;
+}

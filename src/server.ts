@@ -1,0 +1,76 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { buildApp } from './app.ts';
+import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
+import { createPasswords } from './auth/passwords.ts';
+import { removeExpiredSignIns } from './auth/store.ts';
+import { createTokens } from './auth/tokens.ts';
+import type { Config } from './config.ts';
+import { type Database, DatabaseProblem } from './database/database.ts';
+import { migrate } from './database/migrate.ts';
+import { openDatabase } from './database/open.ts';
+import { seedDemo } from './demo.ts';
+import { createMetrics } from './metrics.ts';
+import { removeExpiredKeys } from './notifications/idempotency.ts';
+import { storeAnswerSchemas } from './notifications/kinds.ts';
+import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
+
+export interface Server {
+  app: FastifyInstance;
+  database: Database;
+  close(): Promise<void>;
+}
+
+const TIDY_EVERY_MS = 10 * 60_000;
+
+/** Opens every part, in the order in which they need each other. */
+export async function openServer(config: Config, log: Logger, now = () => new Date()): Promise<Server> {
+  const database = await openDatabase(config, 'serve', (error) =>
+    log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
+  );
+  try {
+    const applied = await migrate(database, now);
+    for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
+    await storeAnswerSchemas(database);
+    const passwords = createPasswords(config.hashesAtOnce);
+    if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
+    const keyring = await openKeyring(database, openVault(config), now).catch((cause) => {
+      if (!(cause instanceof VaultError)) throw cause;
+      throw new DatabaseProblem('SECRET_KEY does not fit this database: its signing keys were sealed with another.', {
+        cause,
+      });
+    });
+    const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
+    const metrics = createMetrics();
+    const app = await buildApp({ config, database, keyring, tokens, passwords, metrics, log, now });
+
+    const tidying = setInterval(() => {
+      tidy(database, config, now()).catch((err) => log.warn({ err }, 'tidying failed; it is tried again'));
+    }, TIDY_EVERY_MS).unref();
+    return {
+      app,
+      database,
+      async close() {
+        clearInterval(tidying);
+        await app.close();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {
+  return createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
+}
+
+/** Removes what has expired. Any number of processes may do it at once. */
+async function tidy(database: Database, config: Config, at: Date): Promise<void> {
+  await removeExpiredSignIns(database, at);
+  await removeExpiredKeys(database, at);
+  // A process may go on signing with a replaced key for half a minute: leave it some more.
+  const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
+  await removeKeysReplacedBefore(database, unused);
+}
