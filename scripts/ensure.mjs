@@ -37,7 +37,9 @@ try {
   version = process.version;
 }
 if (Number(version.slice(1).split('.')[0]) < NODE_MAJOR) {
-  fail(`Deskbell needs Node ${NODE_MAJOR}, and no build of it comes with the package for this platform. Install it.`);
+  fail(
+    `Deskbell needs Node ${NODE_MAJOR}, and no build of it comes with the package for this platform. Install it.`,
+  );
 }
 
 function fail(line) {

@@ -76,7 +76,9 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await collectOpenApi(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;
-  await app.register(authRoutes({ ...parts, accessTtlSeconds, refreshTtlSeconds }), { prefix: '/api/v1/auth' });
+  await app.register(authRoutes({ ...parts, accessTtlSeconds, refreshTtlSeconds }), {
+    prefix: '/api/v1/auth',
+  });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   operationsRoutes(app, parts);
   serveDocs(app);

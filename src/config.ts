@@ -89,7 +89,9 @@ export function readConfig(env: Environment = process.env): Config {
     // PostgreSQL takes several hosts in one address, which URL does not parse: read the first.
     const parsed = URL.parse(given.replace(/(@|\/\/)([^/@,]+),[^/@]*/, '$1$2'));
     if (!parsed || !schemes.includes(parsed.protocol)) {
-      problems.push(`${key} must be an address that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`);
+      problems.push(
+        `${key} must be an address that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`,
+      );
       return undefined;
     }
     return given;
@@ -160,7 +162,8 @@ function readOrigins(given: string | undefined, problems: string[]): string[] | 
   if (given === '*') return '*';
   return given.split(',').map((part) => {
     const origin = URL.parse(part.trim());
-    if (origin && ['http:', 'https:'].includes(origin.protocol) && origin.pathname === '/') return origin.origin;
+    if (origin && ['http:', 'https:'].includes(origin.protocol) && origin.pathname === '/')
+      return origin.origin;
     problems.push(`CORS_ORIGINS must list origins such as https://shop.example, not "${part.trim()}".`);
     return '';
   });

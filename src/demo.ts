@@ -77,7 +77,10 @@ const NOTIFICATIONS: readonly DemoNotification[] = [
     conversation: 4,
     type: 'user_question_request',
     minutesAgo: 1320,
-    context: { question: 'Is “The Northern Lights Atlas” in stock in hardcover?', lead_phone: '+447700900104' },
+    context: {
+      question: 'Is “The Northern Lights Atlas” in stock in hardcover?',
+      lead_phone: '+447700900104',
+    },
     answer: { answer: 'Three hardcovers are left. Shall we keep one for you?' },
     answeredAfterMinutes: 8,
   },
@@ -97,7 +100,10 @@ const NOTIFICATIONS: readonly DemoNotification[] = [
     conversation: 1,
     type: 'user_question_request',
     minutesAgo: 47,
-    context: { question: 'Can I pause my subscription while I travel in August?', lead_phone: '+34611550101' },
+    context: {
+      question: 'Can I pause my subscription while I travel in August?',
+      lead_phone: '+34611550101',
+    },
   },
   {
     conversation: 4,
@@ -171,7 +177,10 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       updated_at: at,
     });
   }
-  for (const [index, { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 }] of NOTIFICATIONS.entries()) {
+  for (const [
+    index,
+    { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 },
+  ] of NOTIFICATIONS.entries()) {
     const { merchantId } = CONVERSATIONS[conversation - 1]!;
     await insert('notifications', {
       id: index + 1,

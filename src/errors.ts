@@ -68,7 +68,11 @@ export class ApiError extends Error {
   }
 
   body(): { detail: string; code: ErrorCode; field?: string } {
-    return { detail: this.message, code: this.code, ...(this.field === undefined ? {} : { field: this.field }) };
+    return {
+      detail: this.message,
+      code: this.code,
+      ...(this.field === undefined ? {} : { field: this.field }),
+    };
   }
 }
 
@@ -77,7 +81,8 @@ const BEARER = { 'www-authenticate': 'Bearer' };
 // Sign-in and tokens
 export const invalidCredentials = () =>
   new ApiError('INVALID_CREDENTIALS', 'Invalid e-mail or password.', { headers: BEARER });
-export const tokenExpired = () => new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
+export const tokenExpired = () =>
+  new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
 export const tokenMissing = () =>
   new ApiError('INVALID_TOKEN', 'A bearer token is required.', { headers: BEARER });
 export const tokenInvalid = (cause?: unknown) =>
@@ -101,7 +106,10 @@ export const answerDoesNotFit = (field: string | undefined, details: string) =>
 // Notifications
 export const notificationNotFound = () => new ApiError('NOTIFICATION_NOT_FOUND', 'Notification not found.');
 export const alreadyAnswered = () =>
-  new ApiError('ALREADY_ANSWERED', 'This notification has already been answered and cannot be answered again.');
+  new ApiError(
+    'ALREADY_ANSWERED',
+    'This notification has already been answered and cannot be answered again.',
+  );
 export const conversationNotFound = () =>
   new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
 export const idempotencyKeyReused = () =>
@@ -125,9 +133,13 @@ export const serviceUnavailable = (cause?: unknown) =>
     cause,
   });
 export const internalError = (cause: unknown) =>
-  new ApiError('INTERNAL_ERROR', 'Something went wrong on our side. The x-request-id header names this request.', {
-    cause,
-  });
+  new ApiError(
+    'INTERNAL_ERROR',
+    'Something went wrong on our side. The x-request-id header names this request.',
+    {
+      cause,
+    },
+  );
 export const notFound = () => new ApiError('NOT_FOUND', 'There is nothing at this address.');
 export const methodNotAllowed = (allowed: readonly string[]) =>
   new ApiError('METHOD_NOT_ALLOWED', `This address takes ${allowed.join(', ')}.`, {

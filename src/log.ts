@@ -23,7 +23,10 @@ const SECRET_KEYS = [
   'support_request_reason',
 ];
 
-export function createLogger(config: Pick<Config, 'logLevel' | 'logPretty'>, destination?: DestinationStream): Logger {
+export function createLogger(
+  config: Pick<Config, 'logLevel' | 'logPretty'>,
+  destination?: DestinationStream,
+): Logger {
   // Lines are written together, at the latest after a second; `flush` at the end writes the rest.
   const out = destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
   return pino(
@@ -70,7 +73,9 @@ function prettyStream(out: DestinationStream): DestinationStream {
     write(line) {
       const { level, time, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
       const colour = COLOURS[String(level)] ?? 36;
-      const details = Object.entries(rest).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+      const details = Object.entries(rest).map(
+        ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      );
       const head = `\u001b[90m${String(time).slice(11, 23)}\u001b[0m \u001b[${colour}m${msg}\u001b[0m`;
       const trace = err ? `\n${JSON.stringify(err, null, 2).replaceAll('\\n', '\n      ')}` : '';
       out.write(`${head} \u001b[90m${details.join(' ')}\u001b[0m${trace}\n`);

@@ -27,14 +27,23 @@ async function main(): Promise<void> {
 }
 
 function banner(url: string, demo: boolean): string {
-  const lines = ['', '  Deskbell is ready.', '', `  API docs   ${url}/docs`, `  API        ${url}/api/v1/`, `  Metrics    ${url}/metrics`];
+  const lines = [
+    '',
+    '  Deskbell is ready.',
+    '',
+    `  API docs   ${url}/docs`,
+    `  API        ${url}/api/v1/`,
+    `  Metrics    ${url}/metrics`,
+  ];
   if (demo) {
     const [first] = DEMO_USERS;
     const body = JSON.stringify({ email: first.email, password: first.password });
     lines.push(
       '',
       '  Sign in with',
-      ...DEMO_USERS.map(({ email, password, about }) => `    ${email.padEnd(26)} ${password.padEnd(15)} ${about}`),
+      ...DEMO_USERS.map(
+        ({ email, password, about }) => `    ${email.padEnd(26)} ${password.padEnd(15)} ${about}`,
+      ),
       '',
       '  Try it',
       `    curl -s ${url}/api/v1/auth/login -H 'Content-Type: application/json' -d '${body}'`,
@@ -69,9 +78,12 @@ function explain(error: unknown): string {
   if (error instanceof DatabaseProblem) return error.message;
   const { code, syscall, message, stack } = error as NodeJS.ErrnoException;
   const { PORT = '8000', HOST = '127.0.0.1' } = process.env;
-  if (code === 'EADDRINUSE') return `Port ${PORT} is taken. Stop the other program, or set PORT to another number.`;
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') return `HOST ${HOST} is no address of this machine.`;
-  if (code === 'EACCES' && syscall === 'listen') return `Port ${PORT} may not be used by this user. Set PORT above 1023.`;
+  if (code === 'EADDRINUSE')
+    return `Port ${PORT} is taken. Stop the other program, or set PORT to another number.`;
+  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo')
+    return `HOST ${HOST} is no address of this machine.`;
+  if (code === 'EACCES' && syscall === 'listen')
+    return `Port ${PORT} may not be used by this user. Set PORT above 1023.`;
   if (code === 'EACCES' || code === 'EROFS') return `No permission: ${message}`;
   return stack ?? message;
 }

@@ -20,11 +20,14 @@ export function createVault(secretKey: string): Vault {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(purpose));
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return [FORMAT, ...[nonce, body, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.');
+      return [FORMAT, ...[nonce, body, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join(
+        '.',
+      );
     },
     open(sealed, purpose) {
       const [format, nonce, body, tag] = sealed.split('.');
-      if (format !== FORMAT || !nonce || body === undefined || !tag) throw new VaultError('not a sealed text');
+      if (format !== FORMAT || !nonce || body === undefined || !tag)
+        throw new VaultError('not a sealed text');
       try {
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
           .setAAD(Buffer.from(purpose))
@@ -41,7 +44,8 @@ export function newSecretKey(): string {
   return randomBytes(32).toString('base64url');
 }
 
-const WELL_KNOWN = /change.?me|your.?secret|secret.?key|example|password|placeholder|insecure|deskbell|0123456789|abcdefgh/i;
+const WELL_KNOWN =
+  /change.?me|your.?secret|secret.?key|example|password|placeholder|insecure|deskbell|0123456789|abcdefgh/i;
 
 /** Why this key must not be used, or nothing. 32 random bytes are 43 characters of base64, 64 of hex. */
 export function secretKeyProblem(key: string): string | undefined {

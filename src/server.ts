@@ -36,9 +36,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
     const keyring = await openKeyring(database, openVault(config), now).catch((cause) => {
       if (!(cause instanceof VaultError)) throw cause;
-      throw new DatabaseProblem('SECRET_KEY does not fit this database: its signing keys were sealed with another.', {
-        cause,
-      });
+      throw new DatabaseProblem(
+        'SECRET_KEY does not fit this database: its signing keys were sealed with another.',
+        {
+          cause,
+        },
+      );
     });
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();

@@ -127,7 +127,7 @@ function kidOf(token: string): string {
 
 function callerOf(payload: JWTPayload): Caller {
   const userId = Number(payload.sub);
-  const merchantId = payload['merchant_id'];
+  const merchantId = payload.merchant_id;
   if (!Number.isSafeInteger(userId) || (merchantId !== undefined && !Number.isSafeInteger(merchantId))) {
     throw tokenInvalid();
   }

@@ -4,7 +4,8 @@ import { Timestamp } from './common.ts';
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
-  description: '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
+  description:
+    '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
 });
 
 export const STATUSES = ['requested', 'answered'] as const;
@@ -30,7 +31,9 @@ const notificationFields = {
   status: StatusName,
   created_at: Timestamp,
   updated_at: Timestamp,
-  conversation_id: Type.Integer({ description: 'The conversation it was raised in; it determines the merchant.' }),
+  conversation_id: Type.Integer({
+    description: 'The conversation it was raised in; it determines the merchant.',
+  }),
   context: Context,
   requested_fields: Type.Array(Type.String(), { description: 'What `context` must hold.' }),
   answered_fields: Type.Array(Type.String(), { description: 'What an answer must hold.' }),
@@ -64,7 +67,9 @@ export const NotificationWithAnswer = Type.Object(
 export const ListQuery = Type.Object({
   status: Type.Optional(StatusName),
   notification_types: Type.Optional(
-    Type.Array(NotificationTypeName, { description: 'Repeated, comma-separated, or as `notification_types[]`.' }),
+    Type.Array(NotificationTypeName, {
+      description: 'Repeated, comma-separated, or as `notification_types[]`.',
+    }),
   ),
   limit: Type.Optional(
     Type.Integer({
@@ -102,7 +107,10 @@ export const AnswerBody = Type.Object(
   {
     answer: Type.Optional(Type.String({ description: 'Question: the answer for the customer.' })),
     only_send_campaign: Type.Optional(
-      Type.Boolean({ default: false, description: 'Question: send directly, leave the knowledge base alone.' }),
+      Type.Boolean({
+        default: false,
+        description: 'Question: send directly, leave the knowledge base alone.',
+      }),
     ),
     agent_response_to_customer: Type.Optional(
       Type.String({ description: 'Support: the reply for the customer.' }),
@@ -118,7 +126,10 @@ export const AnswerBody = Type.Object(
     examples: [
       { answer: 'Yes, a Colombian one.' },
       { answer: 'Back in stock on Monday.', only_send_campaign: true },
-      { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again, order 881.' },
+      {
+        agent_response_to_customer: 'A new parcel is on its way.',
+        resolution_notes: 'Sent again, order 881.',
+      },
       { resolve_only: true },
     ],
   },

@@ -1,7 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { type Database, DatabaseProblem, DatabaseUnavailable, type Param, type Transaction } from './database.ts';
+import {
+  type Database,
+  DatabaseProblem,
+  DatabaseUnavailable,
+  type Param,
+  type Transaction,
+} from './database.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
 
@@ -87,7 +93,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     engine: 'sqlite',
     all: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params) as Row[],
     one: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params)[0] as Row | undefined,
-    run: <Row>(sql: string, params?: readonly Param[]) => enqueue(async () => write(sql, params) as Row[], false),
+    run: <Row>(sql: string, params?: readonly Param[]) =>
+      enqueue(async () => write(sql, params) as Row[], false),
     transaction: (work) => enqueue(work, true),
     async script(sql) {
       try {

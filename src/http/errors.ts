@@ -11,8 +11,8 @@ import {
   methodNotAllowed,
   notFound,
   payloadTooLarge,
-  required,
   requestTimeout,
+  required,
   serviceUnavailable,
   statusOf,
   unsupportedMediaType,
@@ -36,7 +36,8 @@ export function handleErrors(app: FastifyInstance): void {
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = toApiError(error);
   request.problem = problem;
-  if (isFailure(problem.code)) request.log.error({ err: problem.cause, code: problem.code }, 'request failed');
+  if (isFailure(problem.code))
+    request.log.error({ err: problem.cause, code: problem.code }, 'request failed');
   return reply
     .code(statusOf(problem.code, request.routeOptions?.config.area ?? 'general'))
     .headers(problem.headers)
@@ -67,14 +68,17 @@ function toApiError(error: unknown): ApiError {
 /** The first thing that does not fit, by its name. */
 function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiError {
   if (!first) return invalid('body', 'body does not fit');
-  if (first.keyword === 'required') return required(String(first.params['missingProperty']));
+  if (first.keyword === 'required') return required(String(first.params.missingProperty));
   const field = first.instancePath.split('/')[1] ?? 'body';
   if (field === 'body') return invalid(field, 'body must be a JSON object');
   return invalid(field, first.keyword === 'minLength' ? `${field} is required` : `${field} ${first.message}`);
 }
 
 /** A known address with another method is 405. Called when every route is there. */
-export function refuseOtherMethods(app: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  routes: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
   for (const [url, methods] of routes) {
     const others = app.supportedMethods.filter((method) => !methods.has(method) && method !== 'OPTIONS');
     const allowed = [...methods].sort();

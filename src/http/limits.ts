@@ -37,7 +37,8 @@ function connectRedis(url: string, log: Logger): Redis {
   });
   let away = false;
   redis.on('error', (err) => {
-    if (!away) log.warn({ code: (err as NodeJS.ErrnoException).code }, 'redis is away: requests are not limited');
+    if (!away)
+      log.warn({ code: (err as NodeJS.ErrnoException).code }, 'redis is away: requests are not limited');
     away = true;
   });
   redis.on('ready', () => {

@@ -15,7 +15,10 @@ interface OperationsParts {
 const Ok = Type.Object({ status: Type.Literal('ok') });
 
 /** For the operator's machines. They are asked often and by few: no limit counts them. */
-export function operationsRoutes(app: FastifyInstance, { database, keyring, metrics }: OperationsParts): void {
+export function operationsRoutes(
+  app: FastifyInstance,
+  { database, keyring, metrics }: OperationsParts,
+): void {
   const config = { rateLimit: false as const };
   const describe = (summary: string, description: string) =>
     describeRoute('operations', summary, { description, errors: [], open: true });

@@ -12,7 +12,13 @@ const compiled = new Map<string, ValidateFunction>();
 /** Answers a notification, or throws why not. */
 export async function answerNotification(
   queries: Queries,
-  { merchantId, userId, id, body, at }: { merchantId: MerchantId; userId: UserId; id: number; body: unknown; at: Date },
+  {
+    merchantId,
+    userId,
+    id,
+    body,
+    at,
+  }: { merchantId: MerchantId; userId: UserId; id: number; body: unknown; at: Date },
 ): Promise<{ message: string }> {
   const notification = await findNotification(queries, merchantId, id);
   if (!notification) throw notificationNotFound();
@@ -33,7 +39,9 @@ export async function answerNotification(
     // Since it was read, somebody else has answered or deleted it.
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   }
-  return { message: verdict.send === 'nothing' ? 'Notification resolved without a reply.' : 'Notification answered.' };
+  return {
+    message: verdict.send === 'nothing' ? 'Notification resolved without a reply.' : 'Notification answered.',
+  };
 }
 
 async function answerCheck(queries: Queries, schemaId: string): Promise<ValidateFunction> {

@@ -1,12 +1,17 @@
-import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { inboxVersion, type ListFilter, listNotifications } from './store.ts';
 
 /** A list that has not changed since it was last asked for is not made again. */
 export interface InboxLists {
-  get(queries: Queries, merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListAnswer>;
+  get(
+    queries: Queries,
+    merchantId: MerchantId,
+    filter: ListFilter,
+    knownTag: string | undefined,
+  ): Promise<ListAnswer>;
 }
 
 type ListAnswer =
@@ -71,14 +76,17 @@ const matches = (ifNoneMatch: string, tag: string): boolean =>
 const cursorOf = (id: number) => Buffer.from(`before ${id}`).toString('base64url');
 
 export function readListQuery(query: Record<string, unknown>): ListFilter {
-  const status = query['status'];
-  const types = [query['notification_types'], query['notification_types[]']]
+  const status = query.status;
+  const types = [query.notification_types, query['notification_types[]']]
     .flat()
     .filter((value) => value !== undefined)
     .flatMap((value) => String(value).split(','));
   for (const type of types) {
     if (!(NOTIFICATION_TYPES as readonly string[]).includes(type)) {
-      throw invalid('notification_types', `notification_types must be among ${NOTIFICATION_TYPES.join(', ')}`);
+      throw invalid(
+        'notification_types',
+        `notification_types must be among ${NOTIFICATION_TYPES.join(', ')}`,
+      );
     }
   }
   if (status !== undefined && !(STATUSES as readonly unknown[]).includes(status)) {
@@ -87,8 +95,8 @@ export function readListQuery(query: Record<string, unknown>): ListFilter {
   return {
     status: status as ListFilter['status'],
     types: [...new Set(types as NotificationType[])].sort(),
-    beforeId: readCursor(query['cursor']),
-    limit: readLimit(query['limit']),
+    beforeId: readCursor(query.cursor),
+    limit: readLimit(query.limit),
   };
 }
 
@@ -97,7 +105,8 @@ const LIMIT_MAX = 1000;
 function readLimit(given: unknown): number | undefined {
   if (given === undefined) return undefined;
   const limit = typeof given === 'string' && /^\d{1,4}$/.test(given) ? Number(given) : 0;
-  if (limit < 1 || limit > LIMIT_MAX) throw invalid('limit', `limit must be an integer from 1 to ${LIMIT_MAX}`);
+  if (limit < 1 || limit > LIMIT_MAX)
+    throw invalid('limit', `limit must be an integer from 1 to ${LIMIT_MAX}`);
   return limit;
 }
 

@@ -1,12 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
-import { AnswerBody, ListQuery, Notification, NotificationWithAnswer, RequestBody } from '../contract/notifications.ts';
+import {
+  AnswerBody,
+  ListQuery,
+  Notification,
+  NotificationWithAnswer,
+  RequestBody,
+} from '../contract/notifications.ts';
 import type { Database, Queries } from '../database/database.ts';
 import { conversationNotFound, notificationNotFound } from '../errors.ts';
 import { rawMember } from '../http/json.ts';
-import { Type } from 'typebox';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';

@@ -19,7 +19,8 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Own members only: `constructor` and the like are data here, or absent. */
-const member = (object: Fields, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined);
+const member = (object: Fields, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
 
 /** Null and blank count as missing. */
 const isMissing = (value: unknown): boolean =>
@@ -36,17 +37,17 @@ export function judgeRequest(body: unknown): RequestVerdict {
   for (const field of ['notification_type', 'conversation_id', 'context']) {
     if (isMissing(member(body, field))) return refuse(required(field));
   }
-  const type = NOTIFICATION_TYPES.find((name) => name === body['notification_type']);
+  const type = NOTIFICATION_TYPES.find((name) => name === body.notification_type);
   if (!type) {
     return refuse(
       invalid('notification_type', `notification_type must be one of ${NOTIFICATION_TYPES.join(', ')}`),
     );
   }
-  const conversationId = body['conversation_id'];
+  const conversationId = body.conversation_id;
   if (typeof conversationId !== 'number' || !Number.isInteger(conversationId)) {
     return refuse(invalid('conversation_id', 'conversation_id must be an integer'));
   }
-  const context = body['context'];
+  const context = body.context;
   if (!isObject(context)) return refuse(invalid('context', 'context must be an object'));
 
   for (const field of KINDS[type].requestedFields) {
@@ -83,7 +84,8 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
     if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
     flags[name] = value;
   }
-  if (flags.resolve_only) return { do: 'answer', answer: { resolve_only: true }, send: 'nothing', learn: false };
+  if (flags.resolve_only)
+    return { do: 'answer', answer: { resolve_only: true }, send: 'nothing', learn: false };
 
   const [content, ...others] = notification.answeredFields;
   if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
@@ -98,7 +100,7 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
 
   const answer: Record<string, unknown> = {};
   for (const field of notification.answeredFields) answer[field] = body[field];
-  if (flags.only_send_campaign) answer['only_send_campaign'] = true;
+  if (flags.only_send_campaign) answer.only_send_campaign = true;
   return {
     do: 'answer',
     answer,

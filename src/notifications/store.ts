@@ -135,10 +135,14 @@ export async function markAnswered(
   return rows.length > 0;
 }
 
-export async function deleteNotification(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
-  const rows = await queries.run('delete from notifications where merchant_id = $1 and id = $2 returning id', [
-    merchantId,
-    id,
-  ]);
+export async function deleteNotification(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<boolean> {
+  const rows = await queries.run(
+    'delete from notifications where merchant_id = $1 and id = $2 returning id',
+    [merchantId, id],
+  );
   return rows.length > 0;
 }

@@ -1,0 +1,132 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Real servers for tests and benchmarks: made in a temporary folder, gone with whoever made them. */
+
+export interface Service {
+  url: string;
+  /** For faults: the process itself. */
+  process: ChildProcess;
+  stop(): Promise<void>;
+}
+
+const DEBIAN_POSTGRES = '/usr/lib/postgresql';
+
+/** Where a program is, or nothing. On Debian PostgreSQL keeps its own off the PATH. */
+export function findProgram(name: string): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  if (existsSync(DEBIAN_POSTGRES)) {
+    const versions = readdirSync(DEBIAN_POSTGRES).sort((a, b) => Number(b) - Number(a));
+    folders.push(...versions.map((version) => join(DEBIAN_POSTGRES, version, 'bin')));
+  }
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+}
+
+/** As `findProgram`; as root on Debian it installs the package that has it. */
+export function findOrInstall(name: string, debianPackage: string): string | undefined {
+  const found = findProgram(name);
+  if (found || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found;
+  console.log(`Installing ${debianPackage} …`);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  spawnSync('apt-get', ['update', '-qq'], { stdio: 'ignore', env });
+  const args = ['install', '-y', '-qq', '--no-install-recommends', debianPackage];
+  spawnSync('apt-get', args, { stdio: ['ignore', 'ignore', 'inherit'], env });
+  return findProgram(name);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivilegedUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (flag: string, name: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
+  const name = spawnSync('id', ['postgres']).status === 0 ? 'postgres' : 'nobody';
+  return { uid: id('-u', name), gid: id('-g', name) };
+}
+
+export async function startPostgres(
+  program: string,
+  options: { durable: boolean; port?: number },
+): Promise<Service> {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-postgres-'));
+  const user = unprivilegedUser();
+  if (user) chownSync(folder, user.uid, user.gid);
+  const data = join(folder, 'data');
+  const initdb = join(program, '..', 'initdb');
+  execFileSync(
+    initdb,
+    ['-D', data, '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+    {
+      ...user,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
+  const port = options.port ?? (await freePort());
+  const settings = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: folder,
+    max_connections: 200,
+    fsync: options.durable ? 'on' : 'off',
+    log_min_messages: 'fatal',
+  };
+  const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+  const server = spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
+  const service = ownProcess(server, 'SIGINT', folder, `postgres://deskbell@127.0.0.1:${port}/postgres`);
+  await untilListening(port, server);
+  return service;
+}
+
+export async function startRedis(program: string): Promise<Service> {
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-redis-'));
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+  const server = spawn(program, args, { stdio: 'ignore' });
+  const service = ownProcess(server, 'SIGKILL', folder, `redis://127.0.0.1:${port}`);
+  await untilListening(port, server);
+  return service;
+}
+
+function ownProcess(child: ChildProcess, signal: NodeJS.Signals, folder: string, url: string): Service {
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return {
+    url,
+    process: child,
+    async stop() {
+      child.kill(signal);
+      await ended;
+      process.off('exit', kill);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilListening(port: number, child: ChildProcess): Promise<void> {
+  const { connect } = await import('node:net');
+  for (let tries = 0; tries < 300 && child.exitCode === null; tries += 1) {
+    const open = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+      socket.on('connect', () => socket.destroy());
+    });
+    if (open) {
+      // PostgreSQL listens a moment before it takes connections.
+      await sleep(300);
+      return;
+    }
+    await sleep(50);
+  }
+  throw new Error(`${child.spawnfile} does not listen on port ${port}`);
+}

@@ -1,0 +1,77 @@
+/**
+ * `npm test`: types, lint, dead code, then every test on both engines. With arguments, only the test files
+ * that they name. Ends with "N passed, N failed" on a line.
+ */
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { findOrInstall, type Service, startPostgres, startRedis } from './services.ts';
+
+const root = new URL('..', import.meta.url).pathname;
+const asked = process.argv.slice(2);
+const inCi = process.env.CI === 'true';
+let passed = 0;
+let failed = 0;
+const missing: string[] = [];
+const services: Service[] = [];
+
+process.chdir(root);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+if (asked.length === 0) {
+  check('types', 'tsc', []);
+  check('lint and format', 'biome', ['check', '--error-on-warnings']);
+  check('dead code', 'knip', []);
+}
+await start('PostgreSQL', 'postgres', 'postgresql', (program) => startPostgres(program, { durable: false }));
+await start('Redis', 'redis-server', 'redis-server', startRedis);
+try {
+  await runTests(asked.length > 0 ? asked : globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).sort());
+} finally {
+  await Promise.all(services.map((service) => service.stop()));
+}
+
+for (const name of missing) {
+  console.log(`\n!!! ${name} was not found: the tests that need it DID NOT RUN. Install it and run again.`);
+  if (inCi) failed += 1;
+}
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+function check(title: string, program: string, args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(`node_modules/.bin/${program}`, args, { encoding: 'utf8' });
+  if (status === 0) passed += 1;
+  else failed += 1;
+  console.log(`${status === 0 ? '✔' : '✖'} ${title}${status === 0 ? '' : `\n${stdout}${stderr}`}`);
+}
+
+async function start(
+  title: string,
+  program: string,
+  debianPackage: string,
+  launch: (program: string) => Promise<Service>,
+): Promise<void> {
+  const path = findOrInstall(program, debianPackage);
+  if (!path) {
+    missing.push(title);
+    return;
+  }
+  const service = await launch(path);
+  services.push(service);
+  process.env[`TEST_${title.toUpperCase()}_URL`] = service.url;
+}
+
+async function runTests(files: string[]): Promise<void> {
+  const stream = run({ files, concurrency: availableParallelism(), timeout: 240_000 });
+  stream.on('test:pass', ({ details, skip, todo }) => {
+    if (details.type !== 'suite' && skip === undefined && todo === undefined) passed += 1;
+  });
+  stream.on('test:fail', ({ details }) => {
+    if (details.type !== 'suite') failed += 1;
+  });
+  const report = stream.compose(new spec());
+  report.pipe(process.stdout, { end: false });
+  await new Promise((resolve) => report.once('end', resolve));
+}
