@@ -42,7 +42,9 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   const { config, log, metrics } = parts;
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // Two lines at most are logged for a request: they name it themselves.
+    childLoggerFactory: (logger) => logger,
     trustProxy: typeof config.trustProxy === 'number' ? nearestProxies(config.trustProxy) : config.trustProxy,
     bodyLimit: BODY_MAX_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -113,6 +115,7 @@ function observeRequests(app: FastifyInstance, metrics: Metrics): void {
     const { caller } = request;
     request.log.info(
       {
+        request_id: request.id,
         method: request.method,
         route,
         status: reply.statusCode,

@@ -3,9 +3,10 @@ import type { Config } from './config.ts';
 
 /**
  * One line an event. Lines are built from names, numbers and codes; no line is given a body, a query, a
- * header or a message text. The redaction is the second fence, for the day somebody forgets.
+ * header or a message text. The redaction is the second fence, for the day somebody forgets. (pino's own
+ * took a fifth of the server's time.)
  */
-const SECRET_KEYS = [
+const SECRETS = new Set([
   'password',
   'access_token',
   'refresh_token',
@@ -13,6 +14,7 @@ const SECRET_KEYS = [
   'token',
   'secret',
   'email',
+  'body',
   'context',
   'question',
   'answer',
@@ -21,7 +23,18 @@ const SECRET_KEYS = [
   'agent_response_to_customer',
   'resolution_notes',
   'support_request_reason',
-];
+]);
+
+function redact(line: Record<string, unknown>, depth = 0): Record<string, unknown> {
+  for (const key in line) {
+    const value = line[key];
+    if (SECRETS.has(key)) line[key] = '[redacted]';
+    else if (typeof value === 'object' && value !== null && !(value instanceof Error) && depth < 3) {
+      line[key] = redact({ ...value }, depth + 1);
+    }
+  }
+  return line;
+}
 
 export function createLogger(
   config: Pick<Config, 'logLevel' | 'logPretty'>,
@@ -34,8 +47,7 @@ export function createLogger(
       level: config.logLevel,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[redacted]' },
+      formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
     },
     config.logPretty ? prettyStream(out) : out,

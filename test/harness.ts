@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
@@ -58,10 +60,14 @@ export function onEachEngine(title: string, tests: (engine: Engine) => void): vo
   for (const engine of engines) describe(`${title} (${engine})`, () => tests(engine));
 }
 
-/** An empty place for a database: the settings that lead there, and how to remove it. */
-export async function newDatabasePlace(
-  engine: Engine,
-): Promise<{ env: Record<string, string>; remove(): Promise<void> }> {
+/** Where a database stands: the settings that lead there, and how to remove it. */
+export interface DatabasePlace {
+  env: Record<string, string>;
+  remove(): Promise<void>;
+}
+
+/** An empty one. */
+export async function newDatabasePlace(engine: Engine): Promise<DatabasePlace> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
   if (engine === 'sqlite') {
     return {
@@ -105,12 +111,16 @@ export function useDeskbell(engine: Engine, settings: Record<string, string> = {
   return deskbell;
 }
 
-/** Starts a server on a database of its own. Whoever starts it closes it. */
+/**
+ * Starts a server on a database of its own, or in a place that its maker removes: there, on PostgreSQL,
+ * several may run at once. Whoever starts it closes it.
+ */
 export async function startDeskbell(
   engine: Engine,
   settings: Record<string, string> = {},
+  shared?: DatabasePlace,
 ): Promise<Deskbell> {
-  const place = await newDatabasePlace(engine);
+  const place = shared ?? (await newDatabasePlace(engine));
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'info',
@@ -152,11 +162,39 @@ export async function startDeskbell(
       if (closed) return;
       closed = true;
       await server.close();
-      await place.remove();
+      if (!shared) await place.remove();
     },
   };
   return deskbell;
 }
+
+/** A second server on the PostgreSQL of the first; it is closed before the first is. */
+export function startBeside({ config }: Deskbell): Promise<Deskbell> {
+  return startDeskbell('postgres', { DATABASE_URL: config.databaseUrl!, SECRET_KEY: config.secretKey! });
+}
+
+export const NOTIFICATIONS = '/api/v1/notification';
+/** Aurora's conversations are 1 to 3, Borealis' 4 and 5. */
+export const QUESTION = {
+  notification_type: 'user_question_request',
+  conversation_id: 1,
+  context: { question: 'Do you have decaf beans?' },
+};
+export const SUPPORT = {
+  notification_type: 'user_support_request',
+  conversation_id: 1,
+  context: { support_request_reason: 'The parcel arrived damaged.' },
+};
+
+/** Raises a notification and gives its address. */
+export async function raise(deskbell: Deskbell, token: string, body: unknown = QUESTION): Promise<string> {
+  const reply = await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body });
+  if (reply.status !== 200) throw new Error(`raising failed: ${reply.text}`);
+  return reply.headers.get('location')!;
+}
+
+/** Status and body in one, to be compared whole: a body has these members and no other. */
+export const outcome = ({ status, json }: Pick<Reply, 'status' | 'json'>) => ({ status, ...json });
 
 export async function call(
   url: string,
@@ -174,11 +212,60 @@ export async function call(
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  let json: unknown;
+  return { status: response.status, headers: response.headers, text, json: parsed(text) };
+}
+
+/** The whole of an error: its status, a body of `detail`, `code` and perhaps `field`, and its headers. */
+export function assertError(reply: Reply, status: number, code: string, field?: string): void {
+  assert.equal(reply.status, status, reply.text);
+  const { detail, ...rest } = reply.json;
+  assert.deepEqual(rest, { code, ...(field === undefined ? {} : { field }) });
+  assert.match(detail, /\S/);
+  assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(reply.headers.get('www-authenticate'), status === 401 ? 'Bearer' : null);
+}
+
+export interface RawReply {
+  status: number;
+  /** As they came, in their order. */
+  headers: [name: string, value: string][];
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  json: any;
+}
+
+/** What fetch would mend on the way: addresses, bytes, chunks, and headers that it adds or refuses. */
+export function rawCall(
+  { url }: Pick<Deskbell, 'url'>,
+  method: string,
+  path: string,
+  { headers = {}, chunks = [] }: { headers?: Record<string, string>; chunks?: (string | Buffer)[] } = {},
+): Promise<RawReply> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const request = httpRequest({ hostname, port, method, path, headers, agent: false }, (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part) => parts.push(part));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(parts).toString();
+        const { statusCode = 0, rawHeaders } = response;
+        const pairs = rawHeaders.flatMap((name, index): [string, string][] =>
+          index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1]!]] : [],
+        );
+        resolve({ status: statusCode, headers: pairs, text, json: parsed(text) });
+      });
+    });
+    request.on('error', reject);
+    for (const chunk of chunks) request.write(chunk);
+    request.end();
+  });
+}
+
+function parsed(text: string): unknown {
   try {
-    json = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    json = undefined;
+    return undefined;
   }
-  return { status: response.status, headers: response.headers, text, json };
 }

@@ -65,6 +65,7 @@ const page = (nonce: string) => `<!doctype html>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta property="csp-nonce" content="${nonce}" nonce="${nonce}">
+    <link rel="icon" href="data:,">
     <title>Deskbell API</title>
   </head>
   <body>
@@ -76,6 +77,11 @@ const page = (nonce: string) => `<!doctype html>
         withDefaultFonts: false,
         telemetry: false,
         hideClientButton: true,
+        // What leads off this machine: the vendor's assistant, its hosting, its client.
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        showDeveloperTools: 'never',
+        authentication: { preferredSecurityScheme: 'bearer' },
         persistAuth: true,
       });
     </script>

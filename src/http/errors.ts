@@ -37,7 +37,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const problem = toApiError(error);
   request.problem = problem;
   if (isFailure(problem.code))
-    request.log.error({ err: problem.cause, code: problem.code }, 'request failed');
+    request.log.error({ request_id: request.id, err: problem.cause, code: problem.code }, 'request failed');
   return reply
     .code(statusOf(problem.code, request.routeOptions?.config.area ?? 'general'))
     .headers(problem.headers)

@@ -219,8 +219,7 @@ function idOf(request: FastifyRequest): number {
 }
 
 function nextPage(request: FastifyRequest, cursor: string): string {
-  const [path, query] = request.url.split('?');
-  const params = new URLSearchParams(query);
-  params.set('cursor', cursor);
-  return `${path}?${params}`;
+  const url = new URL(request.url, 'http://deskbell');
+  url.searchParams.set('cursor', cursor);
+  return url.pathname + url.search;
 }

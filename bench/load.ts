@@ -1,0 +1,149 @@
+/**
+ * The load: keep-alive connections with one request in flight on each, in a process of its own. Requests
+ * are ready buffers and responses are read into one buffer a connection, so that on two cores the server is
+ * the one that is measured: a response costs a quarter of what a general-purpose client spends on it.
+ */
+import { connect, type Socket } from 'node:net';
+
+export interface RequestPlan {
+  method: 'GET' | 'POST';
+  path: string;
+  /** Into the job's tokens; absent for a request that needs none. */
+  token?: number;
+  body?: string;
+}
+
+export interface LoadJob {
+  port: number;
+  connections: number;
+  warmUpSeconds: number;
+  seconds: number;
+  tokens: readonly string[];
+  requests: readonly RequestPlan[];
+  /** Each request at most once: the load ends early when they run out. */
+  once: boolean;
+}
+
+export interface Figures {
+  perSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  errors: number;
+}
+
+/** Longer than any head that comes back. */
+const HEAD_MAX_BYTES = 4096;
+const READ_BUFFER_BYTES = 64 * 1024;
+const ERRORS_MAX = 1000;
+
+if (process.send) {
+  process.once('message', (job: LoadJob) => {
+    run(job).then((figures) => process.send?.(figures, () => process.exit(0)));
+  });
+  process.once('disconnect', () => process.exit(1));
+}
+
+async function run(job: LoadJob): Promise<Figures> {
+  const heads = job.requests.map((request) => toBuffer(request, job.tokens));
+  const latencies: number[] = [];
+  const sockets = new Set<Socket>();
+  const begin = performance.now() + job.warmUpSeconds * 1000;
+  const end = begin + job.seconds * 1000;
+  let lastAt = begin;
+  let next = 0;
+  let errors = 0;
+
+  await new Promise<void>((resolve) => {
+    /** Sends the next request of the plan, or ends the connection. */
+    const send = (socket: Socket): number => {
+      const now = performance.now();
+      if (now >= end || (job.once && next >= heads.length) || errors > ERRORS_MAX) {
+        sockets.delete(socket);
+        socket.destroy();
+        if (sockets.size === 0) resolve();
+        return now;
+      }
+      socket.write(heads[next % heads.length]!);
+      next += 1;
+      return now;
+    };
+
+    const open = () => {
+      let sentAt = 0;
+      const responded = (ok: boolean) => {
+        const now = performance.now();
+        if (!ok) errors += 1;
+        else if (sentAt >= begin && now <= end) {
+          latencies.push(now - sentAt);
+          lastAt = now;
+        }
+        sentAt = send(socket);
+      };
+      const read = responseReader(responded);
+      const socket = connect({
+        host: '127.0.0.1',
+        port: job.port,
+        noDelay: true,
+        onread: {
+          buffer: Buffer.allocUnsafe(READ_BUFFER_BYTES),
+          callback: (size, buffer) => {
+            read(buffer as Buffer, size);
+            return true;
+          },
+        },
+      });
+      sockets.add(socket);
+      socket.once('connect', () => {
+        sentAt = send(socket);
+      });
+      socket.on('error', () => {});
+      // A connection that the server closes is an error, and is replaced.
+      socket.once('close', () => {
+        if (!sockets.delete(socket)) return;
+        errors += 1;
+        if (errors > ERRORS_MAX && sockets.size === 0) resolve();
+        else if (errors <= ERRORS_MAX) setTimeout(open, 20);
+      });
+    };
+    for (let count = 0; count < job.connections; count += 1) open();
+  });
+
+  // With the requests used up, the time is that of the last response.
+  const seconds = (job.once && next >= heads.length ? lastAt - begin : job.seconds * 1000) / 1000;
+  latencies.sort((a, b) => a - b);
+  const at = (share: number) => latencies[Math.ceil(latencies.length * share) - 1] ?? Number.NaN;
+  return { perSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), errors };
+}
+
+function toBuffer({ method, path, token, body }: RequestPlan, tokens: readonly string[]): Buffer {
+  const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1', 'accept: application/json'];
+  if (token !== undefined) lines.push(`authorization: Bearer ${tokens[token]}`);
+  if (body !== undefined) {
+    lines.push('content-type: application/json', `content-length: ${Buffer.byteLength(body)}`);
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
+}
+
+/** Counts a response's bytes to its end. Anything but 200 is no success. */
+function responseReader(responded: (ok: boolean) => void): (buffer: Buffer, size: number) => void {
+  let head = '';
+  let bodyLeft = 0;
+  let ok = false;
+  return (buffer, size) => {
+    let left = size;
+    if (bodyLeft === 0) {
+      const before = head.length;
+      head += buffer.latin1Slice(0, Math.min(size, HEAD_MAX_BYTES));
+      const headEnd = head.indexOf('\r\n\r\n');
+      if (headEnd === -1) return;
+      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+      if (length === undefined) throw new Error(`a response without content-length: ${head}`);
+      ok = head.startsWith('200', 'HTTP/1.1 '.length);
+      bodyLeft = Number(length);
+      left = size - (headEnd + 4 - before);
+      head = '';
+    }
+    bodyLeft -= left;
+    if (bodyLeft === 0) responded(ok);
+  };
+}

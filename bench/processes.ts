@@ -1,0 +1,131 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../scripts/services.ts';
+import type { FloorJob } from './floors.ts';
+import type { Figures, LoadJob } from './load.ts';
+
+/** Every process of the benchmark, and the end of each, whatever happens. */
+
+const READY_MAX_MS = 20_000;
+const STOP_MAX_MS = 10_000;
+
+type Stop = () => Promise<void>;
+const stops = new Set<Stop>();
+
+/** Whatever is left when the benchmark ends is ended then, the newest first. */
+export function atTheEnd(stop: Stop): Stop {
+  const once = async () => {
+    if (stops.delete(once)) await stop();
+  };
+  stops.add(once);
+  return once;
+}
+
+export async function stopEverything(): Promise<void> {
+  for (const stop of [...stops].reverse()) await stop().catch(() => {});
+}
+
+function own(child: ChildProcess, signal: NodeJS.Signals): Stop {
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  ended.then(() => process.off('exit', kill));
+  return atTheEnd(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    const timer = setTimeout(kill, STOP_MAX_MS);
+    await ended;
+    clearTimeout(timer);
+  });
+}
+
+export interface ServerProcess {
+  port: number;
+  url: string;
+  /** From the start of the process to the first 200 of /readyz. */
+  readySeconds: number;
+  residentMegabytes(): number;
+  stop: Stop;
+}
+
+/** The service as people run it; its log goes where nobody reads it. */
+export async function startServer(
+  env: Record<string, string>,
+  folder: string,
+  profileFolder?: string,
+): Promise<ServerProcess> {
+  const port = await freePort();
+  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const flags = profileFolder ? ['--cpu-prof', '--cpu-prof-dir', profileFolder] : [];
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [...flags, main], {
+    // Away from a `.env` that may lie in the project's folder.
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...env, HOST: '127.0.0.1', PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const stop = own(child, 'SIGTERM');
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null) throw new Error('the server ended before it was ready');
+    if (performance.now() - startedAt > READY_MAX_MS) throw new Error('the server does not get ready');
+    await sleep(5);
+  }
+  return {
+    port,
+    url,
+    readySeconds: (performance.now() - startedAt) / 1000,
+    residentMegabytes() {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+      return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+    },
+    stop,
+  };
+}
+
+async function isReady(url: string): Promise<boolean> {
+  return fetch(`${url}/readyz`).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+}
+
+export async function runLoad(job: LoadJob): Promise<Figures> {
+  return ask<Figures>('./load.ts', job);
+}
+
+export async function runArgon2(job: Omit<FloorJob & { floor: 'argon2' }, 'floor'>): Promise<Figures> {
+  return ask<Figures>('./floors.ts', { floor: 'argon2', ...job } satisfies FloorJob);
+}
+
+/** Bare node:http with these bodies at these paths. */
+export async function startBareHttp(
+  bodies: Record<string, string>,
+): Promise<{ port: number; stop: Stop }> {
+  const [child, stop] = forkOwn('./floors.ts');
+  const port = await reply<number>(child, { floor: 'http', bodies } satisfies FloorJob);
+  return { port, stop };
+}
+
+async function ask<Answer>(file: string, job: object): Promise<Answer> {
+  const [child, stop] = forkOwn(file);
+  try {
+    return await reply<Answer>(child, job);
+  } finally {
+    await stop();
+  }
+}
+
+function forkOwn(file: string): [ChildProcess, Stop] {
+  const child = fork(new URL(file, import.meta.url), { execArgv: [] });
+  return [child, own(child, 'SIGKILL')];
+}
+
+function reply<Answer>(child: ChildProcess, job: object): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (answer) => resolve(answer as Answer));
+    child.once('exit', (code) => reject(new Error(`${child.spawnargs.at(-1)} ended with ${code}`)));
+    child.send(job);
+  });
+}
