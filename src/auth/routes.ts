@@ -3,7 +3,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { LoginBody, LoginTokens, RefreshBody, RefreshedToken, User } from '../contract/auth.ts';
 import { Message } from '../contract/common.ts';
 import type { Database } from '../database/database.ts';
-import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
+import {
+  invalidCredentials,
+  rateLimited,
+  required,
+  tokenExpired,
+  tokenInvalid,
+  tokenMissing,
+  userNotFound,
+} from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { userOf } from './guard.ts';
 import type { Passwords } from './passwords.ts';
@@ -49,7 +57,7 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('auth', 'Sign in', {
             description: 'Signs a user in with e-mail address and password.',
-            errors: ['INVALID_CREDENTIALS', 'VALIDATION_ERROR'],
+            errors: [invalidCredentials(), required('password')],
             open: true,
           }),
           body: LoginBody,
@@ -91,7 +99,7 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('auth', 'Get a new access token', {
             description: 'Exchanges a refresh token for a new access token. The refresh token stays valid.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND', 'VALIDATION_ERROR'],
+            errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
           body: RefreshBody,
@@ -111,7 +119,7 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('auth', 'Read the current user', {
             description: 'The user who owns the access token.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND'],
+            errors: [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
           }),
           response: { 200: User },
         },
@@ -131,7 +139,7 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
           ...describeRoute('auth', 'Sign out', {
             description:
               'Ends the session of a refresh token. Access tokens already given run out by themselves.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND', 'VALIDATION_ERROR'],
+            errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
           body: RefreshBody,

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
+const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
 const AccessToken = Type.String({ description: 'JWT, presented as a bearer token.' });
 const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
 const TokenType = Type.Literal('bearer');
@@ -22,16 +23,25 @@ export const LoginTokens = Type.Object(
     token_type: TokenType,
     expires_in: ExpiresIn,
   },
-  { description: 'A short-lived access token and a refresh token.' },
+  {
+    description: 'A short-lived access token and a refresh token.',
+    examples: [{ access_token: JWT, refresh_token: JWT, token_type: 'bearer', expires_in: 900 }],
+  },
 );
 export type LoginTokens = Static<typeof LoginTokens>;
 
-export const RefreshBody = Type.Object({ refresh_token: RefreshToken });
+export const RefreshBody = Type.Object(
+  { refresh_token: RefreshToken },
+  { examples: [{ refresh_token: JWT }] },
+);
 export type RefreshBody = Static<typeof RefreshBody>;
 
 export const RefreshedToken = Type.Object(
   { access_token: AccessToken, token_type: TokenType, expires_in: ExpiresIn },
-  { description: 'A new access token. The refresh token stays as it is.' },
+  {
+    description: 'A new access token. The refresh token stays as it is.',
+    examples: [{ access_token: JWT, token_type: 'bearer', expires_in: 900 }],
+  },
 );
 export type RefreshedToken = Static<typeof RefreshedToken>;
 
@@ -44,6 +54,7 @@ export const User = Type.Object(
     created_at: Timestamp,
   },
   {
+    description: 'The user.',
     examples: [
       {
         id: 1,

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 
 export const Message = Type.Object(
   { message: Type.String({ description: 'What happened, for a person to read.' }) },
-  { description: 'What a write answers with.' },
+  { description: 'What a write answers with.', examples: [{ message: 'Notification answered.' }] },
 );
 export type Message = Static<typeof Message>;
 

@@ -54,6 +54,11 @@ const example = {
 export const Notification = Type.Object(notificationFields, { examples: [example] });
 export type Notification = Static<typeof Notification>;
 
+export const NotificationList = Type.Array(Notification, {
+  description: 'Newest first. An empty array means that there are none.',
+  examples: [[example]],
+});
+
 export const NotificationWithAnswer = Type.Object(
   {
     ...notificationFields,
@@ -61,7 +66,10 @@ export const NotificationWithAnswer = Type.Object(
       description: 'What was answered, or null while it is pending.',
     }),
   },
-  { examples: [{ ...example, status: 'answered', answer: { answer: 'Yes, a Colombian one.' } }] },
+  {
+    description: 'The notification and what was answered.',
+    examples: [{ ...example, status: 'answered', answer: { answer: 'Yes, a Colombian one.' } }],
+  },
 );
 
 export const ListQuery = Type.Object({
@@ -79,6 +87,17 @@ export const ListQuery = Type.Object({
     }),
   ),
   cursor: Type.Optional(Type.String({ description: 'Taken from the `Link` header of the page before.' })),
+});
+
+export const ListHeaders = Type.Object({
+  'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the list that you have.' })),
+});
+export const Unchanged = Type.Null({ description: 'The list that you have is current.' });
+
+export const WriteHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({ maxLength: 255, description: 'A name for this write: repeated, it takes effect once.' }),
+  ),
 });
 
 export const RequestBody = Type.Object(

@@ -2,8 +2,18 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { ErrorBody } from '../contract/common.ts';
-import { type Area, type ErrorCode, statusOf } from '../errors.ts';
+import {
+  type ApiError,
+  type Area,
+  internalError,
+  payloadTooLarge,
+  rateLimited,
+  serviceUnavailable,
+  statusOf,
+  unsupportedMediaType,
+} from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { BODY_MAX_BYTES } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,7 +22,7 @@ declare module 'fastify' {
   }
   interface FastifySchema {
     /** The errors this route may answer with; the document makes responses of them. */
-    errors?: readonly ErrorCode[];
+    errors?: readonly ApiError[];
     area?: Area;
   }
 }
@@ -25,14 +35,16 @@ const TAGS = [
 
 interface Description {
   description: string;
-  errors: readonly ErrorCode[];
+  /** One of each, as the route throws them: their texts are the document's examples. */
+  errors: readonly ApiError[];
   area?: Area;
   /** Needs no bearer token. */
   open?: boolean;
 }
 
-/** What every route may answer besides its own. */
-const COMMON: readonly ErrorCode[] = ['RATE_LIMITED', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR'];
+/** What every route may answer besides its own, and every route with a body. */
+const COMMON = [serviceUnavailable(), internalError(undefined)];
+const OF_BODIES = [payloadTooLarge(BODY_MAX_BYTES), unsupportedMediaType()];
 
 /** Describes a route; the schemas that check and serialize stand beside it. */
 export function describeRoute(
@@ -45,7 +57,8 @@ export function describeRoute(
     summary,
     description,
     security: open ? [] : [{ bearer: [] }],
-    errors: [...errors, ...COMMON],
+    // Operators' machines are not counted by the limit.
+    errors: [...errors, ...(tag === 'operations' ? [] : [rateLimited(30)]), ...COMMON],
     area,
   };
 }
@@ -74,6 +87,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
       tags: [...TAGS],
       components: {
         securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+        schemas: { Error: ErrorBody as object },
       },
     },
     transform: ({ schema, url }) => ({ schema: withErrorResponses(schema), url }),
@@ -81,14 +95,21 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
 }
 
 function withErrorResponses(schema: FastifySchema): FastifySchema {
-  const { errors = [], area = 'general', ...rest } = schema ?? {};
-  const byStatus = Map.groupBy(errors, (code) => statusOf(code, area));
-  const responses = [...byStatus].map(([status, codes]) => [
+  const { errors: own = [], area = 'general', ...rest } = schema ?? {};
+  const errors = [...own, ...(rest.body ? OF_BODIES : [])];
+  const byStatus = Map.groupBy(errors, ({ code }) => statusOf(code, area));
+  const responses = [...byStatus].map(([status, problems]) => [
     status,
     {
-      ...ErrorBody,
-      description: codes.map((code) => `\`${code}\``).join(', '),
-      examples: codes.map((code) => ({ detail: '…', code })),
+      description: [...new Set(problems.map(({ code }) => `\`${code}\``))].join(', '),
+      content: {
+        'application/json': {
+          schema: { $ref: '#/components/schemas/Error' },
+          examples: Object.fromEntries(
+            problems.map((problem) => [problem.message, { value: problem.body() }]),
+          ),
+        },
+      },
     },
   ]);
   return { ...rest, response: { ...(rest.response as object), ...Object.fromEntries(responses) } };

@@ -12,7 +12,25 @@ interface OperationsParts {
   metrics: Metrics;
 }
 
-const Ok = Type.Object({ status: Type.Literal('ok') });
+const Ok = Type.Object(
+  { status: Type.Literal('ok') },
+  { description: 'It does.', examples: [{ status: 'ok' }] },
+);
+const Jwks = Type.Object(
+  { keys: Type.Array(Type.Object({}, { additionalProperties: true })) },
+  {
+    description: 'A set of public keys; `kid` in a token’s header names one of them.',
+    examples: [
+      { keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'f2xkq8', alg: 'EdDSA', use: 'sig', x: '11qYAY' }] },
+    ],
+  },
+);
+const MetricsText = {
+  description: 'Counters, gauges and histograms.',
+  content: {
+    'text/plain': { schema: Type.String({ examples: ['deskbell_http_requests_total{outcome="ok"} 1'] }) },
+  },
+};
 
 /** For the operator's machines. They are asked often and by few: no limit counts them. */
 export function operationsRoutes(
@@ -48,7 +66,7 @@ export function operationsRoutes(
       config,
       schema: {
         ...describe('Metrics', 'In the text format of Prometheus.'),
-        response: { 200: { content: { 'text/plain': { schema: Type.String() } } } },
+        response: { 200: MetricsText },
       },
     },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
@@ -60,9 +78,7 @@ export function operationsRoutes(
       config,
       schema: {
         ...describe('Public keys', 'The keys that verify this service’s tokens (JWKS).'),
-        response: {
-          200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }),
-        },
+        response: { 200: Jwks },
       },
     },
     async (_request, reply) => reply.header('cache-control', 'public, max-age=60').send(await keyring.jwks()),

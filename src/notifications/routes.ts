@@ -1,17 +1,33 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   AnswerBody,
+  ListHeaders,
   ListQuery,
-  Notification,
+  NotificationList,
   NotificationWithAnswer,
   RequestBody,
+  Unchanged,
+  WriteHeaders,
 } from '../contract/notifications.ts';
 import type { Database, Queries } from '../database/database.ts';
-import { conversationNotFound, notificationNotFound } from '../errors.ts';
+import {
+  alreadyAnswered,
+  answerDoesNotFit,
+  contentMissing,
+  conversationNotFound,
+  idempotencyKeyInFlight,
+  idempotencyKeyReused,
+  invalid,
+  merchantTokenRequired,
+  notificationNotFound,
+  required,
+  tokenExpired,
+  tokenInvalid,
+  tokenMissing,
+} from '../errors.ts';
 import { rawMember } from '../http/json.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
 import { answerNotification } from './answer.ts';
@@ -27,6 +43,9 @@ export interface NotificationParts {
 
 const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const JSON_TYPE = 'application/json; charset=utf-8';
+
+const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
+const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** The bodies are judged by `rules.ts`, after the notification is found; the schemas describe them. */
 const judgedByRules = { validatorCompiler: () => () => true };
@@ -58,6 +77,8 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
     app.get(
       '/',
       {
+        // The other spelling is served too; the contract's own is the one that is named.
+        prefixTrailingSlash: 'slash',
         config: { area: 'notification' },
         ...judgedByRules,
         schema: {
@@ -65,18 +86,19 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
             description:
               'The merchant’s notifications, newest first. The list is whole unless `limit` asks for pages. ' +
               'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'VALIDATION_ERROR'],
+            errors: [...OF_TOKENS, invalid('status', 'status must be one of requested, answered')],
             area: 'notification',
           }),
           querystring: ListQuery,
-          response: { 200: Type.Array(Notification) },
+          headers: ListHeaders,
+          response: { 200: NotificationList, 304: Unchanged },
         },
       },
       async (request, reply) => {
         const filter = readListQuery(request.query as Record<string, unknown>);
         const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
-        if (list.unchanged) return reply.code(304 as 200).send(undefined as never);
+        if (list.unchanged) return reply.code(304).send(null);
         if (list.nextCursor) reply.header('link', `<${nextPage(request, list.nextCursor)}>; rel="next"`);
         // A Buffer is sent as it is, past the serializer.
         return reply.type(JSON_TYPE).send(list.body as never);
@@ -91,7 +113,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
         schema: {
           ...describeRoute('notifications', 'Read one notification', {
             description: 'One notification with its answer.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'NOTIFICATION_NOT_FOUND'],
+            errors: [...OF_TOKENS, notificationNotFound()],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
@@ -117,17 +139,18 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
               '`resolution_notes`, and every type `resolve_only`. Of many answers exactly one wins. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
             errors: [
-              'INVALID_TOKEN',
-              'TOKEN_EXPIRED',
-              'NOTIFICATION_NOT_FOUND',
-              'ALREADY_ANSWERED',
-              'VALIDATION_ERROR',
-              'IDEMPOTENCY_KEY_REUSED',
-              'CONFLICT',
+              ...OF_TOKENS,
+              notificationNotFound(),
+              alreadyAnswered(),
+              contentMissing('answer'),
+              required('resolution_notes'),
+              answerDoesNotFit('answer', 'answer must NOT have more than 4096 characters'),
+              ...OF_KEYS,
             ],
             area: 'notificationBody',
           }),
           params: parameterSchema('notification_id'),
+          headers: WriteHeaders,
           body: AnswerBody,
           response: { 200: Message },
         },
@@ -153,7 +176,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
             description: 'Deletes it for good, answered or not. Nothing is sent.',
-            errors: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'NOTIFICATION_NOT_FOUND'],
+            errors: [...OF_TOKENS, notificationNotFound()],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
@@ -177,16 +200,10 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
             description:
               'Rings the bell. The `Location` header names the new notification. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [
-              'INVALID_TOKEN',
-              'TOKEN_EXPIRED',
-              'CONVERSATION_NOT_FOUND',
-              'VALIDATION_ERROR',
-              'IDEMPOTENCY_KEY_REUSED',
-              'CONFLICT',
-            ],
+            errors: [...OF_TOKENS, conversationNotFound(), required('question'), ...OF_KEYS],
             area: 'notificationBody',
           }),
+          headers: WriteHeaders,
           body: RequestBody,
           response: { 200: Message },
         },
