@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,8 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Service {
   url: string;
-  /** For faults: the process itself. */
-  process: ChildProcess;
+  /** For faults: the process itself, and its end and new beginning on the same data. */
+  readonly process: ChildProcess;
+  halt(signal?: NodeJS.Signals): Promise<void>;
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -82,36 +85,48 @@ export async function startPostgres(
     log_min_messages: 'fatal',
   };
   const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
-  const server = spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
-  const service = ownProcess(server, 'SIGINT', folder, `postgres://deskbell@127.0.0.1:${port}/postgres`);
-  await untilListening(port, server);
-  return service;
+  const launch = () => spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
+  const url = `postgres://deskbell@127.0.0.1:${port}/postgres`;
+  return own(launch, { signal: 'SIGINT', folder, url, port });
 }
 
 export async function startRedis(program: string): Promise<Service> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-redis-'));
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
-  const server = spawn(program, args, { stdio: 'ignore' });
-  const service = ownProcess(server, 'SIGKILL', folder, `redis://127.0.0.1:${port}`);
-  await untilListening(port, server);
-  return service;
+  const launch = () => spawn(program, args, { stdio: 'ignore' });
+  return own(launch, { signal: 'SIGKILL', folder, url: `redis://127.0.0.1:${port}`, port });
 }
 
-function ownProcess(child: ChildProcess, signal: NodeJS.Signals, folder: string, url: string): Service {
+async function own(
+  launch: () => ChildProcess,
+  { signal, folder, url, port }: { signal: NodeJS.Signals; folder: string; url: string; port: number },
+): Promise<Service> {
+  let child = launch();
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  return {
+  const service: Service = {
     url,
-    process: child,
+    get process() {
+      return child;
+    },
+    async halt(by = signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(by);
+      await once(child, 'exit');
+    },
+    async resume() {
+      child = launch();
+      await untilListening(port, child);
+    },
     async stop() {
-      child.kill(signal);
-      await ended;
+      await service.halt();
       process.off('exit', kill);
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  await untilListening(port, child);
+  return service;
 }
 
 async function untilListening(port: number, child: ChildProcess): Promise<void> {

@@ -1,10 +1,13 @@
-import { ConfigError, loadEnvFile, readConfig } from './config.ts';
+import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
 import { DatabaseProblem } from './database/database.ts';
 import { DEMO_USERS } from './demo.ts';
 import { createLogger } from './log.ts';
+import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
 
-const SHUTDOWN_MAX_MS = 9500;
+/** Supervisors kill after ten seconds: before that, clients that still hold a connection are cut off. */
+const CUT_OFF_AFTER_MS = 8000;
+const GIVE_UP_AFTER_MS = 9500;
 
 async function main(): Promise<void> {
   loadEnvFile();
@@ -13,14 +16,15 @@ async function main(): Promise<void> {
   const server = await openServer(config, log);
   let url = '';
   const listenTextResolver = (address: string) => {
-    url = address;
+    // On several addresses the first is the one of this machine.
+    url ||= address;
     return `${server.database.engine} database open, listening at ${address}`;
   };
   try {
     await server.app.listen({ host: config.host, port: config.port, listenTextResolver });
   } catch (error) {
     await server.close();
-    throw error;
+    throw listenProblem(error, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config.demo));
   stopOnSignal(server, () => log.flush());
@@ -53,39 +57,55 @@ function banner(url: string, demo: boolean): string {
 }
 
 /** Requests in flight finish; then the process ends. A second signal ends it at once. */
-function stopOnSignal(server: Server, flush: () => void): void {
+function stopOnSignal({ app, close }: Server, flush: () => void): void {
   let stopping = false;
+  const end = (code: number) => {
+    flush();
+    process.exit(code);
+  };
   const stop = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1);
+    if (stopping) end(1);
     stopping = true;
-    server.app.log.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), SHUTDOWN_MAX_MS).unref();
-    server
-      .close()
-      .then(() => server.app.log.info('stopped'))
-      .finally(() => {
-        flush();
-        process.exit(0);
-      });
+    app.log.info({ signal }, 'stopping');
+    setTimeout(() => app.server.closeAllConnections(), CUT_OFF_AFTER_MS).unref();
+    setTimeout(() => end(1), GIVE_UP_AFTER_MS).unref();
+    close().then(
+      () => {
+        app.log.info('stopped');
+        end(0);
+      },
+      (err) => {
+        app.log.error({ err }, 'could not stop in order');
+        end(1);
+      },
+    );
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 }
 
+function listenProblem(error: unknown, { host, port }: Config): ConfigError | undefined {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EADDRINUSE':
+      return new ConfigError([
+        `Port ${port} is taken. Stop the other program, or set PORT to another number.`,
+      ]);
+    case 'EACCES':
+      return new ConfigError([`Port ${port} may not be used by this user. Set PORT above 1023.`]);
+    default:
+      return code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo'
+        ? new ConfigError([`HOST ${host} is no address of this machine.`])
+        : undefined;
+  }
+}
+
 /** One clear line for each mistake of the person who started this; a stack only for ours. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
-  if (error instanceof DatabaseProblem) return error.message;
-  const { code, syscall, message, stack } = error as NodeJS.ErrnoException;
-  const { PORT = '8000', HOST = '127.0.0.1' } = process.env;
-  if (code === 'EADDRINUSE')
-    return `Port ${PORT} is taken. Stop the other program, or set PORT to another number.`;
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo')
-    return `HOST ${HOST} is no address of this machine.`;
-  if (code === 'EACCES' && syscall === 'listen')
-    return `Port ${PORT} may not be used by this user. Set PORT above 1023.`;
-  if (code === 'EACCES' || code === 'EROFS') return `No permission: ${message}`;
-  return stack ?? message;
+  if (error instanceof DatabaseProblem || error instanceof VaultError) return error.message;
+  const { syscall, message, stack } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? (stack ?? message) : message;
 }
 
 main().catch((error: unknown) => {

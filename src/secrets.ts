@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** What the database holds in secret is sealed with a key that the database does not hold. */
@@ -62,14 +62,24 @@ export function secretKeyProblem(key: string): string | undefined {
 
 /** The embedded database's own key: made once, readable by its owner alone. */
 export function readOrMakeSecretKey(file: string): string {
+  let key: string;
   try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeSecretKey(file);
+    key = readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    throw new VaultError(`The key in ${file} cannot be used: ${(cause as Error).message}.`, { cause });
   }
-  mkdirSync(dirname(file), { recursive: true });
-  const key = newSecretKey();
-  writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
-  chmodSync(file, 0o600);
+  const problem = secretKeyProblem(key);
+  if (problem) throw new VaultError(`The key in ${file} ${problem}`);
   return key;
+}
+
+/** Of several processes at once the first makes it. */
+function makeSecretKey(file: string): void {
+  try {
+    writeFileSync(file, `${newSecretKey()}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
