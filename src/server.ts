@@ -13,7 +13,7 @@ import { seedDemo } from './demo.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
-import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
+import { createVault, readOrMakeSecretKey, secretKeyProblem, type Vault, VaultError } from './secrets.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -66,7 +66,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
 }
 
 export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {
-  return createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
+  if (config.secretKey !== undefined) return createVault(config.secretKey);
+  const key = readOrMakeSecretKey(config.secretKeyFile);
+  const problem = secretKeyProblem(key);
+  if (problem)
+    throw new DatabaseProblem(`The key in ${config.secretKeyFile} ${problem} Restore it from a backup.`);
+  return createVault(key);
 }
 
 /** Removes what has expired. Any number of processes may do it at once. */

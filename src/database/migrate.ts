@@ -38,8 +38,10 @@ export async function migrate(database: Database, now: () => Date): Promise<Migr
 }
 
 export async function migrationStatus(database: Database): Promise<MigrationStatus[]> {
-  const done = new Map((await appliedMigrations(database)).map((row) => [row.version, row.applied_at]));
-  return readMigrations(database.engine).map(({ version, name }) => ({
+  const known = readMigrations(database.engine);
+  const applied = await appliedMigrations(database, known);
+  const done = new Map(applied.map((row) => [row.version, row.applied_at]));
+  return known.map(({ version, name }) => ({
     version,
     name,
     applied_at: done.get(version) ?? null,
@@ -53,7 +55,21 @@ async function pending(database: Database): Promise<Migration[]> {
     );`,
   );
   const known = readMigrations(database.engine);
-  const applied = await appliedMigrations(database);
+  const applied = await appliedMigrations(database, known);
+  return known.filter(({ version }) => !applied.some((row) => row.version === version));
+}
+
+/** Refuses a database that this version does not know. */
+async function appliedMigrations(database: Database, known: readonly Migration[]) {
+  const exists = await database.one(
+    database.engine === 'sqlite'
+      ? `select 1 from sqlite_master where name = 'schema_migrations'`
+      : `select 1 from pg_class where oid = to_regclass('schema_migrations')`,
+  );
+  if (!exists) return [];
+  const applied = await database.all<MigrationStatus & { checksum: string; applied_at: string }>(
+    'select version, name, checksum, applied_at from schema_migrations order by version',
+  );
   for (const row of applied) {
     const migration = known.find(({ version }) => version === row.version);
     if (!migration) {
@@ -67,19 +83,7 @@ async function pending(database: Database): Promise<Migration[]> {
       );
     }
   }
-  return known.filter(({ version }) => !applied.some((row) => row.version === version));
-}
-
-async function appliedMigrations(database: Database) {
-  const exists = await database.one(
-    database.engine === 'sqlite'
-      ? `select 1 from sqlite_master where name = 'schema_migrations'`
-      : `select 1 from pg_class where oid = to_regclass('schema_migrations')`,
-  );
-  if (!exists) return [];
-  return database.all<MigrationStatus & { checksum: string; applied_at: string }>(
-    'select version, name, checksum, applied_at from schema_migrations order by version',
-  );
+  return applied;
 }
 
 function readMigrations(engine: Engine): Migration[] {

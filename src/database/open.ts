@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import type { Database } from './database.ts';
 import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
+import { databaseFile, openSqlite } from './sqlite.ts';
 
 type DatabaseConfig = Pick<
   Config,
@@ -20,4 +21,9 @@ export async function openDatabase(
     preparedStatements: config.databasePreparedStatements,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
+}
+
+/** Whether opening would join a database rather than make one. A PostgreSQL is always there or away. */
+export function databaseExists({ databaseUrl, dataDir }: DatabaseConfig): boolean {
+  return databaseUrl !== undefined || existsSync(databaseFile(dataDir));
 }

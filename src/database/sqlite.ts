@@ -19,6 +19,8 @@ type Job = {
   reject: (error: unknown) => void;
 };
 
+export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
+
 interface SqliteOptions {
   /** Only one server may run on a data folder; commands may join it. */
   lock: boolean;
@@ -30,7 +32,7 @@ interface SqliteOptions {
  */
 export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const [writer, release] = openFolder(dataDir, lock);
-  const reader = new DatabaseSync(join(dataDir, 'deskbell.db'), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  const reader = new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   const read = statements(reader);
   const write = statements(writer);
 
@@ -55,12 +57,15 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   }
 
   async function flush(): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue;
-      queue = [];
-      await commitTogether(batch);
+    try {
+      while (queue.length > 0) {
+        const batch = queue;
+        queue = [];
+        await commitTogether(batch);
+      }
+    } finally {
+      flushing = undefined;
     }
-    flushing = undefined;
   }
 
   async function commitTogether(batch: Job[]): Promise<void> {
@@ -82,8 +87,9 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
       writer.exec('commit');
     } catch (error) {
-      if (writer.isTransaction) writer.exec('rollback');
+      // Whatever the disk does: nobody of this batch is told that it is written, and nobody waits forever.
       for (const job of batch) job.reject(translate(error));
+      if (writer.isTransaction) writer.exec('rollback');
       return;
     }
     for (const settle of outcomes) settle();
@@ -124,7 +130,7 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
   }
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
-    const writer = new DatabaseSync(join(dataDir, 'deskbell.db'), { timeout: BUSY_TIMEOUT_MS });
+    const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
     // FULL: a commit is on the disk before it is acknowledged, so not even a power cut loses it.
     writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
     return [writer, release];
