@@ -53,7 +53,9 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
     // A request on an open connection is still served while the server closes.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2048 },
+    // As long as headers may be: an id of any length is judged where ids are.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
+    rewriteUrl: ({ url = '/' }) => decodableUrl(url),
     genReqId: (request) => requestId(request.headers['x-request-id']),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler: answerBrokenHttp,
@@ -72,7 +74,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   observeRequests(app, metrics);
   refuseWhenOverloaded(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
-  await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'] });
+  await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
   await collectOpenApi(app);
@@ -90,6 +92,18 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
 
 /** Trusts as many proxies as there are, counted from this server. */
 const nearestProxies = (count: number) => (_address: string, hop: number) => hop < count;
+
+/** Of a path that cannot be decoded every `%` stands for itself: it names nothing, in the usual way. */
+function decodableUrl(url: string): string {
+  if (!url.includes('%')) return url;
+  const [path = ''] = url.split('?', 1);
+  try {
+    decodeURIComponent(path);
+    return url;
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length);
+  }
+}
 
 function requestId(given: string | string[] | undefined): string {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();

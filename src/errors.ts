@@ -149,6 +149,8 @@ export const payloadTooLarge = (maxBytes: number) =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body must not exceed ${maxBytes / 1024} KiB.`);
 export const unsupportedMediaType = () =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as JSON, with Content-Type: application/json.');
+export const contentEncoded = () =>
+  new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, without Content-Encoding.');
 export const badRequest = (detail: string) => new ApiError('BAD_REQUEST', detail);
 export const headersTooLarge = () => new ApiError('HEADERS_TOO_LARGE', 'The headers are too large.');
 export const requestTimeout = () => new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.');

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { invalid } from '../errors.ts';
+import { contentEncoded, invalid } from '../errors.ts';
 
 export const BODY_MAX_BYTES = 256 * 1024;
 const DEPTH_MAX = 64;
@@ -25,6 +25,8 @@ export function acceptJson(app: FastifyInstance): void {
     { parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES },
     (request: FastifyRequest, body: Buffer, done) => {
       try {
+        const encoding = request.headers['content-encoding'];
+        if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw contentEncoded();
         request.bodyText = decode(body);
         done(null, request.bodyText.trim() === '' ? {} : parse(request.bodyText));
       } catch (error) {
