@@ -170,7 +170,12 @@ export async function startDeskbell(
 
 /** A second server on the PostgreSQL of the first; it is closed before the first is. */
 export function startBeside({ config }: Deskbell): Promise<Deskbell> {
-  return startDeskbell('postgres', { DATABASE_URL: config.databaseUrl!, SECRET_KEY: config.secretKey! });
+  const env = {
+    DATA_DIR: config.dataDir,
+    DATABASE_URL: config.databaseUrl!,
+    SECRET_KEY: config.secretKey!,
+  };
+  return startDeskbell('postgres', {}, { env, async remove() {} });
 }
 
 export const NOTIFICATIONS = '/api/v1/notification';
@@ -193,8 +198,11 @@ export async function raise(deskbell: Deskbell, token: string, body: unknown = Q
   return reply.headers.get('location')!;
 }
 
+/** The ids of a list, in its order. */
+export const idsOf = ({ json }: Reply): number[] => json.map(({ id }: { id: number }) => id);
+
 /** Status and body in one, to be compared whole: a body has these members and no other. */
-export const outcome = ({ status, json }: Pick<Reply, 'status' | 'json'>) => ({ status, ...json });
+export const outcome = ({ status, json }: Pick<Reply, 'status' | 'json'>) => ({ ...json, status });
 
 export async function call(
   url: string,
@@ -268,4 +276,32 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+// The auth endpoints by name.
+type Caller = Pick<Deskbell, 'call'>;
+export const login = (
+  deskbell: Caller,
+  user: { email: string; password: string } = AURORA,
+  headers: Record<string, string> = {},
+) =>
+  deskbell.call('POST', '/api/v1/auth/login', {
+    body: { email: user.email, password: user.password },
+    headers,
+  });
+export const refresh = (deskbell: Caller, refresh_token: unknown) =>
+  deskbell.call('POST', '/api/v1/auth/refresh', { body: { refresh_token } });
+export const logout = (deskbell: Caller, refresh_token: unknown) =>
+  deskbell.call('POST', '/api/v1/auth/logout', { body: { refresh_token } });
+export const me = (deskbell: Caller, token?: string) => deskbell.call('GET', '/api/v1/auth/me', { token });
+
+/** One more user of Aurora's, with the same password, for a test that will not leave it as it is. */
+export async function addUser({ database }: Deskbell) {
+  const email = `${randomBytes(6).toString('hex')}@aurora.example`;
+  const [row] = await database.run<{ id: number }>(
+    `insert into users (merchant_id, email, email_key, name, role, password_hash, created_at)
+      select merchant_id, $1, $1, name, role, password_hash, created_at from users where id = 1 returning id`,
+    [email],
+  );
+  return { id: row!.id, email, password: AURORA.password };
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { before, it } from 'node:test';
 import {
   AURORA,
   BOREALIS,
   type Deskbell,
+  idsOf,
   NOTIFICATIONS,
   onEachEngine,
   outcome,
   QUESTION,
   type Reply,
   raise,
-  startBeside,
   useDeskbell,
 } from './harness.ts';
 
@@ -72,7 +72,6 @@ const INVALID: [query: string, field: string, detail: string][] = [
   ),
 ];
 
-const idsOf = (reply: Reply): number[] => reply.json.map(({ id }: { id: number }) => id);
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 
@@ -92,17 +91,12 @@ onEachEngine('the list of notifications', (engine) => {
   const deskbell = useDeskbell(engine);
   let aurora: string;
   let borealis: string;
-  /** Where there can be a second server on the same database, it is asked; else the only one. */
-  let other: Deskbell;
   before(async () => {
     aurora = await deskbell.signIn(AURORA.email, AURORA.password);
     borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    other = engine === 'postgres' ? await startBeside(deskbell) : deskbell;
   });
-  after(() => other?.close());
 
-  const listOf = (token: string, query = '', headers: Record<string, string> = {}, server = deskbell) =>
-    server.call('GET', LIST + query, { token, headers });
+  const listOf = (token: string, query = '') => deskbell.call('GET', LIST + query, { token });
 
   it('gives a bare array whose notifications have the nine fields of the contract and no other', async () => {
     const list = await listOf(aurora);
@@ -226,76 +220,6 @@ onEachEngine('the list of notifications', (engine) => {
     assert.equal(nextOf(second), undefined);
   });
 
-  it('answers 304 without a body while nothing has changed, however the tag is sent back', async () => {
-    for (const query of ['', '?status=answered', '?limit=2']) {
-      const tag = (await listOf(aurora, query)).headers.get('etag')!;
-      assert.match(tag, /^W\/"[^"]+"$/);
-      const spellings = [tag, tag.slice(2), `"other", ${tag}`, `W/"a",${tag.slice(2)} , "b"`, '*'];
-      for (const known of spellings) {
-        const reply = await listOf(aurora, query, { 'if-none-match': known });
-        assert.deepEqual([reply.status, reply.text, reply.headers.get('etag')], [304, '', tag], known);
-      }
-    }
-  });
-
-  it('gives the list to whoever knows another tag, such as that of another inbox', async () => {
-    const foreign = (await listOf(borealis)).headers.get('etag')!;
-    const tag = (await listOf(aurora)).headers.get('etag')!;
-    for (const known of [foreign, '"other"', tag.replaceAll('"', ''), `${tag.slice(0, -1)}x"`, '']) {
-      const reply = await listOf(aurora, '', { 'if-none-match': known });
-      assert.deepEqual([reply.status, idsOf(reply)], [200, ALL], known);
-    }
-  });
-
-  it('has a new tag and the new content after every write, at every server', async () => {
-    let address = '';
-    let id = 0;
-    const answer = { answer: 'Yes.' };
-    const writes: [name: string, write: (at: Deskbell) => Promise<unknown>, then: RegExp | undefined][] = [
-      [
-        'request',
-        async (at) => {
-          address = await raise(at, borealis, BOREALIS_QUESTION);
-          id = Number(address.split('/').at(-1));
-        },
-        /"status":"requested"/,
-      ],
-      [
-        'update by SQL',
-        (at) => at.database.run(`update notifications set context = '{"by":"hand"}' where id = $1`, [id]),
-        /"by":"hand"/,
-      ],
-      [
-        'answer',
-        (at) => at.call('POST', `${address}/answer`, { token: borealis, body: answer }),
-        /"answered"/,
-      ],
-      ['delete', (at) => at.call('DELETE', address, { token: borealis }), undefined],
-    ];
-    const known = new Set<string>();
-    for (const [name, write, then] of writes) {
-      for (const server of [deskbell, other])
-        known.add((await listOf(borealis, '', {}, server)).headers.get('etag')!);
-      const before = known.size;
-      const writer = before % 2 === 0 ? deskbell : other;
-      await write(writer);
-      for (const server of [deskbell, other]) {
-        const list = await listOf(borealis, '', { 'if-none-match': [...known].join(', ') }, server);
-        assert.equal(list.status, 200, name);
-        const mine = list.json.find((one: { id: number }) => one.id === id);
-        if (then) assert.match(JSON.stringify(mine), then, name);
-        else assert.equal(mine, undefined, name);
-      }
-    }
-    assert.equal(known.size, writes.length);
-  });
-
-  it('has a tag of its own for each inbox: a write of one merchant leaves the other’s alone', async () => {
-    const tag = (await listOf(aurora)).headers.get('etag')!;
-    await raise(deskbell, borealis, BOREALIS_QUESTION);
-    assert.equal((await listOf(aurora, '', { 'if-none-match': tag })).status, 304);
-  });
-
   it('answers HEAD with the headers of GET and no body', async () => {
     const get = await listOf(aurora, '?limit=1');
     const head = await deskbell.call('HEAD', `${LIST}?limit=1`, { token: aurora });
@@ -304,17 +228,5 @@ onEachEngine('the list of notifications', (engine) => {
       assert.ok(get.headers.get(name), name);
       assert.equal(head.headers.get(name), get.headers.get(name), name);
     }
-  });
-
-  it('is an empty array where there is none, and the first notification shows at once', async () => {
-    await deskbell.database.run('delete from notifications where merchant_id = 2');
-    await deskbell.database.run('delete from inboxes where merchant_id = 2');
-    const empty = await listOf(borealis);
-    assert.deepEqual([empty.status, empty.text, empty.headers.get('link')], [200, '[]', null]);
-    assert.equal((await listOf(borealis, '?limit=5&status=answered')).text, '[]');
-    const tag = empty.headers.get('etag')!;
-    assert.equal((await listOf(borealis, '', { 'if-none-match': tag })).status, 304);
-    await raise(deskbell, borealis, BOREALIS_QUESTION);
-    assert.equal((await listOf(borealis, '', { 'if-none-match': tag })).json.length, 1);
   });
 });

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { NOTIFICATION_TYPES, type NotificationType, type Status } from '../contract/notifications.ts';
+import { CONTEXT_TYPES, KINDS } from './kinds.ts';
+import { type AnswerVerdict, judgeAnswer, judgeRequest, type RequestVerdict } from './rules.ts';
+
+/** A verdict in one line: what is done, or what is said. */
+function told(verdict: RequestVerdict | AnswerVerdict): string {
+  if (verdict.do === 'refuse')
+    return `${verdict.error.code} ${verdict.error.field ?? '-'}: ${verdict.error.message}`;
+  if (verdict.do === 'raise') return `raise ${verdict.type} in ${verdict.conversationId}`;
+  return `send ${verdict.send}, learn ${verdict.learn}, keep ${JSON.stringify(verdict.answer)}`;
+}
+
+const valid = (type: NotificationType) => ({
+  notification_type: type,
+  conversation_id: 1,
+  context: Object.fromEntries(KINDS[type].requestedFields.map((field) => [field, 'Text.'])),
+});
+
+describe('a request', () => {
+  it('is raised when its context holds every requested field of its type', () => {
+    for (const type of NOTIFICATION_TYPES) {
+      assert.equal(told(judgeRequest(valid(type))), `raise ${type} in 1`);
+    }
+  });
+
+  it('is refused when one requested field is missing, null or blank, whatever the type', () => {
+    for (const type of NOTIFICATION_TYPES) {
+      for (const field of KINDS[type].requestedFields) {
+        for (const value of [undefined, null, '', '\u2003']) {
+          const { context, ...rest } = valid(type);
+          const verdict = judgeRequest({ ...rest, context: { ...context, [field]: value } });
+          assert.equal(told(verdict), `VALIDATION_ERROR ${field}: ${field} is required`);
+        }
+      }
+    }
+  });
+
+  it('is refused when a known key has another type, and takes null for an absent one', () => {
+    const { context, ...rest } = valid('user_question_request');
+    for (const [field, kind] of CONTEXT_TYPES) {
+      const wrong = kind === 'integer' ? '7' : 7;
+      const named = kind === 'integer' ? 'an integer' : 'a string';
+      const verdict = judgeRequest({ ...rest, context: { ...context, [field]: wrong } });
+      assert.equal(told(verdict), `VALIDATION_ERROR ${field}: ${field} must be ${named}`);
+      if (field in context) continue;
+      const withNull = judgeRequest({ ...rest, context: { ...context, [field]: null } });
+      assert.equal(withNull.do, 'raise', field);
+    }
+  });
+
+  it('sees own members alone: what every object inherits is absent', () => {
+    const inherited = Object.create(valid('user_question_request'));
+    assert.equal(
+      told(judgeRequest(inherited)),
+      'VALIDATION_ERROR notification_type: notification_type is required',
+    );
+    const context = Object.create({ question: 'Inherited?' });
+    const verdict = judgeRequest({ ...valid('user_question_request'), context });
+    assert.equal(told(verdict), 'VALIDATION_ERROR question: question is required');
+  });
+
+  it('names no conversation by a number that is no id', () => {
+    for (const id of [0, -0, -1, -(2 ** 53), 2 ** 53, 1e30, Number.MAX_VALUE]) {
+      const verdict = judgeRequest({ ...valid('user_question_request'), conversation_id: id });
+      assert.equal(told(verdict), 'CONVERSATION_NOT_FOUND conversation_id: Conversation not found.');
+    }
+    for (const id of [0.5, Number.POSITIVE_INFINITY, Number.NaN, '1', true]) {
+      const verdict = judgeRequest({ ...valid('user_question_request'), conversation_id: id });
+      assert.equal(told(verdict), 'VALIDATION_ERROR conversation_id: conversation_id must be an integer');
+    }
+  });
+});
+
+const ajv = new Ajv2020({ strict: false });
+const judge = (type: NotificationType, body: unknown, status: Status = 'requested') =>
+  told(
+    judgeAnswer(
+      { status, answeredFields: KINDS[type].answeredFields, fits: ajv.compile(KINDS[type].answerSchema) },
+      body,
+    ),
+  );
+
+const MISSING = 'Missing admin response content in context (expected field:';
+const UNFIT = 'Answer validation failed against JSON schema:';
+const REPLY = { agent_response_to_customer: 'R', resolution_notes: 'N' };
+
+const QUESTION_ANSWERS: [body: unknown, told: string][] = [
+  [{ answer: 'A' }, 'send reply, learn true, keep {"answer":"A"}'],
+  [{ answer: 'A', only_send_campaign: false }, 'send reply, learn true, keep {"answer":"A"}'],
+  [
+    { answer: 'A', only_send_campaign: true },
+    'send campaign, learn false, keep {"answer":"A","only_send_campaign":true}',
+  ],
+  [{ answer: 'A', other: 1 }, 'send reply, learn true, keep {"answer":"A"}'],
+  [{ resolve_only: true }, 'send nothing, learn false, keep {"resolve_only":true}'],
+  [
+    { resolve_only: true, only_send_campaign: true, answer: 7 },
+    'send nothing, learn false, keep {"resolve_only":true}',
+  ],
+  [{ resolve_only: false }, `VALIDATION_ERROR answer: ${MISSING} answer)`],
+  [{ resolve_only: 1, answer: 'A' }, 'VALIDATION_ERROR resolve_only: resolve_only must be a boolean'],
+  [
+    { resolve_only: true, only_send_campaign: 1 },
+    'VALIDATION_ERROR only_send_campaign: only_send_campaign must be a boolean',
+  ],
+  [{ answer: ' ' }, `VALIDATION_ERROR answer: ${MISSING} answer)`],
+  [Object.create({ answer: 'A' }), `VALIDATION_ERROR answer: ${MISSING} answer)`],
+  [{ answer: ['A'] }, `VALIDATION_ERROR answer: ${UNFIT} answer must be string`],
+  [
+    { answer: '😀'.repeat(4097) },
+    `VALIDATION_ERROR answer: ${UNFIT} answer must NOT have more than 4096 characters`,
+  ],
+  [[], 'VALIDATION_ERROR body: body must be a JSON object'],
+  [null, 'VALIDATION_ERROR body: body must be a JSON object'],
+  [undefined, 'VALIDATION_ERROR body: body must be a JSON object'],
+];
+
+const SUPPORT_ANSWERS: [body: unknown, told: string][] = [
+  [REPLY, `send reply, learn false, keep ${JSON.stringify(REPLY)}`],
+  [
+    { ...REPLY, only_send_campaign: true },
+    `send campaign, learn false, keep ${JSON.stringify({ ...REPLY, only_send_campaign: true })}`,
+  ],
+  [{ resolve_only: true }, 'send nothing, learn false, keep {"resolve_only":true}'],
+  [{}, `VALIDATION_ERROR agent_response_to_customer: ${MISSING} agent_response_to_customer)`],
+  [
+    { resolution_notes: 'N' },
+    `VALIDATION_ERROR agent_response_to_customer: ${MISSING} agent_response_to_customer)`,
+  ],
+  [{ agent_response_to_customer: 7 }, 'VALIDATION_ERROR resolution_notes: resolution_notes is required'],
+  [
+    { ...REPLY, resolution_notes: 7 },
+    `VALIDATION_ERROR resolution_notes: ${UNFIT} resolution_notes must be string`,
+  ],
+];
+
+describe('an answer', () => {
+  for (const [type, rows] of [
+    ['user_question_request', QUESTION_ANSWERS],
+    ['user_support_request', SUPPORT_ANSWERS],
+  ] as const) {
+    it(`to a ${type} is judged by the contract`, () => {
+      for (const [body, expected] of rows) assert.equal(judge(type, body), expected);
+    });
+  }
+
+  it('that comes second is refused, whatever it says', () => {
+    const already =
+      'ALREADY_ANSWERED -: This notification has already been answered and cannot be answered again.';
+    for (const body of [{ answer: 'A' }, { resolve_only: true }, { resolve_only: 1 }, {}, null]) {
+      assert.equal(judge('user_question_request', body, 'answered'), already);
+    }
+  });
+});
+
+describe('the table of kinds', () => {
+  it('asks in its schemas for the fields it names, each a text of 1 to 4,096 characters', () => {
+    for (const type of NOTIFICATION_TYPES) {
+      const { answeredFields, answerSchema } = KINDS[type];
+      const fits = ajv.compile(answerSchema);
+      const with_ = (field: string, value: unknown) => ({
+        ...Object.fromEntries(answeredFields.map((name) => [name, 'Text.'])),
+        [field]: value,
+      });
+      for (const field of answeredFields) {
+        for (const value of ['.', ' . ', '😀'.repeat(4096)]) assert.ok(fits(with_(field, value)));
+        for (const value of [undefined, null, '', ' \n', 7, 'x'.repeat(4097)]) {
+          assert.ok(!fits(with_(field, value)), `${field} ${value}`);
+        }
+      }
+    }
+  });
+});

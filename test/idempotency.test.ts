@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { before, describe, it } from 'node:test';
+import pg from 'pg';
+import {
+  type Deskbell,
+  NOTIFICATIONS,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  type Reply,
+  raise,
+  useDeskbell,
+} from './harness.ts';
+
+const REQUEST = `${NOTIFICATIONS}/request`;
+const REUSED = {
+  status: 422,
+  detail: 'This Idempotency-Key was used with another request.',
+  code: 'IDEMPOTENCY_KEY_REUSED',
+  field: 'Idempotency-Key',
+};
+const IN_FLIGHT = {
+  status: 409,
+  detail: 'A request with this Idempotency-Key is still in progress.',
+  code: 'CONFLICT',
+  field: 'Idempotency-Key',
+};
+const DAY_SECONDS = 24 * 60 * 60;
+
+const replayed = (reply: Reply) => reply.headers.get('idempotency-replayed');
+/** What a client can tell two responses apart by, but for the header that says so. */
+const essence = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
+
+async function count(deskbell: Deskbell): Promise<number> {
+  const row = await deskbell.database.one<{ n: number }>('select count(*) as n from notifications');
+  return row!.n;
+}
+
+onEachEngine('an Idempotency-Key', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  before(async () => {
+    token = await deskbell.signIn();
+  });
+
+  const newKey = () => randomUUID();
+  const post = (path: string, body: unknown, key: string) =>
+    deskbell.call('POST', path, { token, body, headers: { 'idempotency-key': key } });
+
+  it('replays the first response of a request and raises nothing again', async () => {
+    const key = newKey();
+    const first = await post(REQUEST, QUESTION, key);
+    assert.deepEqual([first.status, replayed(first)], [200, null]);
+    const before = await count(deskbell);
+    for (let again = 0; again < 3; again += 1) {
+      const reply = await post(REQUEST, QUESTION, key);
+      assert.deepEqual([essence(reply), replayed(reply)], [essence(first), 'true']);
+    }
+    assert.equal(await count(deskbell), before);
+  });
+
+  it('replays the first response of an answer, where an answer without it would be refused', async () => {
+    const path = `${await raise(deskbell, token)}/answer`;
+    const key = newKey();
+    const first = await post(path, { answer: 'Yes.' }, key);
+    const second = await post(path, { answer: 'Yes.' }, key);
+    assert.deepEqual(outcome(first), { status: 200, message: 'Notification answered.' });
+    assert.deepEqual([essence(second), replayed(second)], [essence(first), 'true']);
+    const without = await deskbell.call('POST', path, { token, body: { answer: 'Yes.' } });
+    assert.equal(without.json.code, 'ALREADY_ANSWERED');
+  });
+
+  it('replays a refusal too, even when the request would now succeed', async () => {
+    const address = await raise(deskbell, token);
+    const refusals: [path: string, body: unknown, code: string][] = [
+      [REQUEST, { ...QUESTION, context: {} }, 'VALIDATION_ERROR'],
+      [REQUEST, { ...QUESTION, conversation_id: 999 }, 'CONVERSATION_NOT_FOUND'],
+      [`${address}/answer`, {}, 'VALIDATION_ERROR'],
+      [`${NOTIFICATIONS}/123456789/answer`, { answer: 'Yes.' }, 'NOTIFICATION_NOT_FOUND'],
+    ];
+    const firsts: [Reply, string][] = [];
+    for (const [path, body, code] of refusals) {
+      const key = newKey();
+      const first = await post(path, body, key);
+      assert.deepEqual([first.json.code, replayed(first)], [code, null]);
+      firsts.push([first, key]);
+    }
+    await deskbell.database.run(
+      `insert into conversations (id, merchant_id, customer_name, customer_phone, created_at, updated_at)
+        values (999, 1, 'Late', '+1', '', '')`,
+    );
+    for (const [index, [first, key]] of firsts.entries()) {
+      const [path, body] = refusals[index]!;
+      const again = await post(path, body, key);
+      assert.deepEqual([essence(again), replayed(again)], [essence(first), 'true']);
+    }
+    assert.equal((await post(REQUEST, { ...QUESTION, conversation_id: 999 }, newKey())).status, 200);
+  });
+
+  it('refuses another body or another address under the same key with 422', async () => {
+    const body = (context: string) =>
+      `{"notification_type":"user_question_request","conversation_id":1,"context":${context}}`;
+    const key = newKey();
+    const [one, two] = [await raise(deskbell, token), await raise(deskbell, token)];
+    await post(REQUEST, body('{"question":"Q?","n":1}'), key);
+    const before = await count(deskbell);
+    const others: [path: string, body: string][] = [
+      [REQUEST, body('{"question":"Q!","n":1}')],
+      [REQUEST, body('{"n":1,"question":"Q?"}')],
+      [REQUEST, body('{"question":"Q?","n":1.0}')],
+      [REQUEST, body('{"question":"Q?","n":1.00000000000000000001}')],
+      [REQUEST, '{}'],
+      [`${one}/answer`, body('{"question":"Q?","n":1}')],
+    ];
+    for (const [path, text] of others) assert.deepEqual(outcome(await post(path, text, key)), REUSED, text);
+    assert.equal(await count(deskbell), before);
+
+    const answerKey = newKey();
+    assert.equal((await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)).status, 200);
+    assert.deepEqual(outcome(await post(`${two}/answer`, { answer: 'Yes.' }, answerKey)), REUSED);
+    assert.equal((await deskbell.call('GET', two, { token })).json.status, 'requested');
+    // Being refused did not spoil the key.
+    assert.equal(replayed(await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)), 'true');
+  });
+
+  it('has one effect when thirty come at once', async () => {
+    const key = newKey();
+    const before = await count(deskbell);
+    const replies = await Promise.all(Array.from({ length: 30 }, () => post(REQUEST, QUESTION, key)));
+    assert.equal(await count(deskbell), before + 1);
+    const done = replies.filter(({ status }) => status === 200);
+    assert.equal(new Set(done.map((reply) => reply.headers.get('location'))).size, 1);
+    assert.equal(done.filter((reply) => replayed(reply) === null).length, 1);
+    for (const reply of replies) if (reply.status !== 200) assert.deepEqual(outcome(reply), IN_FLIGHT);
+  });
+
+  it('refuses a key that is none, and does nothing', async () => {
+    const before = await count(deskbell);
+    for (const key of ['', 'two words', 'x'.repeat(256), 'schlüssel', 'a\tb']) {
+      assert.deepEqual(
+        outcome(await post(REQUEST, QUESTION, key)),
+        {
+          status: 500,
+          detail: 'Idempotency-Key must be 1 to 255 printable characters without spaces',
+          code: 'VALIDATION_ERROR',
+          field: 'Idempotency-Key',
+        },
+        key,
+      );
+    }
+    assert.equal(await count(deskbell), before);
+    for (const key of ['x'.repeat(255), '"quoted"', `';--`, '~!@#$%^&*()']) {
+      assert.equal((await post(REQUEST, QUESTION, key)).status, 200, key);
+      assert.equal(replayed(await post(REQUEST, QUESTION, key)), 'true', key);
+    }
+  });
+
+  if (engine === 'postgres') {
+    it('answers 409 while the first request is in flight, and replays it afterwards', async () => {
+      const key = newKey();
+      const holder = new pg.Client(deskbell.config.databaseUrl);
+      await holder.connect();
+      try {
+        await holder.query('begin');
+        // What the first request holds until its outcome is stored.
+        await holder.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`idempotency 1 ${key}`]);
+        const early = await post(REQUEST, QUESTION, key);
+        assert.deepEqual(outcome(early), IN_FLIGHT);
+        assert.equal(early.headers.get('retry-after'), '1');
+        await holder.query('rollback');
+      } finally {
+        await holder.end();
+      }
+      const first = await post(REQUEST, QUESTION, key);
+      assert.deepEqual([first.status, replayed(first)], [200, null]);
+    });
+  }
+
+  it('is kept for 24 hours and means a new request after that', async () => {
+    const key = newKey();
+    const first = await post(REQUEST, QUESTION, key);
+    deskbell.clock.advance(DAY_SECONDS - 60);
+    token = await deskbell.signIn();
+    const late = await post(REQUEST, QUESTION, key);
+    assert.deepEqual([essence(late), replayed(late)], [essence(first), 'true']);
+    deskbell.clock.advance(61);
+    const after = await post(REQUEST, QUESTION, key);
+    assert.deepEqual([after.status, replayed(after)], [200, null]);
+    assert.notEqual(after.headers.get('location'), first.headers.get('location'));
+    // From here on it stands for the new one, whatever that is.
+    assert.equal((await post(REQUEST, QUESTION, key)).headers.get('location'), after.headers.get('location'));
+  });
+
+  describe('when the server fails', () => {
+    // One connection, so that what is done to it meets every request.
+    const failing = useDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
+    const request = async (signedIn: string) =>
+      failing.call('POST', REQUEST, {
+        token: signedIn,
+        body: QUESTION,
+        headers: { 'idempotency-key': 'after-a-failure' },
+      });
+
+    const FAILURES: [
+      title: string,
+      code: string,
+      detail: string,
+      retryAfter: string | null,
+      fail: string,
+      mend: string,
+    ][] = [
+      [
+        'a database that takes no writes',
+        'SERVICE_UNAVAILABLE',
+        'The service is busy or its database is away. Try again shortly.',
+        '2',
+        engine === 'sqlite' ? 'pragma query_only = on' : 'set default_transaction_read_only = on',
+        engine === 'sqlite' ? 'pragma query_only = off' : 'set default_transaction_read_only = off',
+      ],
+      [
+        'a fault nobody foresaw',
+        'INTERNAL_ERROR',
+        'Something went wrong on our side. The x-request-id header names this request.',
+        null,
+        'alter table conversations rename to lost',
+        'alter table lost rename to conversations',
+      ],
+    ];
+    for (const [title, code, detail, retryAfter, fail, mend] of FAILURES) {
+      it(`stores nothing of ${title}: the same key may try again`, async () => {
+        const signedIn = await failing.signIn();
+        await failing.database.run('delete from idempotency_keys');
+        const run = (sql: string) =>
+          engine === 'sqlite' ? failing.database.script(sql) : failing.database.run(sql);
+        await run(fail);
+        failing.logged.length = 0;
+        const failed = await request(signedIn);
+        await run(mend);
+        assert.deepEqual(outcome(failed), { status: 500, detail, code });
+        assert.equal(failed.headers.get('retry-after'), retryAfter);
+
+        const second = await request(signedIn);
+        assert.deepEqual([second.status, replayed(second)], [200, null]);
+        // This one, unlike the 500s of the contract, is for an alarm.
+        const line = failing.logged.map((text) => JSON.parse(text)).find(({ level }) => level === 'error');
+        assert.deepEqual([line?.code, line?.request_id], [code, failed.headers.get('x-request-id')]);
+        const { text } = await failing.call('GET', '/metrics');
+        assert.match(text, /requests_total\{[^}]*request"[^}]*status="500",outcome="failed"\} \d/);
+      });
+    }
+  });
+});

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import { NOTIFICATIONS, onEachEngine, outcome, QUESTION, raise, SUPPORT, useDeskbell } from './harness.ts';
+
+const ANSWERED = { status: 200, message: 'Notification answered.' };
+const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };
+const ALREADY = {
+  status: 500,
+  detail: 'This notification has already been answered and cannot be answered again.',
+  code: 'ALREADY_ANSWERED',
+};
+const NOT_FOUND = { status: 404, detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' };
+const refused = (field: string, detail: string) => ({ status: 500, detail, code: 'VALIDATION_ERROR', field });
+const contentMissing = (field: string) =>
+  refused(field, `Missing admin response content in context (expected field: ${field})`);
+const unfit = (field: string, details: string) =>
+  refused(field, `Answer validation failed against JSON schema: ${details}`);
+
+const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
+const EMOJI = '👩‍👩‍👧‍👦';
+const BLANKS = [undefined, null, '', ' ', '\n\t\u00a0\u3000'];
+const NO_TEXTS = [7, true, ['text'], { text: 'text' }];
+const LONG_TEXTS = ['x'.repeat(4097), '☕'.repeat(4097), '😀'.repeat(4097)];
+
+type Row = [raised: object, body: unknown, outcome: object];
+
+const REFUSED: Row[] = [
+  ...[[], 'text', 7, null].map(
+    (body): Row => [QUESTION, JSON.stringify(body), refused('body', 'body must be a JSON object')],
+  ),
+  ...BLANKS.map((answer): Row => [QUESTION, { answer }, contentMissing('answer')]),
+  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, unfit('answer', 'answer must be string')]),
+  ...LONG_TEXTS.map(
+    (answer): Row => [
+      QUESTION,
+      { answer },
+      unfit('answer', 'answer must NOT have more than 4096 characters'),
+    ],
+  ),
+  // What answers the other type does not answer this one.
+  [QUESTION, REPLY, contentMissing('answer')],
+  [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
+  ...BLANKS.flatMap((blank): Row[] => [
+    [SUPPORT, { ...REPLY, agent_response_to_customer: blank }, contentMissing('agent_response_to_customer')],
+    [
+      SUPPORT,
+      { ...REPLY, resolution_notes: blank },
+      refused('resolution_notes', 'resolution_notes is required'),
+    ],
+  ]),
+  ...['agent_response_to_customer', 'resolution_notes'].flatMap((field): Row[] => [
+    ...NO_TEXTS.map(
+      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, unfit(field, `${field} must be string`)],
+    ),
+    ...LONG_TEXTS.map(
+      (value): Row => [
+        SUPPORT,
+        { ...REPLY, [field]: value },
+        unfit(field, `${field} must NOT have more than 4096 characters`),
+      ],
+    ),
+  ]),
+  ...['resolve_only', 'only_send_campaign'].flatMap((flag) =>
+    ['true', 'false', '', 1, 0, [], {}].flatMap((value): Row[] => [
+      [QUESTION, { answer: 'Yes.', [flag]: value }, refused(flag, `${flag} must be a boolean`)],
+      [SUPPORT, { ...REPLY, [flag]: value }, refused(flag, `${flag} must be a boolean`)],
+    ]),
+  ),
+  // Absent content is told before absent notes, both before what the schema finds.
+  [SUPPORT, {}, contentMissing('agent_response_to_customer')],
+  [SUPPORT, { resolution_notes: 7 }, contentMissing('agent_response_to_customer')],
+  [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
+];
+
+/** What is answered, and what of it is kept. */
+const TAKEN: [title: string, raised: object, body: object, outcome: object, kept: object][] = [
+  ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
+  [
+    'a question, knowledge base included',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: false, resolve_only: false },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  [
+    'a question, sent directly',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: true },
+    ANSWERED,
+    { answer: 'Yes.', only_send_campaign: true },
+  ],
+  [
+    'a question with flags left null',
+    QUESTION,
+    { answer: 'Yes.', only_send_campaign: null, resolve_only: null },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  ['a support request', SUPPORT, REPLY, ANSWERED, REPLY],
+  [
+    'a support request, resolved without a reply',
+    SUPPORT,
+    { resolve_only: true },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a question, resolved without a reply',
+    QUESTION,
+    { resolve_only: true },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a support request, resolved in spite of a reply that does not fit',
+    SUPPORT,
+    { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
+    RESOLVED,
+    { resolve_only: true },
+  ],
+  [
+    'a question with fields nobody asked for',
+    QUESTION,
+    { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
+    ANSWERED,
+    { answer: 'Yes.' },
+  ],
+  ['one character', QUESTION, { answer: '.' }, ANSWERED, { answer: '.' }],
+  ['4,096 characters', QUESTION, { answer: 'x'.repeat(4096) }, ANSWERED, { answer: 'x'.repeat(4096) }],
+  [
+    '4,096 characters that are two units each',
+    QUESTION,
+    { answer: '😀'.repeat(4096) },
+    ANSWERED,
+    { answer: '😀'.repeat(4096) },
+  ],
+  [
+    'text that databases find hard',
+    QUESTION,
+    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
+    ANSWERED,
+    { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
+  ],
+];
+
+onEachEngine('answering a notification', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  before(async () => {
+    token = await deskbell.signIn();
+  });
+  const answer = (address: string, body: unknown) =>
+    deskbell.call('POST', `${address}/answer`, { token, body });
+  const show = async (address: string) => (await deskbell.call('GET', address, { token })).json;
+
+  for (const [title, raised, body, expected, kept] of TAKEN) {
+    it(`answers ${title}`, async () => {
+      const address = await raise(deskbell, token, raised);
+      const before = await show(address);
+      deskbell.clock.advance(1);
+      assert.deepEqual(outcome(await answer(address, body)), expected);
+
+      const { updated_at, ...after } = await show(address);
+      const { updated_at: raisedAt, ...unchanged } = before;
+      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: kept });
+      assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
+      const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
+      assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);
+      assert.ok(!('answer' in listed));
+    });
+  }
+
+  it('refuses what does not fit with 500 and the contract’s words, and leaves the notification pending', async () => {
+    const addresses = new Map<object, string>();
+    for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
+    const before = await Promise.all([...addresses.values()].map(show));
+    for (const [raised, body, expected] of REFUSED) {
+      const title = JSON.stringify(body).slice(0, 80);
+      assert.deepEqual(outcome(await answer(addresses.get(raised)!, body)), expected, title);
+    }
+    assert.deepEqual(await Promise.all([...addresses.values()].map(show)), before);
+  });
+
+  it('refuses a second answer before it looks at what it says', async () => {
+    for (const kind of [QUESTION, SUPPORT]) {
+      const address = await raise(deskbell, token, kind);
+      await answer(address, { resolve_only: true });
+      const before = await show(address);
+      const bodies = [{ answer: 'Yes.' }, REPLY, {}, { resolve_only: true }, { resolve_only: 'x' }, '[]'];
+      for (const body of bodies) assert.deepEqual(outcome(await answer(address, body)), ALREADY);
+      assert.deepEqual(await show(address), before);
+    }
+  });
+
+  it('says 404 for one that is gone before it looks at what the answer says', async () => {
+    const address = await raise(deskbell, token);
+    await answer(address, { answer: 'Yes.' });
+    await deskbell.call('DELETE', address, { token });
+    for (const body of [{ answer: 'Yes.' }, {}, { resolve_only: 'x' }, '[]', '']) {
+      assert.deepEqual(outcome(await answer(address, body)), NOT_FOUND);
+    }
+  });
+
+  it('deletes for good, answered or not', async () => {
+    for (const answered of [false, true]) {
+      const address = await raise(deskbell, token);
+      if (answered) await answer(address, { answer: 'Yes.' });
+      const gone = await deskbell.call('DELETE', address, { token });
+      assert.deepEqual(outcome(gone), { status: 200, message: 'Notification deleted.' });
+      for (const method of ['DELETE', 'GET']) {
+        assert.deepEqual(outcome(await deskbell.call(method, address, { token })), NOT_FOUND);
+      }
+      const id = address.split('/').at(-1)!;
+      assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
+      // Its id is not given to another.
+      assert.ok(Number((await raise(deskbell, token)).split('/').at(-1)) > Number(id));
+    }
+  });
+
+  it('judges an answer by the fields and the schema its notification was raised with', async () => {
+    // As an older version of the table of kinds might have left it.
+    const schema = {
+      type: 'object',
+      properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
+      maxProperties: 3,
+    };
+    await deskbell.database.run('insert into answer_schemas (id, schema) values ($1, $2)', [
+      'older',
+      JSON.stringify(schema),
+    ]);
+    const [row] = await deskbell.database.run<{ id: number }>(
+      `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
+          context, requested_fields, answered_fields, answer_schema_id)
+        values (1, 1, 'user_question_request', $1, $1, '{"old":1.0}', '["old"]', '["rating","remark"]', 'older')
+        returning id`,
+      [deskbell.clock.now().toISOString()],
+    );
+    const address = `${NOTIFICATIONS}/${row!.id}`;
+    const { requested_fields, answered_fields } = await show(address);
+    assert.deepEqual(
+      { requested_fields, answered_fields },
+      { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
+    );
+
+    const fits = { rating: 5, remark: 'Kind.' };
+    const rows: [body: object, expected: object][] = [
+      [{ answer: 'Yes.' }, contentMissing('rating')],
+      [{ rating: 9 }, refused('remark', 'remark is required')],
+      [{ ...fits, rating: 9 }, unfit('rating', 'rating must be <= 5')],
+      [{ ...fits, rating: 'x' }, unfit('rating', 'rating must be integer')],
+      [{ ...fits, remark: 'kind' }, unfit('remark', 'remark must match pattern "^[A-Z]"')],
+      [
+        { ...fits, more: 1, evenMore: 2 },
+        {
+          status: 500,
+          detail: 'Answer validation failed against JSON schema: answer must NOT have more than 3 properties',
+          code: 'VALIDATION_ERROR',
+        },
+      ],
+      [fits, ANSWERED],
+    ];
+    for (const [body, expected] of rows) assert.deepEqual(outcome(await answer(address, body)), expected);
+    assert.deepEqual((await show(address)).answer, fits);
+  });
+
+  it('counts and logs the 500s of the contract as refusals, not as failures', async () => {
+    const address = await raise(deskbell, token);
+    deskbell.logged.length = 0;
+    await answer(address, {});
+    // A line is written once the response is on its way; this second request comes after it.
+    const { text } = await deskbell.call('GET', '/metrics');
+    const lines = deskbell.logged.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      lines
+        .filter(({ route }) => route !== '/metrics')
+        .map(({ level, status, code }) => [level, status, code]),
+      [['info', 500, 'VALIDATION_ERROR']],
+    );
+    const counted = text.split('\n').filter((line) => /requests_total\{.*status="500"/.test(line));
+    assert.ok(counted.length > 0);
+    for (const line of counted) assert.match(line, /outcome="refused"/);
+  });
+});

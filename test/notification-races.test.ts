@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import {
+  type Deskbell,
+  idsOf,
+  NOTIFICATIONS,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  type Reply,
+  raise,
+  SUPPORT,
+  startBeside,
+  useDeskbell,
+} from './harness.ts';
+
+/** How often each outcome came. */
+function tally(replies: Reply[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, json } of replies) {
+    const name = `${status} ${json.code ?? json.message}`;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+onEachEngine('many at once', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  /** On PostgreSQL two servers share the load; the embedded database has one. */
+  let servers: Deskbell[] = [];
+  before(async () => {
+    token = await deskbell.signIn();
+    servers = engine === 'postgres' ? [deskbell, await startBeside(deskbell)] : [deskbell];
+  });
+  after(async () => {
+    for (const server of servers) if (server !== deskbell) await server.close();
+  });
+
+  const times = <T>(count: number, work: (server: Deskbell, n: number) => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: count }, (_, n) => work(servers[n % servers.length]!, n)));
+  const answer = (server: Deskbell, address: string, body: object) =>
+    server.call('POST', `${address}/answer`, { token, body });
+  const remove = (server: Deskbell, address: string) => server.call('DELETE', address, { token });
+
+  it('lets exactly one of a hundred answers win, and keeps that one', async () => {
+    const address = await raise(deskbell, token);
+    const replies = await times(100, (server, n) => answer(server, address, { answer: `Answer ${n}.` }));
+    assert.deepEqual(tally(replies), { '200 Notification answered.': 1, '500 ALREADY_ANSWERED': 99 });
+    const winner = replies.findIndex(({ status }) => status === 200);
+    const { json } = await deskbell.call('GET', address, { token });
+    assert.deepEqual([json.status, json.answer], ['answered', { answer: `Answer ${winner}.` }]);
+  });
+
+  it('lets exactly one win among replies and resolutions, with and without an Idempotency-Key', async () => {
+    const address = await raise(deskbell, token, SUPPORT);
+    const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
+    const replies = await times(40, (server, n) =>
+      server.call('POST', `${address}/answer`, {
+        token,
+        body: n % 3 === 0 ? { resolve_only: true } : reply,
+        headers: n % 2 === 0 ? {} : { 'idempotency-key': `race-${n}` },
+      }),
+    );
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+    assert.equal(tally(replies)['500 ALREADY_ANSWERED'], 39);
+  });
+
+  it('leaves nothing half done when an answer meets a delete', async () => {
+    const seen = new Set<string>();
+    for (let round = 0; round < 40; round += 1) {
+      const address = await raise(deskbell, token);
+      // Each goes first in turn: both orders are to be seen.
+      const attempts = [
+        () => answer(servers[0]!, address, { answer: 'Yes.' }),
+        () => remove(servers.at(-1)!, address),
+      ];
+      if (round % 2 === 1) attempts.reverse();
+      const replies = await Promise.all(attempts.map((attempt) => attempt()));
+      const [answered, removed] = round % 2 === 1 ? replies.reverse() : replies;
+      assert.deepEqual(outcome(removed!), { status: 200, message: 'Notification deleted.' });
+      seen.add(`${answered!.status} ${answered!.json.code ?? ''}`);
+      assert.equal((await deskbell.call('GET', address, { token })).status, 404);
+      const id = address.split('/').at(-1)!;
+      assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
+    }
+    for (const one of seen) assert.match(one, /^(200 |404 NOTIFICATION_NOT_FOUND)$/);
+  });
+
+  it('answers 200 to one delete and 404 to the others', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const address = await raise(deskbell, token);
+      const replies = await times(4, (server) => remove(server, address));
+      assert.deepEqual(tally(replies), { '200 Notification deleted.': 1, '404 NOTIFICATION_NOT_FOUND': 3 });
+    }
+  });
+
+  it('gives each of a hundred requests a notification of its own', async () => {
+    const before = idsOf(await deskbell.call('GET', NOTIFICATIONS, { token }));
+    const addresses = await times(100, (server, n) =>
+      raise(server, token, { ...QUESTION, context: { question: `Question ${n}?` } }),
+    );
+    assert.equal(new Set(addresses).size, 100);
+    const list = await deskbell.call('GET', NOTIFICATIONS, { token });
+    assert.equal(list.json.length, before.length + 100);
+    assert.deepEqual(
+      idsOf(list),
+      idsOf(list).toSorted((a, b) => b - a),
+    );
+    for (const [n, address] of addresses.entries()) {
+      const one = list.json.find(({ id }: { id: number }) => address === `${NOTIFICATIONS}/${id}`);
+      assert.equal(one.context.question, `Question ${n}?`);
+    }
+  });
+});

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import {
+  AURORA,
+  BOREALIS,
+  idsOf,
+  NOTIFICATIONS,
+  OPERATOR,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  type RawReply,
+  raise,
+  rawCall,
+  useDeskbell,
+} from './harness.ts';
+
+/** A notification and a conversation of Borealis', as Aurora may guess them. */
+const FOREIGN_ID = '7';
+const FOREIGN_CONVERSATION = 5;
+
+const NO_IDS = [
+  'abc',
+  '0',
+  '-1',
+  '+1',
+  '1.5',
+  '1e1',
+  '0x9',
+  '01',
+  '00',
+  '1000000000000000000000000000000',
+  '9007199254740991',
+  '9007199254740993',
+  '9223372036854775808',
+  'NaN',
+  'null',
+  '__proto__',
+  '%20',
+  '9%20',
+  '%2B9',
+  '9%00',
+  '%2e%2e',
+  '9%2Fanswer',
+  '%D9%A9',
+  '%F0%9F%98%80',
+  '%27%20or%201=1--',
+  '9'.repeat(500),
+  'x'.repeat(500),
+  '%39'.repeat(100),
+  '1'.repeat(10_000),
+  // These cannot be decoded.
+  '%',
+  '%ZZ',
+  '9%2',
+  '%ff',
+];
+
+const ONE_NOTIFICATION: [method: string, path: (id: string) => string, body: string | undefined][] = [
+  ['GET', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['HEAD', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"answer":"Yes."}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":true}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":"wrong"}'],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '[]'],
+];
+
+const ENDPOINTS: [method: string, path: string][] = [
+  ['GET', NOTIFICATIONS],
+  ['GET', `${NOTIFICATIONS}/`],
+  ['GET', `${NOTIFICATIONS}/?status=wrong`],
+  ['POST', `${NOTIFICATIONS}/request`],
+  ['GET', `${NOTIFICATIONS}/9`],
+  ['GET', `${NOTIFICATIONS}/abc`],
+  ['GET', `${NOTIFICATIONS}/%ZZ`],
+  ['POST', `${NOTIFICATIONS}/9/answer`],
+  ['POST', `${NOTIFICATIONS}/abc/answer`],
+  ['DELETE', `${NOTIFICATIONS}/9`],
+  ['DELETE', `${NOTIFICATIONS}/abc`],
+];
+
+/** Everything that a client can see of it, time aside. */
+const visible = ({ status, headers, text }: RawReply) => ({
+  status,
+  headers: headers.filter(([name]) => name !== 'date'),
+  text,
+});
+
+onEachEngine('two merchants on one server', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let aurora: string;
+  let borealis: string;
+  before(async () => {
+    aurora = await deskbell.signIn(AURORA.email, AURORA.password);
+    borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+  });
+
+  const asAurora = (method: string, path: string, body?: string) =>
+    rawCall(deskbell, method, path, {
+      headers: {
+        authorization: `Bearer ${aurora}`,
+        'x-request-id': 'same',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      chunks: body === undefined ? [] : [body],
+    });
+
+  it('says of another’s notification exactly what it says of none, of a deleted one, and of no id at all', async () => {
+    const deleted = (await raise(deskbell, aurora)).split('/').at(-1)!;
+    await deskbell.call('DELETE', `${NOTIFICATIONS}/${deleted}`, { token: aurora });
+    for (const [method, path, body] of ONE_NOTIFICATION) {
+      const absent = await asAurora(method, path('123456789'), body);
+      assert.equal(absent.status, 404);
+      if (method !== 'HEAD') {
+        assert.deepEqual(absent.json, { detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' });
+      }
+      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+        assert.deepEqual(
+          visible(await asAurora(method, path(id), body)),
+          visible(absent),
+          `${method} ${path(id)}`,
+        );
+      }
+    }
+  });
+
+  it('leaves another’s notification as it is', async () => {
+    const address = `${NOTIFICATIONS}/${FOREIGN_ID}`;
+    const before = (await deskbell.call('GET', address, { token: borealis })).json;
+    assert.equal(before.status, 'requested');
+    await deskbell.call('POST', `${address}/answer`, { token: aurora, body: { answer: 'Mine.' } });
+    await deskbell.call('DELETE', address, { token: aurora });
+    assert.deepEqual((await deskbell.call('GET', address, { token: borealis })).json, before);
+  });
+
+  it('says of another’s conversation exactly what it says of none', async () => {
+    const request = (id: number | string) =>
+      asAurora('POST', `${NOTIFICATIONS}/request`, JSON.stringify({ ...QUESTION, conversation_id: id }));
+    const absent = await request(123456789);
+    assert.deepEqual(absent.json, {
+      detail: 'Conversation not found.',
+      code: 'CONVERSATION_NOT_FOUND',
+      field: 'conversation_id',
+    });
+    for (const id of [FOREIGN_CONVERSATION, 0, -1, 1e30, 2 ** 53]) {
+      assert.deepEqual(visible(await request(id)), visible(absent), String(id));
+    }
+  });
+
+  it('lists the merchant’s own notifications and no other', async () => {
+    await raise(deskbell, borealis, { ...QUESTION, conversation_id: FOREIGN_CONVERSATION });
+    const [ofAurora, ofBorealis] = await Promise.all(
+      [aurora, borealis].map((token) => deskbell.call('GET', NOTIFICATIONS, { token })),
+    );
+    const conversations = (json: { conversation_id: number }[]) =>
+      [...new Set(json.map(({ conversation_id }) => conversation_id))].sort();
+    assert.deepEqual(conversations(ofAurora!.json), [1, 2, 3]);
+    assert.deepEqual(conversations(ofBorealis!.json), [4, 5]);
+    for (const query of ['?status=requested', '?notification_types=user_question_request', '?limit=1000']) {
+      const list = await deskbell.call('GET', `${NOTIFICATIONS}${query}`, { token: aurora });
+      assert.ok(list.json.length > 0 && conversations(list.json).every((id) => id <= 3), query);
+    }
+    // A cursor is a place, not a key: another's leads into one's own list alone.
+    const page = await deskbell.call('GET', `${NOTIFICATIONS}?limit=1`, { token: borealis });
+    const next = /<(.+)>/.exec(page.headers.get('link')!)![1]!;
+    const followed = await deskbell.call('GET', next, { token: aurora });
+    assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
+  });
+
+  it('keeps the Idempotency-Keys of two merchants apart', async () => {
+    const request = (token: string, conversation_id: number) =>
+      deskbell.call('POST', `${NOTIFICATIONS}/request`, {
+        token,
+        body: { ...QUESTION, conversation_id },
+        headers: { 'idempotency-key': 'the-same-key' },
+      });
+    const first = await request(aurora, 1);
+    const second = await request(borealis, 4);
+    assert.deepEqual([first.status, second.status], [200, 200]);
+    assert.equal(second.headers.get('idempotency-replayed'), null);
+    assert.notEqual(first.headers.get('location'), second.headers.get('location'));
+    assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
+  });
+
+  it('turns away whoever has no good merchant’s token, at every notification endpoint', async () => {
+    const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
+    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    const [head, payload, signature] = aurora.split('.') as [string, string, string];
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    const claimed = Buffer.from(JSON.stringify({ ...claims, merchant_id: 2 })).toString('base64url');
+    const unsigned = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
+    const missing = 'A bearer token is required.';
+    const malformed = 'The token is malformed or invalid.';
+    const callers: [authorization: string | undefined, detail: string][] = [
+      [undefined, missing],
+      ['', malformed],
+      ['Bearer', malformed],
+      [`Basic ${aurora}`, malformed],
+      [aurora, malformed],
+      ['Bearer abc', malformed],
+      [`Bearer ${aurora} ${aurora}`, malformed],
+      [`Bearer ${head}.${claimed}.${signature}`, malformed],
+      [`Bearer ${unsigned}.${payload}.`, malformed],
+      [`Bearer ${session.refresh_token}`, malformed],
+      [`Bearer ${operator}`, 'This endpoint requires a merchant access token.'],
+    ];
+    for (const [authorization, detail] of callers) {
+      for (const [method, path] of ENDPOINTS) {
+        const reply = await deskbell.call(method, path, {
+          headers: authorization === undefined ? {} : { authorization },
+        });
+        const refusal = { status: 401, detail, code: 'INVALID_TOKEN' };
+        assert.deepEqual(outcome(reply), refusal, `${method} ${path} ${authorization}`);
+        assert.equal(reply.headers.get('www-authenticate'), 'Bearer');
+      }
+    }
+  });
+
+  it('judges the token before the body: without one, no body is read', async () => {
+    const bodies: [contentType: string, chunks: (string | Buffer)[]][] = [
+      ['application/json', ['{"broken']],
+      ['application/json', [Buffer.from([0xff, 0xfe])]],
+      ['application/json', ['['.repeat(100_000)]],
+      ['application/json', ['x'.repeat(300_000), 'x'.repeat(300_000)]],
+      ['text/plain', ['text']],
+      ['application/x-www-form-urlencoded', ['answer=Yes']],
+      ['multipart/form-data; boundary=b', ['--b--']],
+    ];
+    for (const [contentType, chunks] of bodies) {
+      for (const path of [`${NOTIFICATIONS}/request`, `${NOTIFICATIONS}/9/answer`]) {
+        const headers = { 'content-type': contentType, 'idempotency-key': ' bad key ' };
+        const reply = await rawCall(deskbell, 'POST', path, { headers, chunks });
+        assert.deepEqual([reply.status, reply.json.code], [401, 'INVALID_TOKEN'], contentType);
+      }
+    }
+  });
+
+  it('says TOKEN_EXPIRED of a token past its expiry', async () => {
+    // The last test here: the other tokens expire with this one.
+    deskbell.clock.advance(901);
+    for (const [method, path] of ENDPOINTS) {
+      const reply = await deskbell.call(method, path, { token: aurora });
+      const refusal = { status: 401, detail: 'The token has expired.', code: 'TOKEN_EXPIRED' };
+      assert.deepEqual(outcome(reply), refusal, `${method} ${path}`);
+      assert.equal(reply.headers.get('www-authenticate'), 'Bearer');
+    }
+  });
+});
