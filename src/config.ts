@@ -1,6 +1,13 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { CHANNEL_NAMES, type ChannelName } from './delivery/channel.ts';
+import {
+  type WebhookSettings,
+  type WhatsAppSettings,
+  webhookSettingsProblems,
+  whatsappSettingsProblems,
+} from './delivery/settings.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** Everything a person may set. This file alone reads the environment. */
@@ -26,10 +33,23 @@ export interface Config {
   /** 0 turns the general limit off. */
   rateLimitPerMinute: number;
   redisUrl: string | undefined;
+  /** Whether this server sends messages too, or leaves that to workers of their own. */
+  worker: boolean;
+  /** The channel of merchants without one of their own. */
+  channel: ChannelConfig;
+  /** Distinct customers a day, for merchants without a limit of their own. */
+  channelDailyLimit: number;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
   hashesAtOnce: number;
+}
+
+/** The settings of each channel; those of the chosen one are complete. */
+export interface ChannelConfig {
+  name: ChannelName;
+  webhook: WebhookSettings | undefined;
+  whatsapp: WhatsAppSettings | undefined;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -135,6 +155,9 @@ export function readConfig(env: Environment = process.env): Config {
     refreshTtlSeconds,
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
+    worker: flag('WORKER') ?? true,
+    channel: readChannel(text, choice, flag, problems),
+    channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // Two threads stay free for files and token checks, however many cores there are.
@@ -142,6 +165,41 @@ export function readConfig(env: Environment = process.env): Config {
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+function readChannel(
+  text: (key: string) => string | undefined,
+  choice: <T extends string>(key: string, options: readonly T[], fallback: T) => T,
+  flag: (key: string) => boolean | undefined,
+  problems: string[],
+): ChannelConfig {
+  const name = choice('CHANNEL', CHANNEL_NAMES, 'simulator');
+  const settings = {
+    webhook: {
+      url: text('WEBHOOK_URL'),
+      secret: text('WEBHOOK_SECRET'),
+      allowPrivate: flag('WEBHOOK_ALLOW_PRIVATE') ?? false,
+    },
+    whatsapp: {
+      baseUrl: text('WHATSAPP_BASE_URL') ?? 'https://graph.facebook.com',
+      version: text('WHATSAPP_VERSION') ?? 'v23.0',
+      phoneNumberId: text('WHATSAPP_PHONE_NUMBER_ID'),
+      token: text('WHATSAPP_TOKEN'),
+      appSecret: text('WHATSAPP_APP_SECRET'),
+      verifyToken: text('WHATSAPP_VERIFY_TOKEN'),
+      template: text('WHATSAPP_TEMPLATE'),
+      templateLanguage: text('WHATSAPP_TEMPLATE_LANGUAGE') ?? 'en',
+    },
+  };
+  const webhookProblems = webhookSettingsProblems(settings.webhook);
+  const whatsappProblems = whatsappSettingsProblems(settings.whatsapp);
+  if (name === 'webhook') problems.push(...webhookProblems);
+  if (name === 'whatsapp') problems.push(...whatsappProblems);
+  return {
+    name,
+    webhook: webhookProblems.length === 0 ? (settings.webhook as WebhookSettings) : undefined,
+    whatsapp: whatsappProblems.length === 0 ? (settings.whatsapp as WhatsAppSettings) : undefined,
+  };
 }
 
 /** `true`, a number of proxies, or their addresses: the forms Fastify knows. */

@@ -17,6 +17,8 @@ export interface Queries {
 export interface Transaction extends Queries {
   /** Held until the transaction ends. Says false where another transaction holds this name. */
   tryLock(name: string): Promise<boolean>;
+  /** As `tryLock`, but waits for its turn. */
+  lock(name: string): Promise<void>;
 }
 
 export interface Database extends Queries {

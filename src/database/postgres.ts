@@ -91,6 +91,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
           const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
           return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
         },
+        async lock(name) {
+          await queries.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+        },
       };
       let broken = false;
       try {

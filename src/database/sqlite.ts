@@ -43,6 +43,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     run: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
     // Transactions run one after another here.
     tryLock: async () => true,
+    lock: async () => {},
   };
 
   let queue: Job[] = [];

@@ -1,0 +1,22 @@
+import type { Database } from '../../database/database.ts';
+import type { Channel } from '../channel.ts';
+
+/** A customer's telephone inside Deskbell. No network; a message is delivered when it is written down. */
+export function createSimulator({ database, now }: { database: Database; now: () => Date }): Channel {
+  return {
+    id: 'simulator',
+    name: 'simulator',
+    echoes: false,
+    plan: async () => ({ go: 'text' }),
+    async send({ merchantId, recipient, content, key }) {
+      // The key makes a second attempt after a crash harmless.
+      await database.run(
+        `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)
+          values ($1, $2, 0, $3, $4, $5) on conflict (delivery_key) do nothing`,
+        [merchantId, recipient, content, key, now().toISOString()],
+      );
+      return { outcome: 'sent', messageId: undefined, state: 'delivered' };
+    },
+    check: async () => undefined,
+  };
+}

@@ -1,0 +1,102 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Queries } from '../database/database.ts';
+
+/** The day's limit: distinct customers reached by campaigns and templates in a moving 24 hours. */
+
+const DAY_MS = 24 * 60 * 60_000;
+const dayBefore = (at: Date) => new Date(at.getTime() - DAY_MS).toISOString();
+const dayAfter = (time: string) => new Date(Date.parse(time) + DAY_MS);
+
+export type Place = { taken: true } | { taken: false; freeAt: Date };
+
+/**
+ * Takes a place for this customer, or says when one becomes free for it. Places are given in the order of
+ * the deliveries: a later one takes a free place only if every earlier one that waits for a place has one
+ * left too. Workers ask one after another, so together they never exceed the limit.
+ */
+export async function takePlace(
+  database: Database,
+  delivery: { merchantId: MerchantId; id: number; key: string; recipient: string },
+  limit: number,
+  at: Date,
+): Promise<Place> {
+  const { merchantId, id, key, recipient } = delivery;
+  return database.transaction(async (tx) => {
+    await tx.lock(`limit ${merchantId}`);
+    const reached = await tx.all<{ recipient: string; reached_at: string }>(
+      'select recipient, reached_at from reached_customers where merchant_id = $1 and reached_at > $2 order by reached_at',
+      [merchantId, dayBefore(at)],
+    );
+    const already = reached.some((row) => row.recipient === recipient);
+    if (!already) {
+      const ahead = await waitingAhead(tx, merchantId, id, at);
+      if (reached.length + ahead >= limit) return { taken: false, freeAt: freeAt(reached, limit, ahead, at) };
+    }
+    await tx.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
+        on conflict (merchant_id, recipient) do update set reached_at = excluded.reached_at,
+          delivery_key = case when reached_customers.reached_at > $5 then reached_customers.delivery_key
+            else excluded.delivery_key end`,
+      [merchantId, recipient, at.toISOString(), key, dayBefore(at)],
+    );
+    return { taken: true };
+  });
+}
+
+/** A message that never went out reached nobody: its customer's place is free again. */
+export async function givePlaceBack(queries: Queries, merchantId: MerchantId, key: string): Promise<void> {
+  await queries.run('delete from reached_customers where merchant_id = $1 and delivery_key = $2', [
+    merchantId,
+    key,
+  ]);
+}
+
+export interface Outlook {
+  limit: number;
+  used: number;
+  waiting: number;
+  /** When a new customer could be reached, if not now. */
+  nextFreeAt: string | undefined;
+}
+
+export async function limitOutlook(
+  queries: Queries,
+  merchantId: MerchantId,
+  limit: number,
+  at: Date,
+): Promise<Outlook> {
+  const reached = await queries.all<{ reached_at: string }>(
+    'select reached_at from reached_customers where merchant_id = $1 and reached_at > $2 order by reached_at',
+    [merchantId, dayBefore(at)],
+  );
+  const waiting = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
+  const full = reached.length + waiting >= limit;
+  return {
+    limit,
+    used: reached.length,
+    waiting,
+    nextFreeAt: full ? freeAt(reached, limit, waiting, at).toISOString() : undefined,
+  };
+}
+
+/** Customers of earlier deliveries that need a place and have none. */
+async function waitingAhead(queries: Queries, merchantId: MerchantId, id: number, at: Date): Promise<number> {
+  const row = await queries.one<{ ahead: number }>(
+    `select count(distinct d.recipient) as ahead from deliveries d
+      where d.merchant_id = $1 and d.id < $2 and d.needs_place = 1 and d.state in ('queued', 'sending', 'waiting')
+        and not exists (select 1 from reached_customers r where r.merchant_id = d.merchant_id
+          and r.recipient = d.recipient and r.reached_at > $3)`,
+    [merchantId, id, dayBefore(at)],
+  );
+  return row?.ahead ?? 0;
+}
+
+/** The n-th in line gets the place that is the n-th to become free. */
+function freeAt(reached: readonly { reached_at: string }[], limit: number, ahead: number, at: Date): Date {
+  const turn = Math.max(0, reached.length + ahead - limit);
+  const row = reached[Math.min(turn, reached.length - 1)];
+  if (!row) return new Date(at.getTime() + DAY_MS);
+  // Beyond a whole day's places the line moves on by days.
+  const days = Math.floor(turn / Math.max(1, reached.length));
+  return new Date(dayAfter(row.reached_at).getTime() + days * DAY_MS);
+}

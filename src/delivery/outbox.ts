@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+
+/** The queue of messages to customers: rows of `deliveries`, and nothing besides them. */
+
+export const DELIVERY_STATES = [
+  'queued',
+  'sending',
+  'waiting',
+  'sent',
+  'delivered',
+  'read',
+  'failed',
+] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+export interface NewDelivery {
+  notificationId: number;
+  conversationId: number;
+  recipient: string;
+  mode: 'reply' | 'campaign';
+  content: string;
+  at: Date;
+}
+
+/** Joins the caller's transaction: the message exists exactly if the answer does. */
+export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<number> {
+  const at = delivery.at.toISOString();
+  const [row] = await tx.run<{ id: number }>(
+    `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
+        due_at, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8) returning id`,
+    [
+      merchantId,
+      randomUUID(),
+      delivery.notificationId,
+      delivery.conversationId,
+      phoneOf(delivery.recipient),
+      delivery.mode,
+      storableText(delivery.content),
+      at,
+    ],
+  );
+  await addEvent(tx, merchantId, row!.id, { at, state: 'queued' });
+  return row!.id;
+}
+
+/** `+` and digits where it is a telephone number; else as it came, and the channel says what is wrong. */
+export function phoneOf(given: string): string {
+  const digits = given.replace(/[\s().-]/g, '').replace(/^00/, '+');
+  return /^\+?\d{4,20}$/.test(digits) ? `+${digits.replace('+', '')}` : storableText(given);
+}
+
+/** PostgreSQL's texts hold neither NUL nor half a surrogate pair, and no telephone shows them. */
+const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
+
+export interface Claimed {
+  id: number;
+  merchant_id: MerchantId;
+  key: string;
+  notification_id: number;
+  conversation_id: number;
+  recipient: string;
+  mode: 'reply' | 'campaign';
+  content: string;
+  attempts: number;
+  taken_over: number;
+  unsettled_since: string | null;
+  /** The end of the lease: with `attempts` it names this claim and no other. */
+  due_at: string;
+}
+
+const OPEN = `('queued', 'sending', 'waiting')`;
+
+/**
+ * Takes up to `max` deliveries that are due, for as long as the lease. One whose lease has run out is due
+ * again: its holder is gone. A message never overtakes an earlier one to the same customer.
+ */
+export function claim(
+  queries: Queries,
+  { max, at, leaseUntil }: { max: number; at: Date; leaseUntil: Date },
+): Promise<Claimed[]> {
+  // SQLite writes one at a time; on PostgreSQL workers step over each other's rows.
+  const skipping = queries.engine === 'postgres' ? 'for update skip locked' : '';
+  return queries.run<Claimed>(
+    `update deliveries set taken_over = case when state = 'sending' then 1 else 0 end, state = 'sending',
+        attempts = attempts + 1, due_at = $2, updated_at = $1
+      where id in (
+        select d.id from deliveries d where d.state in ${OPEN} and d.due_at <= $1 and not exists (
+          select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
+            and e.id < d.id and e.state in ${OPEN})
+        order by d.due_at, d.id limit $3 ${skipping})
+      returning id, merchant_id, key, notification_id, conversation_id, recipient, mode, content, attempts,
+        taken_over, unsettled_since, due_at`,
+    [at.toISOString(), leaseUntil.toISOString(), max],
+  );
+}
+
+/** When the next delivery is due, if any is. */
+export async function nextDueAt(queries: Queries): Promise<string | undefined> {
+  const row = await queries.one<{ due_at: string }>(
+    `select due_at from deliveries where state in ${OPEN} order by due_at limit 1`,
+  );
+  return row?.due_at;
+}
+
+export interface Settlement {
+  state: DeliveryState;
+  dueAt?: Date;
+  waitingFor?: 'limit' | 'customer';
+  reason?: string;
+  code?: string;
+  messageId?: string | undefined;
+  /** Nobody knows whether this attempt went out. */
+  unsettled?: boolean;
+  /** It was not an attempt: nothing was sent. */
+  uncounted?: boolean;
+}
+
+/**
+ * Writes what came of an attempt, if this worker still holds it: a status that overtook the channel's own
+ * answer, or another worker after a lost lease, has already written more.
+ */
+export async function settle(
+  tx: Queries,
+  { id, merchant_id: merchantId, attempts, due_at: lease }: Claimed,
+  change: Settlement,
+  at: Date,
+): Promise<boolean> {
+  const time = at.toISOString();
+  const rows = await tx.run(
+    `update deliveries set state = $4, due_at = $5, waiting_for = $6, reason = $7, last_code = $8,
+        channel_message_id = coalesce($9, channel_message_id), unsettled_since = $10, taken_over = 0,
+        attempts = attempts - $11, updated_at = $12
+      where merchant_id = $1 and id = $2 and state = 'sending' and attempts = $3 and due_at = $13
+      returning id`,
+    [
+      merchantId,
+      id,
+      attempts,
+      change.state,
+      (change.dueAt ?? at).toISOString(),
+      change.waitingFor ?? null,
+      change.reason ?? null,
+      change.code ?? null,
+      change.messageId ?? null,
+      change.unsettled ? time : null,
+      change.uncounted ? 1 : 0,
+      time,
+      lease,
+    ],
+  );
+  if (rows.length === 0) return false;
+  await addEvent(tx, merchantId, id, {
+    at: time,
+    state: change.state,
+    ...(change.code === undefined ? {} : { code: change.code }),
+    ...(change.reason === undefined ? {} : { note: change.reason }),
+  });
+  return true;
+}
+
+interface DeliveryEvent {
+  at: string;
+  state: DeliveryState;
+  code?: string;
+  note?: string;
+}
+
+export async function addEvent(
+  tx: Queries,
+  merchantId: MerchantId,
+  deliveryId: number,
+  { at, state, code, note }: DeliveryEvent,
+): Promise<void> {
+  await tx.run(
+    'insert into delivery_events (merchant_id, delivery_id, at, state, code, note) values ($1, $2, $3, $4, $5, $6)',
+    [merchantId, deliveryId, at, state, code ?? null, note ?? null],
+  );
+}

@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import type { Channel, SendResult } from './channel.ts';
+import { givePlaceBack } from './limits.ts';
+import { type Claimed, type Settlement, settle } from './outbox.ts';
+
+/** How long an unknown outcome may be settled by the channel's echo before it is tried again. */
+export const SETTLE_MS = 60_000;
+const STOP_MS = 5 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+const ATTEMPTS_MAX = 16;
+const RETRY_FIRST_SECONDS = 2;
+const RETRY_MAX_SECONDS = 3600;
+
+/** Doubles from two seconds to an hour, a fifth more or less, so that many do not come back at once. */
+export function retryAfterSeconds(attempts: number, random: number): number {
+  const seconds = Math.min(RETRY_FIRST_SECONDS * 2 ** (attempts - 1), RETRY_MAX_SECONDS);
+  return seconds * (0.8 + 0.4 * random);
+}
+
+interface OutcomeParts {
+  database: Database;
+  log: Logger;
+  now: () => Date;
+}
+
+/** Writes what an attempt's result means for its delivery, whether the channel said it at once or later. */
+export async function applyResult(
+  { database, log, now }: OutcomeParts,
+  channel: Channel,
+  delivery: Claimed,
+  result: SendResult,
+): Promise<void> {
+  const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
+  const inMs = (ms: number) => new Date(now().getTime() + ms);
+  const again = (code: string, seconds = retryAfterSeconds(delivery.attempts, Math.random())) =>
+    write({ state: 'queued', dueAt: inMs(seconds * 1000), code });
+  const fail = (reason: string, code: string) =>
+    database.transaction(async (tx) => {
+      const written = await settle(tx, delivery, { state: 'failed', reason, code }, now());
+      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key);
+    });
+
+  switch (result.outcome) {
+    case 'sent':
+      await write({ state: result.state, messageId: result.messageId });
+      return;
+    case 'retry':
+      if (delivery.attempts < (result.attemptsMax ?? ATTEMPTS_MAX))
+        await again(result.code, result.afterSeconds);
+      else await fail(`It could not be delivered in ${delivery.attempts} attempts.`, result.code);
+      return;
+    case 'unknown':
+      if (!channel.echoes) await again(result.code);
+      else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
+      return;
+    case 'window_closed':
+      await database.run('delete from customer_windows where channel_id = $1 and phone = $2', [
+        channel.id,
+        delivery.recipient,
+      ]);
+      await write({ state: 'queued', code: result.code });
+      return;
+    case 'wait_a_day':
+      await write({ state: 'queued', dueAt: inMs(DAY_MS), code: result.code, reason: result.reason });
+      return;
+    case 'failed':
+      await fail(result.reason, result.code);
+      return;
+    case 'channel_stopped': {
+      const until = inMs(STOP_MS);
+      log.error({ channel: channel.id, code: result.code, reason: result.reason }, 'the channel is stopped');
+      await database.run(
+        `insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)
+          on conflict (channel_id) do update set code = excluded.code, until = excluded.until`,
+        [channel.id, result.code, now().toISOString(), until.toISOString()],
+      );
+      await write({ state: 'queued', dueAt: until, code: result.code, uncounted: true });
+      return;
+    }
+  }
+}
