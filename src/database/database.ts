@@ -28,6 +28,10 @@ export interface Database extends Queries {
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process does the same under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Tells every process that listens, this one included. A call may be lost with its connection. */
+  signal(topic: string): void;
+  /** Calls back for each signal of this topic, until the result is called. */
+  listen(topic: string, onSignal: () => void): () => void;
   close(): Promise<void>;
 }
 

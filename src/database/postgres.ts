@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { createSignals } from './signals.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -79,6 +80,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
+  const signals = createSignals(url, (topic) => pool.query('select pg_notify($1, $2)', [topic, process.pid]));
+
   const database: Database = {
     ...queriesOn(pool),
 
@@ -134,7 +137,11 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       }
     },
 
+    signal: (topic) => signals.signal(topic),
+    listen: (topic, onSignal) => signals.listen(topic, onSignal),
+
     async close() {
+      await signals.close();
       await pool.end();
     },
   };

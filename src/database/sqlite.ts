@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
@@ -46,6 +47,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     lock: async () => {},
   };
 
+  /** One process has the folder: its own signals are all there are. */
+  const signals = new EventEmitter();
   let queue: Job[] = [];
   let flushing: Promise<void> | undefined;
 
@@ -113,6 +116,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     },
     async exclusively(_name, work) {
       return work();
+    },
+    signal: (topic) => signals.emit(topic),
+    listen(topic, onSignal) {
+      signals.on(topic, onSignal);
+      return () => signals.off(topic, onSignal);
     },
     async close() {
       while (flushing) await flushing;
