@@ -58,12 +58,15 @@ export async function findAccount(
   };
 }
 
-export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<void> {
-  await queries.run('insert into sign_in_failures (account, address, failed_at) values ($1, $2, $3)', [
-    account,
-    address,
-    at.toISOString(),
-  ]);
+/** Says whether it counts: not where other tries have used the limit up while the password was checked. */
+export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<boolean> {
+  const rows = await queries.run(
+    `insert into sign_in_failures (failed_at, account, address)
+      select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
+      returning account`,
+    [at.toISOString(), account, address, windowStart(at)],
+  );
+  return rows.length > 0;
 }
 
 /** Opens the session unless other tries have used the limit up while this one's password was checked. */
