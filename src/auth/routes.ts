@@ -86,6 +86,7 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
         const session = {
           id: randomUUID(),
           userId: account.id,
+          passwordHash: account.password_hash,
           expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
         };
         const opened = await openSession(database, session, attempt);

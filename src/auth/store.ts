@@ -69,16 +69,22 @@ export async function recordFailure(queries: Queries, { account, address, at }: 
   return rows.length > 0;
 }
 
-/** Opens the session unless other tries have used the limit up while this one's password was checked. */
+/**
+ * Opens the session unless, while the password was checked, other tries have used the limit up or the
+ * account was changed: whoever changes it ends its sessions, and this one must not slip through.
+ */
 export async function openSession(
   queries: Queries,
-  session: { id: string; userId: number; expiresAt: Date },
+  session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
   { account, address, at }: Attempt,
 ): Promise<boolean> {
+  // SQLite writes one at a time; PostgreSQL waits here for a change that has not been committed yet.
+  const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
       select $1, u.id, $6, $7 from users u
-      where u.id = $5 and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
+      where u.id = $5 and u.password_hash = $8 and u.disabled_at is null
+        and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX} ${waiting}
       returning id`,
     [
       session.id,
@@ -88,6 +94,7 @@ export async function openSession(
       session.userId,
       at.toISOString(),
       session.expiresAt.toISOString(),
+      session.passwordHash,
     ],
   );
   return rows.length > 0;
