@@ -69,6 +69,11 @@ export function loadEnvFile(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
 
+/** Where the person stands who called the program: npm has gone to the project's folder since. */
+export function callerFolder(): string {
+  return process.env.INIT_CWD ?? process.cwd();
+}
+
 type Environment = Record<string, string | undefined>;
 
 export function readConfig(env: Environment = process.env): Config {

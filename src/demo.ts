@@ -136,6 +136,19 @@ export async function seedDemo(database: Database, passwords: Passwords, now: Da
   });
 }
 
+/** The addresses of those who can still sign in with the password that the demo gave them. */
+export async function openDemoUsers(queries: Queries, passwords: Passwords): Promise<string[]> {
+  const open: string[] = [];
+  for (const { email, password } of DEMO_USERS) {
+    const user = await queries.one<{ password_hash: string }>(
+      'select password_hash from users where email_key = $1 and disabled_at is null',
+      [emailKeyOf(email)],
+    );
+    if (user && (await passwords.matches(password, user.password_hash))) open.push(email);
+  }
+  return open;
+}
+
 async function isEmpty(queries: Queries): Promise<boolean> {
   return !(await queries.one('select 1 from merchants union all select 1 from users limit 1'));
 }

@@ -71,7 +71,7 @@ export function readOrMakeSecretKey(file: string): string {
     throw new VaultError(`The key in ${file} cannot be used: ${(cause as Error).message}.`, { cause });
   }
   const problem = secretKeyProblem(key);
-  if (problem) throw new VaultError(`The key in ${file} ${problem}`);
+  if (problem) throw new VaultError(`The key in ${file} ${problem} Restore it from a backup.`);
   return key;
 }
 

@@ -13,7 +13,7 @@ import { seedDemo } from './demo.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
-import { createVault, readOrMakeSecretKey, secretKeyProblem, type Vault, VaultError } from './secrets.ts';
+import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -22,6 +22,7 @@ export interface Server {
 }
 
 const TIDY_EVERY_MS = 10 * 60_000;
+const HANG_UP_EVERY_MS = 50;
 
 /** Opens every part, in the order in which they need each other. */
 export async function openServer(config: Config, log: Logger, now = () => new Date()): Promise<Server> {
@@ -55,7 +56,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       database,
       async close() {
         clearInterval(tidying);
-        await app.close();
+        // A connection whose last request is still in flight is idle only after that.
+        const hangUp = setInterval(() => app.server.closeIdleConnections(), HANG_UP_EVERY_MS);
+        await app.close().finally(() => clearInterval(hangUp));
         await database.close();
       },
     };
@@ -66,12 +69,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
 }
 
 export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {
-  if (config.secretKey !== undefined) return createVault(config.secretKey);
-  const key = readOrMakeSecretKey(config.secretKeyFile);
-  const problem = secretKeyProblem(key);
-  if (problem)
-    throw new DatabaseProblem(`The key in ${config.secretKeyFile} ${problem} Restore it from a backup.`);
-  return createVault(key);
+  return createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
 }
 
 /** Removes what has expired. Any number of processes may do it at once. */

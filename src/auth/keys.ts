@@ -21,8 +21,11 @@ export interface Keyring {
   signer(): Promise<{ kid: string; key: CryptoKey }>;
   /** The public key of this name, or nothing. */
   find(kid: string): Promise<CryptoKey | undefined>;
-  /** Counts up when a key was withdrawn: what was verified before must be verified again. */
-  generation(): number;
+  /**
+   * Counts up when a key was withdrawn: what was verified before must be verified again. Nothing when it is
+   * time to look at the keys, which `find` does.
+   */
+  generation(): number | undefined;
   jwks(): Promise<{ keys: JWK[] }>;
 }
 
@@ -36,7 +39,7 @@ interface KeyRow {
 export async function openKeyring(database: Database, vault: Vault, now: () => Date): Promise<Keyring> {
   let keys = new Map<string, SigningKey>();
   let signer: { kid: string; key: CryptoKey } | undefined;
-  let loadedAt = 0;
+  let checkedAt = 0;
   let generation = 0;
   let loading: Promise<void> | undefined;
 
@@ -52,20 +55,23 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
     }
     if ([...keys.keys()].some((kid) => !next.has(kid))) generation += 1;
     keys = next;
-    loadedAt = performance.now();
   }
 
   const reload = (): Promise<void> => {
     loading ??= load().finally(() => {
       loading = undefined;
+      // A look that failed counts too: with the database away not every request waits for it.
+      checkedAt = now().getTime();
     });
     return loading;
   };
 
+  /** A clock that was set back makes it due as well. */
+  const isDue = (afterMs: number) => Math.abs(now().getTime() - checkedAt) >= afterMs;
+
   /** With the database away the keys in memory go on serving. */
   async function refresh(afterMs: number): Promise<void> {
-    if (performance.now() - loadedAt < afterMs) return;
-    await reload().catch(() => {});
+    if (isDue(afterMs)) await reload().catch(() => {});
   }
 
   if ((await readKeys(database)).length === 0) {
@@ -73,7 +79,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
       if ((await readKeys(database)).length === 0) await addKey(database, vault, now());
     });
   }
-  await load();
+  await reload();
 
   return {
     async signer() {
@@ -86,8 +92,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
       return keys.get(kid)?.publicKey;
     },
     generation() {
-      void refresh(RELOAD_AFTER_MS);
-      return generation;
+      return isDue(RELOAD_AFTER_MS) ? undefined : generation;
     },
     async jwks() {
       await refresh(RELOAD_AFTER_MS);
@@ -117,16 +122,54 @@ async function privateHalf(row: KeyRow, vault: Vault): Promise<CryptoKey> {
 const purposeOf = (kid: string) => `signing key ${kid}`;
 
 /** Makes a key; from then on it signs. Gives its `kid`. */
-export async function addKey(queries: Queries, vault: Vault, now: Date): Promise<string> {
+async function addKey(queries: Queries, vault: Vault, now: Date): Promise<string> {
+  return insertKey(queries, await makeKey(vault), now.toISOString());
+}
+
+/** Adds a key that signs from now on. `revoke` removes the others, and every token dies with its key. */
+export async function rotateKeys(
+  database: Database,
+  vault: Vault,
+  now: Date,
+  { revoke }: { revoke: boolean },
+): Promise<{ kid: string; removed: string[] }> {
+  const key = await makeKey(vault);
+  return database.transaction(async (tx) => {
+    const removed = revoke ? await tx.run<{ kid: string }>('delete from signing_keys returning kid') : [];
+    // The newest signs: it must be the newest even where the clock was once ahead.
+    const [newest] = await listKeys(tx);
+    const earliest = newest ? Date.parse(newest.created_at) + 1 : 0;
+    const createdAt = new Date(Math.max(now.getTime(), earliest)).toISOString();
+    return { kid: await insertKey(tx, key, createdAt), removed: removed.map(({ kid }) => kid) };
+  });
+}
+
+/** Newest first: it signs, the others verify. */
+export function listKeys(queries: Queries): Promise<{ kid: string; created_at: string }[]> {
+  return queries.all('select kid, created_at from signing_keys order by created_at desc, kid');
+}
+
+async function makeKey(vault: Vault): Promise<Omit<KeyRow, 'created_at'>> {
   const pair = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
   const publicJwk = await exportJWK(pair.publicKey);
   const kid = createHash('sha256').update(String(publicJwk.x)).digest('base64url').slice(0, 16);
-  const sealed = vault.seal(JSON.stringify(await exportJWK(pair.privateKey)), purposeOf(kid));
+  return {
+    kid,
+    public_jwk: JSON.stringify({ ...publicJwk, kid, alg: ALGORITHM, use: 'sig' }),
+    sealed_private_key: vault.seal(JSON.stringify(await exportJWK(pair.privateKey)), purposeOf(kid)),
+  };
+}
+
+async function insertKey(
+  queries: Queries,
+  key: Omit<KeyRow, 'created_at'>,
+  createdAt: string,
+): Promise<string> {
   await queries.run(
     'insert into signing_keys (kid, public_jwk, sealed_private_key, created_at) values ($1, $2, $3, $4)',
-    [kid, JSON.stringify({ ...publicJwk, kid, alg: ALGORITHM, use: 'sig' }), sealed, now.toISOString()],
+    [key.kid, key.public_jwk, key.sealed_private_key, createdAt],
   );
-  return kid;
+  return key.kid;
 }
 
 /** Keys replaced before this time signed nothing that is still valid. Gives the names of those removed. */

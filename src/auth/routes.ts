@@ -16,6 +16,7 @@ import { describeRoute } from '../http/openapi.ts';
 import { userOf } from './guard.ts';
 import type { Passwords } from './passwords.ts';
 import {
+  type Attempt,
   attemptOf,
   endSession,
   findAccount,
@@ -40,6 +41,12 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
 
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
+
+  /** Past the limit a right password and a wrong one are told the same. */
+  const refusalOf = async (attempt: Attempt) => {
+    const { retryAfterSeconds } = await findAccount(database, attempt);
+    return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();
+  };
 
   /** The user and the session of a good refresh token whose session still stands. */
   const sessionOf = async (refreshToken: string) => {
@@ -72,17 +79,18 @@ export function authRoutes(parts: AuthParts): FastifyPluginAsyncTypebox {
 
         const fits = await passwords.matches(password, account?.password_hash);
         if (!account || !fits || account.disabled_at !== null) {
-          await recordFailure(database, attempt);
-          throw invalidCredentials();
+          const counted = await recordFailure(database, attempt);
+          throw counted ? invalidCredentials() : await refusalOf(attempt);
         }
 
         const session = {
           id: randomUUID(),
           userId: account.id,
+          passwordHash: account.password_hash,
           expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
         };
         const opened = await openSession(database, session, attempt);
-        if (!opened) throw rateLimited((await findAccount(database, attempt)).retryAfterSeconds || 1);
+        if (!opened) throw await refusalOf(attempt);
 
         const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
         const [access_token, refresh_token] = await Promise.all([

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { User } from '../contract/auth.ts';
-import type { Queries } from '../database/database.ts';
+import type { Database, Queries } from '../database/database.ts';
 
 export interface Account {
   id: number;
@@ -58,24 +58,33 @@ export async function findAccount(
   };
 }
 
-export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<void> {
-  await queries.run('insert into sign_in_failures (account, address, failed_at) values ($1, $2, $3)', [
-    account,
-    address,
-    at.toISOString(),
-  ]);
+/** Says whether it counts: not where other tries have used the limit up while the password was checked. */
+export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<boolean> {
+  const rows = await queries.run(
+    `insert into sign_in_failures (failed_at, account, address)
+      select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
+      returning account`,
+    [at.toISOString(), account, address, windowStart(at)],
+  );
+  return rows.length > 0;
 }
 
-/** Opens the session unless other tries have used the limit up while this one's password was checked. */
+/**
+ * Opens the session unless, while the password was checked, other tries have used the limit up or the
+ * account was changed: whoever changes it ends its sessions, and this one must not slip through.
+ */
 export async function openSession(
   queries: Queries,
-  session: { id: string; userId: number; expiresAt: Date },
+  session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
   { account, address, at }: Attempt,
 ): Promise<boolean> {
+  // SQLite writes one at a time; PostgreSQL waits here for a change that has not been committed yet.
+  const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
       select $1, u.id, $6, $7 from users u
-      where u.id = $5 and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
+      where u.id = $5 and u.password_hash = $8 and u.disabled_at is null
+        and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX} ${waiting}
       returning id`,
     [
       session.id,
@@ -85,6 +94,7 @@ export async function openSession(
       session.userId,
       at.toISOString(),
       session.expiresAt.toISOString(),
+      session.passwordHash,
     ],
   );
   return rows.length > 0;
@@ -116,7 +126,7 @@ export async function endSession(queries: Queries, sessionId: string, at: Date):
   return rows.length > 0;
 }
 
-export async function endSessionsOf(queries: Queries, userId: number, at: Date): Promise<void> {
+async function endSessionsOf(queries: Queries, userId: number, at: Date): Promise<void> {
   await queries.run('update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null', [
     userId,
     at.toISOString(),
@@ -128,6 +138,88 @@ export function findUser(queries: Queries, userId: number) {
     'select id, email, name, role, created_at, disabled_at from users where id = $1',
     [userId],
   );
+}
+
+export const ROLES = ['user', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Gives the new id, or nothing where the address is taken. */
+export async function insertUser(
+  queries: Queries,
+  user: {
+    merchantId: number | null;
+    email: string;
+    name: string;
+    role: Role;
+    passwordHash: string;
+    at: Date;
+  },
+): Promise<number | undefined> {
+  const [row] = await queries.run<{ id: number }>(
+    `insert into users (merchant_id, email, email_key, name, role, password_hash, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7) on conflict (email_key) do nothing returning id`,
+    [
+      user.merchantId,
+      user.email,
+      emailKeyOf(user.email),
+      user.name,
+      user.role,
+      user.passwordHash,
+      user.at.toISOString(),
+    ],
+  );
+  return row?.id;
+}
+
+export interface ListedUser extends User {
+  merchant_id: number | null;
+  disabled_at: string | null;
+}
+
+const LISTED = 'select id, merchant_id, email, name, role, created_at, disabled_at from users';
+
+/** Of one merchant, or all. */
+export function listUsers(queries: Queries, merchantId: number | undefined): Promise<ListedUser[]> {
+  return merchantId === undefined
+    ? queries.all(`${LISTED} order by id`)
+    : queries.all(`${LISTED} where merchant_id = $1 order by id`, [merchantId]);
+}
+
+export function findUserByEmail(queries: Queries, email: string): Promise<ListedUser | undefined> {
+  return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
+}
+
+/** Ends every session of the user, and forgives failed sign-ins: the new password may be tried at once. */
+export async function changePassword(
+  database: Database,
+  userId: number,
+  passwordHash: string,
+  at: Date,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const [user] = await tx.run<{ email: string }>(
+      'update users set password_hash = $2 where id = $1 returning email',
+      [userId, passwordHash],
+    );
+    if (!user) return;
+    await endSessionsOf(tx, userId, at);
+    await tx.run('delete from sign_in_failures where account = $1', [attemptOf(user.email, '', at).account]);
+  });
+}
+
+/** Ends every session of the user. */
+export async function disableUser(database: Database, userId: number, at: Date): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.run('update users set disabled_at = coalesce(disabled_at, $2) where id = $1', [
+      userId,
+      at.toISOString(),
+    ]);
+    await endSessionsOf(tx, userId, at);
+  });
+}
+
+export async function enableUser(queries: Queries, userId: number): Promise<void> {
+  await queries.run('update users set disabled_at = null where id = $1', [userId]);
 }
 
 /** What has expired is of no use to anybody. */

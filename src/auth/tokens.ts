@@ -69,6 +69,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
     async verify(kind, token) {
       const key = await keyring.find(kidOf(token));
       if (!key) throw tokenInvalid();
+      const generation = keyring.generation();
       let payload: JWTPayload;
       try {
         ({ payload } = await jwtVerify(token, key, {
@@ -83,12 +84,14 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         throw cause instanceof errors.JWTExpired ? tokenExpired() : tokenInvalid(cause);
       }
       const caller = callerOf(payload);
-      if (kind === 'access') remember(token, caller);
+      // Its key may have been withdrawn while the signature was checked.
+      if (kind === 'access' && keyring.generation() === generation) remember(token, caller);
       return caller;
     },
 
     remembered(token) {
       const generation = keyring.generation();
+      if (generation === undefined) return undefined;
       if (generation !== verifiedGeneration) {
         verified = new Map();
         verifiedGeneration = generation;

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Database,
   DatabaseProblem,
@@ -11,6 +12,8 @@ import {
 } from './database.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
+const TURN_WAIT_MAX_MS = 30_000;
+const TURN_RETRY_MS = 20;
 
 type Job = {
   work: (tx: Transaction) => Promise<unknown>;
@@ -115,7 +118,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
     },
     async exclusively(_name, work) {
-      return work();
+      const release = await takeTurn(dataDir);
+      try {
+        return await work();
+      } finally {
+        release();
+      }
     },
     signal: (topic) => signals.emit(topic),
     listen(topic, onSignal) {
@@ -163,6 +171,27 @@ function lockFolder(dataDir: string): () => void {
       { cause },
     );
   }
+}
+
+/** One server serves a folder, but commands run beside it, and a second may be starting. */
+async function takeTurn(dataDir: string): Promise<() => void> {
+  const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
+  for (let waitedMs = 0; waitedMs < TURN_WAIT_MAX_MS; waitedMs += TURN_RETRY_MS) {
+    try {
+      holder.exec('pragma journal_mode = memory; begin exclusive');
+      return () => holder.close();
+    } catch (cause) {
+      if (resultCode(cause) !== SQLITE_BUSY) {
+        holder.close();
+        throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${reason(cause)}.`, {
+          cause,
+        });
+      }
+      await sleep(TURN_RETRY_MS);
+    }
+  }
+  holder.close();
+  throw new DatabaseProblem(`Another Deskbell is busy with the database in ${dataDir}. Try again.`);
 }
 
 /** Prepares each text once. `$1` becomes `?1`, which binds by position. */

@@ -120,7 +120,7 @@ export async function insertNotification(
   return row?.id;
 }
 
-/** Of many at once exactly one finds it still requested. */
+/** Of many at once exactly one finds it still requested. A token may outlive its user: then it names nobody. */
 export async function markAnswered(
   queries: Queries,
   merchantId: MerchantId,
@@ -128,7 +128,8 @@ export async function markAnswered(
   change: { answer: string; answeredBy: UserId; at: Date },
 ): Promise<boolean> {
   const rows = await queries.run(
-    `update notifications set status = 'answered', answer = $3, answered_by = $4, updated_at = $5
+    `update notifications
+      set status = 'answered', answer = $3, answered_by = (select id from users where id = $4), updated_at = $5
       where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
     [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
   );

@@ -1,0 +1,144 @@
+import { parseArgs } from 'node:util';
+import { type Command, type Option, PROGRAM, UsageError } from './command.ts';
+
+const EVERYWHERE: Readonly<Record<string, Option>> = {
+  json: { type: 'boolean', about: 'Print JSON and nothing else' },
+  help: { type: 'boolean', about: 'Show this help' },
+};
+
+/** Reads the rest of the command line by the command's definition. */
+export function readArguments(name: string, command: Command, args: readonly string[]) {
+  const options = { ...command.options, ...EVERYWHERE };
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: {
+      ...Object.fromEntries(Object.entries(options).map(([key, { type }]) => [key, { type }])),
+      help: { type: 'boolean', short: 'h' },
+    },
+    // Its own complaints are less kind than ours.
+    strict: false,
+    tokens: true,
+  });
+
+  const given: Record<string, unknown> = {};
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined;
+    if (!option) throw unknownOption(name, command, token.rawName, Object.keys(options));
+    if (Object.hasOwn(given, token.name)) throw new UsageError(`--${token.name} was given twice.`);
+    if (option.type === 'boolean') {
+      if (token.value !== undefined) throw new UsageError(`--${token.name} takes no value.`);
+      given[token.name] = true;
+    } else {
+      given[token.name] = givenValue(token, option.value);
+    }
+  }
+  if (given.help) return { help: true as const };
+
+  for (const [key, option] of Object.entries(options)) {
+    if (option.type === 'boolean') given[key] ??= false;
+    else if (option.required && given[key] === undefined) {
+      throw new UsageError(`--${key} ${option.value} is required. ${usageHint(name, command)}`);
+    }
+  }
+  // What is left over is not repeated: it may be a password.
+  if (positionals.length > command.arguments.length) {
+    throw new UsageError(`Too many arguments. ${usageHint(name, command)}`);
+  }
+  for (const [index, key] of command.arguments.entries()) {
+    const value = positionals[index];
+    if (value === undefined) throw new UsageError(`${key} is missing. ${usageHint(name, command)}`);
+    given[key] = value;
+  }
+  return { help: false as const, given, json: given.json === true };
+}
+
+function givenValue(
+  {
+    name,
+    value,
+    inlineValue,
+  }: { name: string; value?: string | undefined; inlineValue?: boolean | undefined },
+  placeholder: string,
+): string {
+  // `--email --name Alma` forgot the address rather than named it "--name".
+  const forgotten = value === undefined || (!inlineValue && value.length > 1 && value.startsWith('-'));
+  if (forgotten || value.trim() === '')
+    throw new UsageError(`--${name} needs a value: --${name} ${placeholder}.`);
+  return value;
+}
+
+function unknownOption(
+  name: string,
+  command: Command,
+  rawName: string,
+  known: readonly string[],
+): UsageError {
+  const refusal = command.refused?.[rawName.replace(/^-+/, '')];
+  if (refusal) return new UsageError(refusal);
+  const near = nearest(rawName.replace(/^-+/, ''), known);
+  return new UsageError(
+    `"${name}" has no option ${rawName}. ${near ? `Did you mean --${near}?` : usageHint(name, command)}`,
+  );
+}
+
+const usageHint = (name: string, command: Command) => `Usage: ${usageOf(name, command)}`;
+
+function usageOf(name: string, command: Command): string {
+  const options = Object.entries(command.options).map(([key, option]) => {
+    const text = option.type === 'boolean' ? `--${key}` : `--${key} ${option.value}`;
+    return option.type === 'string' && option.required ? text : `[${text}]`;
+  });
+  return [PROGRAM, name, ...command.arguments, ...options].join(' ');
+}
+
+export function helpOf(name: string, command: Command): string {
+  const options = Object.entries({ ...command.options, ...EVERYWHERE }).map(([key, option]) => [
+    option.type === 'boolean' ? `--${key}` : `--${key} ${option.value}`,
+    option.about,
+  ]);
+  const width = Math.max(...options.map(([left = '']) => left.length));
+  return [
+    command.about,
+    ...(command.details ? ['', command.details] : []),
+    '',
+    `Usage: ${usageOf(name, command)}`,
+    '',
+    'Options:',
+    ...options.map(([left = '', right]) => `  ${left.padEnd(width)}   ${right}`),
+  ].join('\n');
+}
+
+/** The known word that a mistyped one most likely meant, or nothing. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate) }))
+    .sort((a, b) => a.distance - b.distance);
+  const [best] = ranked;
+  return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3))
+    ? best.candidate
+    : undefined;
+}
+
+/** Letters to insert, leave out, exchange or swap with their neighbour. */
+function distance(from: string, to: string): number {
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const same = from[row - 1] === to[column - 1];
+      let best = Math.min(
+        rows[row - 1]![column]! + 1,
+        current[column - 1]! + 1,
+        rows[row - 1]![column - 1]! + (same ? 0 : 1),
+      );
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      if (row > 1 && column > 1 && swapped) best = Math.min(best, rows[row - 2]![column - 2]! + 1);
+      current.push(best);
+    }
+    rows.push(current);
+  }
+  return rows[from.length]![to.length]!;
+}

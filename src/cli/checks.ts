@@ -1,0 +1,239 @@
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import { keysOpen, listKeys } from '../auth/keys.ts';
+import { createPasswords } from '../auth/passwords.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { migrationStatus } from '../database/migrate.ts';
+import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
+import { openDemoUsers } from '../demo.ts';
+import { createVault, secretKeyProblem } from '../secrets.ts';
+import { PROGRAM } from './command.ts';
+import { count } from './terminal.ts';
+
+export interface Finding {
+  state: 'good' | 'hint' | 'bad';
+  says: string;
+  mend?: string;
+}
+
+interface Patient {
+  config: Config;
+  /** Absent where it could not be opened, or is not there yet. */
+  database: Database | undefined;
+  absence: Error | undefined;
+  now: () => Date;
+}
+
+type Check = (patient: Patient) => Promise<Finding[]>;
+
+const good = (says: string): Finding[] => [{ state: 'good', says }];
+const hint = (says: string, mend: string): Finding[] => [{ state: 'hint', says, mend }];
+const bad = (says: string, mend: string): Finding[] => [{ state: 'bad', says, mend }];
+
+const KEY_AGE_MAX_DAYS = 180;
+const CLOCK_APART_MAX_MS = 5000;
+const DAY_MS = 86_400_000;
+
+const dataFolder: Check = async ({ config }) => {
+  if (config.databaseUrl !== undefined) return [];
+  const { dataDir } = config;
+  const exists = existsSync(dataDir);
+  try {
+    accessSync(exists ? dataDir : existingParent(dataDir), constants.W_OK | constants.X_OK);
+  } catch {
+    return bad(
+      `The data folder ${dataDir} cannot be written.`,
+      'Give it to the user who runs Deskbell, or set DATA_DIR.',
+    );
+  }
+  return exists
+    ? good(`The data folder ${dataDir} can be written.`)
+    : hint(`The data folder ${dataDir} is not there yet.`, 'The server makes it when it first starts.');
+};
+
+function existingParent(folder: string): string {
+  return existsSync(folder) || folder === dirname(folder) ? folder : existingParent(dirname(folder));
+}
+
+const secretFile: Check = async ({ config }) => {
+  const { secretKeyFile: file } = config;
+  if (config.secretKey !== undefined || !existsSync(file)) return [];
+  if ((statSync(file).mode & 0o077) !== 0) {
+    return bad(`Others on this machine may read ${file}.`, `Run chmod 600 ${file}`);
+  }
+  const problem = secretKeyProblem(readFileSync(file, 'utf8').trim());
+  return problem
+    ? bad(`The key in ${file} ${problem}`, 'Restore the file.')
+    : good('Only its owner may read secret.key.');
+};
+
+const database: Check = async ({ config, database, absence }) => {
+  if (database) return good(`The database answers: ${await databaseVersion(database)}.`);
+  if (!absence) return hint('There is no database yet.', 'The server makes it when it first starts.');
+  return bad(
+    absence.message,
+    config.databaseUrl === undefined
+      ? 'Mend the folder, or set DATA_DIR.'
+      : 'Start it, or correct DATABASE_URL.',
+  );
+};
+
+const migrations: Check = async ({ database }) => {
+  if (!database) return [];
+  try {
+    const pending = (await migrationStatus(database)).filter(({ applied_at }) => applied_at === null).length;
+    return pending === 0
+      ? good('The tables are up to date.')
+      : bad(`${count(pending, 'migration')} pending.`, `Run "${PROGRAM} db migrate" or start the server.`);
+  } catch (error) {
+    return bad((error as Error).message, 'Run the Deskbell that this database belongs to, or a newer one.');
+  }
+};
+
+/** What follows needs the tables, and would only repeat that they are missing. */
+const withTables =
+  (check: (patient: Patient & { database: Database }) => Promise<Finding[]>): Check =>
+  async (patient) => {
+    const { database } = patient;
+    if (!database || (await migrations(patient)).some(({ state }) => state === 'bad')) return [];
+    return check({ ...patient, database });
+  };
+
+const keys = withTables(async ({ config, database, now }) => {
+  const [newest] = await listKeys(database);
+  if (!newest) return hint('There are no signing keys yet.', 'The server makes one when it first starts.');
+  const lost = `If it is lost, "${PROGRAM} keys rotate --revoke" goes on without it: everybody must sign in again.`;
+  const file = config.secretKeyFile;
+  if (config.secretKey === undefined && !existsSync(file))
+    return bad(`${file} is missing.`, `Restore it. ${lost}`);
+  if (!(await keysOpen(database, createVault(config.secretKey ?? readFileSync(file, 'utf8').trim())))) {
+    return bad(
+      'SECRET_KEY does not open the signing keys: they were sealed with another.',
+      `Set that one. ${lost}`,
+    );
+  }
+  const days = Math.floor((now().getTime() - Date.parse(newest.created_at)) / DAY_MS);
+  const age = [...good('SECRET_KEY opens the signing keys.')];
+  if (days > KEY_AGE_MAX_DAYS) {
+    age.push(
+      ...hint(`The signing key is ${days} days old.`, `Run "${PROGRAM} keys rotate": nobody is signed out.`),
+    );
+  }
+  return age;
+});
+
+const clock = withTables(async ({ database, now }) => {
+  const mend = 'Set the clock, and keep it right with NTP.';
+  const ahead = (await clockAheadMs(database, now)) ?? 0;
+  if (Math.abs(ahead) > CLOCK_APART_MAX_MS) {
+    return bad(
+      `The clock is ${seconds(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the database's.`,
+      mend,
+    );
+  }
+  const behind = ((await newestTime(database))?.getTime() ?? 0) - now().getTime();
+  if (behind > CLOCK_APART_MAX_MS) {
+    return bad(`The clock is ${seconds(behind)} behind the newest entry of the database.`, mend);
+  }
+  return good('The clock is right, as far as the database can tell.');
+});
+
+const seconds = (ms: number) => count(Math.round(ms / 1000), 'second');
+
+const port: Check = async ({ config: { host, port } }) => {
+  if (port === 0) return good('PORT is 0: the system picks a free one.');
+  const reachable =
+    { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host);
+  const url = `http://${reachable}:${port}`;
+  if (await deskbellAnswers(url)) return good(`Deskbell answers at ${url}.`);
+  const problem = await listeningProblem(host, port);
+  if (problem === undefined) return good(`Port ${port} is free.`);
+  if (problem === 'EADDRINUSE')
+    return bad(`Port ${port} is taken by another program.`, 'Stop it, or set PORT.');
+  if (problem === 'EACCES') return bad(`Port ${port} may not be used by this user.`, 'Set PORT above 1023.');
+  return bad(`HOST ${host} is no address of this machine.`, 'Set HOST to 127.0.0.1, or to 0.0.0.0 for all.');
+};
+
+async function deskbellAnswers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000) });
+    const body = (await response.json()) as { status?: unknown };
+    return body.status === 'ok' && response.headers.has('x-request-id');
+  } catch {
+    return false;
+  }
+}
+
+function listeningProblem(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'unknown'));
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+const redis: Check = async ({ config: { redisUrl } }) => {
+  if (redisUrl === undefined) return [];
+  const { Redis } = await import('ioredis');
+  const client = new Redis(redisUrl, { lazyConnect: true, connectTimeout: 2000, retryStrategy: () => null });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await client.ping();
+    return good('Redis answers.');
+  } catch {
+    return bad('Redis does not answer: requests are not limited.', 'Start it, or correct REDIS_URL.');
+  } finally {
+    client.disconnect();
+  }
+};
+
+const production: Check = async ({ config }) => {
+  if (!config.production) return [];
+  const findings: Finding[] = [];
+  if (config.demo)
+    findings.push(
+      ...hint('DEMO is on: an empty database gets users whose passwords everybody knows.', 'Remove DEMO.'),
+    );
+  if (config.corsOrigins === '*') {
+    findings.push(
+      ...hint('CORS_ORIGINS is *: every website may call the API.', 'List the origins that should.'),
+    );
+  }
+  if (config.trustProxy === false && /^(127\.|localhost$|::1$)/.test(config.host)) {
+    findings.push(
+      ...hint(
+        'TRUST_PROXY is not set: behind a proxy all visitors share one address and its limits.',
+        'Set TRUST_PROXY=1.',
+      ),
+    );
+  }
+  return findings;
+};
+
+const demoUsers = withTables(async ({ config, database }) => {
+  if (!config.production) return [];
+  const open = await openDemoUsers(database, createPasswords(config.hashesAtOnce));
+  return open.flatMap((email) =>
+    bad(
+      `${email} signs in with the demo's password, which everybody knows.`,
+      `Run "${PROGRAM} user disable ${email}".`,
+    ),
+  );
+});
+
+/** In the order in which they are shown. */
+export const CHECKS: readonly Check[] = [
+  dataFolder,
+  secretFile,
+  database,
+  migrations,
+  keys,
+  clock,
+  port,
+  redis,
+  production,
+  demoUsers,
+];

@@ -1,0 +1,137 @@
+import { type FileRecord, RECORD_LENGTH_MAX, type RecordReader } from './records.ts';
+
+type Row = { values: string[]; next: number } | { problem: string } | 'incomplete';
+
+/**
+ * CSV as RFC 4180 has it, and as spreadsheets write it: a comma, semicolon or tab between the fields, lines
+ * that end in LF or CRLF. The first line names the columns. After a line that cannot be read the next line is
+ * read again, so that one stray quote does not swallow a file.
+ */
+export function createCsvReader(onHeader: (columns: readonly string[]) => void): RecordReader {
+  let text = '';
+  let line = 1;
+  let skipping = false;
+  let separator: string | undefined;
+  let columns: string[] | undefined;
+
+  function read(final: boolean): FileRecord[] {
+    const records: FileRecord[] = [];
+    let at = 0;
+    if (skipping) {
+      const end = text.indexOf('\n');
+      at = end === -1 ? text.length : end + 1;
+      skipping = end === -1;
+      if (!skipping) line += 1;
+    }
+    separator ??= separatorOf(text, final);
+    while (separator !== undefined && at < text.length) {
+      let row = readRow(text, at, separator, final);
+      if (row === 'incomplete') {
+        if (text.length - at <= RECORD_LENGTH_MAX) break;
+        row = { problem: 'the line is too long, or a quote in it is not closed' };
+      }
+      if ('problem' in row) {
+        records.push({ line, problem: row.problem });
+        const end = text.indexOf('\n', at);
+        skipping = end === -1;
+        if (!skipping) line += 1;
+        at = skipping ? text.length : end + 1;
+        continue;
+      }
+      const record = recordOf(row.values);
+      if (record) records.push(record);
+      line += newlinesIn(text, at, row.next);
+      at = row.next;
+    }
+    text = text.slice(at);
+    return records;
+  }
+
+  function recordOf(values: string[]): FileRecord | undefined {
+    if (values.length === 1 && values[0]!.trim() === '') return undefined;
+    if (!columns) {
+      columns = values.map((name) => name.trim().toLowerCase());
+      onHeader(columns);
+      return undefined;
+    }
+    // A comma too many moves every value behind it.
+    if (values.length > columns.length) {
+      return { line, problem: `the line has ${values.length} fields, the header ${columns.length}` };
+    }
+    return { line, fields: Object.fromEntries(values.map((value, index) => [columns![index]!, value])) };
+  }
+
+  return {
+    push(more) {
+      text += more;
+      return read(false);
+    },
+    end() {
+      const records = read(true);
+      if (!columns) onHeader([]);
+      return records;
+    },
+  };
+}
+
+/** Spreadsheets write what their country writes: the header tells. */
+function separatorOf(text: string, final: boolean): string | undefined {
+  const end = text.indexOf('\n');
+  if (end === -1 && !final && text.length <= RECORD_LENGTH_MAX) return undefined;
+  const header = end === -1 ? text : text.slice(0, end);
+  const counted = [',', ';', '\t'].map((mark) => ({ mark, times: header.split(mark).length }));
+  return counted.reduce((best, next) => (next.times > best.times ? next : best)).mark;
+}
+
+/** `final` says that nothing comes after the text; without it a row that touches its end is incomplete. */
+function readRow(text: string, start: number, separator: string, final: boolean): Row {
+  const values: string[] = [];
+  let at = start;
+  for (;;) {
+    if (text[at] === '"') {
+      const quoted = readQuoted(text, at, final);
+      if (typeof quoted === 'string' || 'problem' in quoted) return quoted;
+      values.push(quoted.value);
+      at = quoted.next;
+    } else {
+      let end = at;
+      while (end < text.length && text[end] !== separator && text[end] !== '\n') end += 1;
+      if (end === text.length && !final) return 'incomplete';
+      // The CR of a CRLF belongs to the line's end.
+      if (text[end] !== separator && end > at && text[end - 1] === '\r') end -= 1;
+      values.push(text.slice(at, end));
+      at = end;
+    }
+    if (text[at] === separator) {
+      at += 1;
+      continue;
+    }
+    if (text[at] === '\r') at += 1;
+    if (at >= text.length) return final ? { values, next: at } : 'incomplete';
+    return text[at] === '\n' ? { values, next: at + 1 } : { problem: 'text follows a closing quote' };
+  }
+}
+
+function readQuoted(
+  text: string,
+  start: number,
+  final: boolean,
+): { value: string; next: number } | { problem: string } | 'incomplete' {
+  let value = '';
+  let from = start + 1;
+  for (;;) {
+    const quote = text.indexOf('"', from);
+    if (quote === -1) return final ? { problem: 'a quote is not closed' } : 'incomplete';
+    value += text.slice(from, quote);
+    if (quote + 1 === text.length && !final) return 'incomplete';
+    if (text[quote + 1] !== '"') return { value, next: quote + 1 };
+    value += '"';
+    from = quote + 2;
+  }
+}
+
+function newlinesIn(text: string, from: number, to: number): number {
+  let found = 0;
+  for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) found += 1;
+  return found;
+}

@@ -1,0 +1,63 @@
+import { type Config, readConfig } from '../config.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database } from '../database/database.ts';
+import { migrationStatus } from '../database/migrate.ts';
+import { databaseExists, openDatabase } from '../database/open.ts';
+import { findMerchant, type Merchant } from '../merchants/store.ts';
+import { Failure, PROGRAM, UsageError } from './command.ts';
+import { count } from './terminal.ts';
+
+const PREPARE = `Run "${PROGRAM} db migrate" or start the server.`;
+
+/** For a command that needs the tables. It does not make them: that is for `db migrate` and the server. */
+export async function withDatabase<T>(work: (database: Database, config: Config) => Promise<T>): Promise<T> {
+  return withBareDatabase(async (database, config) => {
+    await requireTables(database);
+    return work(database, config);
+  });
+}
+
+/** Joins whoever serves. A folder without a database is left as it is unless the command is to make one. */
+export async function withBareDatabase<T>(
+  work: (database: Database, config: Config) => Promise<T>,
+  { make = false } = {},
+): Promise<T> {
+  const config = readConfig();
+  const database = await join(config, make);
+  try {
+    return await work(database, config);
+  } finally {
+    await database.close();
+  }
+}
+
+/** As `withDatabase`, for a list whose pages are read while others are printed. */
+export async function* pagesOf<T>(read: (database: Database) => AsyncIterable<T>): AsyncGenerator<T> {
+  const database = await join(readConfig(), false);
+  try {
+    await requireTables(database);
+    yield* read(database);
+  } finally {
+    await database.close();
+  }
+}
+
+async function join(config: Config, make: boolean): Promise<Database> {
+  if (!make && !databaseExists(config)) {
+    throw new Failure(`There is no database in ${config.dataDir} yet. ${PREPARE}`);
+  }
+  return openDatabase(config, 'command');
+}
+
+async function requireTables(database: Database): Promise<void> {
+  const pending = (await migrationStatus(database)).filter(({ applied_at }) => applied_at === null).length;
+  if (pending > 0)
+    throw new Failure(`The database is not ready: ${count(pending, 'migration')} pending. ${PREPARE}`);
+}
+
+export async function merchantOf(database: Database, given: string): Promise<Merchant & { id: MerchantId }> {
+  if (!/^[1-9]\d{0,14}$/.test(given)) throw new UsageError('--merchant takes a number: see "merchant list".');
+  const merchant = await findMerchant(database, Number(given));
+  if (!merchant) throw new Failure(`There is no merchant ${given}. "${PROGRAM} merchant list" shows them.`);
+  return merchant as Merchant & { id: MerchantId };
+}

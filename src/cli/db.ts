@@ -1,0 +1,52 @@
+import type { Database } from '../database/database.ts';
+import { type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
+import { databaseVersion } from '../database/vitals.ts';
+import { command, PROGRAM } from './command.ts';
+import { withBareDatabase } from './database.ts';
+import { count, createTable, minute } from './terminal.ts';
+
+export const commands = {
+  migrate: command({
+    about: 'Make or upgrade the tables',
+    details: 'A server does this too when it starts.',
+    run: async () => {
+      const applied = await withBareDatabase((database) => migrate(database, () => new Date()), {
+        make: true,
+      });
+      return {
+        text:
+          applied.length === 0
+            ? 'The database is up to date.'
+            : `${count(applied.length, 'migration')} applied: ${applied.map(fileName).join(', ')}.`,
+        json: { applied },
+      };
+    },
+  }),
+
+  status: command({
+    about: 'Show the database and its migrations',
+    run: () =>
+      withBareDatabase(async (database: Database) => {
+        const version = await databaseVersion(database);
+        const migrations = await migrationStatus(database);
+        const pending = migrations.filter(({ applied_at }) => applied_at === null).length;
+        const table = createTable([
+          { title: 'MIGRATION', value: fileName },
+          {
+            title: 'APPLIED (UTC)',
+            value: ({ applied_at }) => (applied_at ? minute(applied_at) : 'pending'),
+          },
+        ]);
+        const verdict =
+          pending === 0
+            ? 'It is up to date.'
+            : `${count(pending, 'migration')} pending. Run "${PROGRAM} db migrate" or start the server.`;
+        return {
+          text: `${version}. ${verdict}\n\n${table(migrations)}`,
+          json: { engine: database.engine, version, pending, migrations },
+        };
+      }),
+  }),
+};
+
+const fileName = ({ version, name }: MigrationStatus) => `${String(version).padStart(4, '0')}_${name}`;

@@ -1,0 +1,34 @@
+import { createPasswords } from '../auth/passwords.ts';
+import { migrate } from '../database/migrate.ts';
+import { DEMO_USERS, seedDemo } from '../demo.ts';
+import { storeAnswerSchemas } from '../notifications/kinds.ts';
+import { command as define, Failure } from './command.ts';
+import { withBareDatabase } from './database.ts';
+import { createTable } from './terminal.ts';
+
+export const command = define({
+  about: 'Write the demo into an empty database',
+  run: () =>
+    withBareDatabase(
+      async (database, { hashesAtOnce }) => {
+        const now = () => new Date();
+        await migrate(database, now);
+        await storeAnswerSchemas(database);
+        if (!(await seedDemo(database, createPasswords(hashesAtOnce), now()))) {
+          throw new Failure(
+            'The database is not empty: it has merchants or users already. The demo was not written.',
+          );
+        }
+        const table = createTable([
+          { title: 'E-MAIL', value: ({ email }) => email },
+          { title: 'PASSWORD', value: ({ password }) => password },
+          { title: 'OF', value: ({ about }) => about },
+        ]);
+        return {
+          text: `The demo is written. Sign in with\n\n${table(DEMO_USERS)}`,
+          json: { users: DEMO_USERS.map(({ email, password, about }) => ({ email, password, about })) },
+        };
+      },
+      { make: true },
+    ),
+});

@@ -1,0 +1,66 @@
+import { ConfigError, readConfig } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { databaseExists, openDatabase } from '../database/open.ts';
+import { CHECKS, type Finding } from './checks.ts';
+import { command as define } from './command.ts';
+
+const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
+
+export const command = define({
+  about: 'Look for problems and say how to mend them',
+  details: 'Nothing is changed. The exit code is 1 if there is a problem (✖); hints (!) do not count.',
+  run: async () => {
+    const findings = await examine();
+    const bad = findings.filter(({ state }) => state === 'bad').length;
+    const lines = findings.flatMap(({ state, says, mend }) => [
+      `${MARKS[state]} ${says}`,
+      ...(mend === undefined ? [] : [`    ${mend}`]),
+    ]);
+    return { text: lines.join('\n'), json: { ok: bad === 0, findings }, failed: bad > 0 };
+  },
+});
+
+async function examine(): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const config = readSettings(findings);
+  if (!config) return findings;
+
+  let database: Database | undefined;
+  let absence: Error | undefined;
+  if (databaseExists(config)) {
+    database = await openDatabase(config, 'command').catch((error) => {
+      absence = error;
+      return undefined;
+    });
+  }
+  try {
+    for (const check of CHECKS) {
+      findings.push(...(await check({ config, database, absence, now: () => new Date() }).catch(failed)));
+    }
+  } finally {
+    await database?.close();
+  }
+  return findings;
+}
+
+function readSettings(findings: Finding[]) {
+  try {
+    const config = readConfig();
+    findings.push({ state: 'good', says: 'The settings can be read.' });
+    return config;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    findings.push(...error.problems.map((says) => ({ state: 'bad' as const, says })));
+    findings.push({ state: 'hint', says: 'Nothing else was looked at.', mend: 'Mend the settings first.' });
+    return undefined;
+  }
+}
+
+/** A check that breaks is itself a finding; the others go on. */
+const failed = (error: NodeJS.ErrnoException): Finding[] => [
+  {
+    state: 'bad',
+    says: `Something could not be looked at: ${error.code ?? error.constructor.name}.`,
+    mend: 'Run this as the user who runs Deskbell.',
+  },
+];

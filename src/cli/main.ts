@@ -1,0 +1,147 @@
+import { ConfigError, loadEnvFile } from '../config.ts';
+import { DatabaseProblem, DatabaseUnavailable } from '../database/database.ts';
+import { VaultError } from '../secrets.ts';
+import { VERSION } from '../version.ts';
+import { helpOf, nearest, readArguments } from './arguments.ts';
+import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageError } from './command.ts';
+import { createTable } from './terminal.ts';
+
+/** Each is loaded when it is called: a command that needs no server starts without one. */
+const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
+  merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
+  user: { about: 'Users: add, list, password, disable, enable', load: () => import('./user.ts') },
+  conversation: { about: 'Conversations: add, list, import', load: () => import('./conversation.ts') },
+  keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
+  db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
+  demo: { about: 'Write the demo into an empty database', load: () => import('./demo.ts') },
+  doctor: { about: 'Look for problems and say how to mend them', load: () => import('./doctor.ts') },
+  openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
+  secret: { about: 'Print a fresh SECRET_KEY', load: () => import('./secret.ts') },
+};
+
+const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const words = [...argv];
+  const leading = new Set<string>();
+  while (words[0] !== undefined && /^(--json|--help|-h|--version)$/.test(words[0]))
+    leading.add(words.shift()!);
+  if (leading.has('--version') || words[0] === 'version') {
+    await print(leading.has('--json') ? JSON.stringify({ version: VERSION }) : VERSION);
+    return EXIT.ok;
+  }
+  const asksHelp = words[0] === 'help' || leading.has('--help') || leading.has('-h');
+  if (words[0] === 'help') words.shift();
+
+  const [group, ...rest] = words;
+  if (group === undefined) {
+    await print(overview());
+    return EXIT.ok;
+  }
+  const entry = lookUp(COMMANDS, group);
+  const file = await entry.load();
+
+  if ('commands' in file && (rest[0] === undefined || rest[0].startsWith('-'))) {
+    if (!asksHelp && rest[0] !== '--help' && rest[0] !== '-h') {
+      throw new UsageError(`"${group}" needs one of ${Object.keys(file.commands).join(', ')} after it.`);
+    }
+    await print(groupHelp(group, file.commands));
+    return EXIT.ok;
+  }
+  const name = 'commands' in file ? `${group} ${rest[0]}` : group;
+  const command = 'commands' in file ? lookUp(file.commands, rest.shift()!, group) : file.command;
+  const read = asksHelp ? { help: true as const } : readArguments(name, command, rest);
+  if (read.help) {
+    await print(helpOf(name, command));
+    return EXIT.ok;
+  }
+  loadEnvFile();
+  const json = read.json || leading.has('--json');
+  return show(await command.run(read.given, { json }), json);
+}
+
+function lookUp<T>(table: Readonly<Record<string, T>>, word: string, group?: string): T {
+  const found = Object.hasOwn(table, word) ? table[word] : undefined;
+  if (found) return found;
+  if (word.startsWith('-')) throw new UsageError(`The command comes first, then its options.`);
+  const full = (name: string) => (group === undefined ? name : `${group} ${name}`);
+  const near = nearest(word, Object.keys(table));
+  const hint = near
+    ? `Did you mean "${full(near)}"?`
+    : `There are ${Object.keys(table).map(full).join(', ')}.`;
+  throw new UsageError(`There is no command "${full(word)}". ${hint}`);
+}
+
+const list = (rows: [string, string][]) => {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}   ${right}`).join('\n');
+};
+
+const overview = () => `Deskbell ${VERSION}
+
+Usage: ${PROGRAM} COMMAND [ARGUMENTS] [OPTIONS]
+
+Commands:
+${list(Object.entries(COMMANDS).map(([name, { about }]) => [name, about]))}
+
+Every command takes --help and --json. For scripts: npm run --silent deskbell -- …, or bin/deskbell.
+Settings come from the environment and from the file .env, as they do for the server.`;
+
+const groupHelp = (group: string, commands: Readonly<Record<string, Command>>) =>
+  `Usage: ${PROGRAM} ${group} COMMAND
+
+Commands:
+${list(Object.entries(commands).map(([name, { about, arguments: names }]) => [[group, name, ...names].join(' '), about]))}
+
+"${PROGRAM} ${group} COMMAND --help" says more.`;
+
+async function show(outcome: Outcome, json: boolean): Promise<number> {
+  if ('text' in outcome) {
+    await print(json ? JSON.stringify(outcome.json, null, 2) : outcome.text);
+    return outcome.failed ? EXIT.failure : EXIT.ok;
+  }
+  const table = createTable(outcome.columns);
+  let any = false;
+  for await (const page of outcome.pages) {
+    if (page.length === 0) continue;
+    const rows = json ? page.map((row) => JSON.stringify(row)).join(',\n') : table(page);
+    await print(json ? `${any ? ',' : '['}\n${rows}` : rows);
+    any = true;
+  }
+  if (json) await print(any ? ']' : '[]');
+  else if (!any) await print(outcome.none);
+  return EXIT.ok;
+}
+
+/** Waits until it is written: a list may be longer than what a pipe holds. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(`${text}\n`, () => resolve()));
+}
+
+/** One clear sentence for a mistake of the caller's; a stack only for ours. */
+function explain(error: unknown, json: boolean): string {
+  if (error instanceof ConfigError) return error.problems.join('\n');
+  const plain = [UsageError, Failure, DatabaseProblem, VaultError];
+  if (error instanceof Error && plain.some((kind) => error instanceof kind)) return error.message;
+  if (error instanceof DatabaseUnavailable)
+    return 'The database does not answer, or cannot write. Try again.';
+  const { code, message, stack } = error as NodeJS.ErrnoException;
+  // A database's own message may repeat a value that it was given.
+  if ('severity' in (error as object) || 'errcode' in (error as object))
+    return `The database refused: ${code}.`;
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `No permission: ${message}`;
+  return json ? message : (stack ?? message);
+}
+
+// `… | head` has read enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+const argv = process.argv.slice(2);
+try {
+  process.exitCode = await main(argv);
+} catch (error) {
+  const json = argv.includes('--json');
+  const text = explain(error, json);
+  console.error(json ? JSON.stringify({ error: text }) : text);
+  process.exitCode = error instanceof UsageError ? EXIT.usage : EXIT.failure;
+}

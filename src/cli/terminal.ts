@@ -1,0 +1,114 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { Failure } from './command.ts';
+
+export interface Column {
+  title: string;
+  // biome-ignore lint/suspicious/noExplicitAny: each list knows its own rows
+  value: (row: any) => string | number | null;
+}
+
+const GAP = '   ';
+
+/** The rows of one page below their titles. The first page decides how wide a column is. */
+export function createTable(columns: readonly Column[]): (rows: readonly object[]) => string {
+  let widths: number[] | undefined;
+  return (rows) => {
+    const cells = rows.map((row) => columns.map(({ value }) => printable(String(value(row) ?? '–'))));
+    const titles = widths === undefined ? [columns.map(({ title }) => title)] : [];
+    const lines = [...titles, ...cells];
+    widths ??= columns.map((_, index) => Math.max(...lines.map((line) => widthOf(line[index]!))));
+    const fixed = widths;
+    return lines
+      .map((line) =>
+        line
+          .map((cell, index) => pad(cell, fixed[index]!))
+          .join(GAP)
+          .trimEnd(),
+      )
+      .join('\n');
+  };
+}
+
+/** What others wrote must not steer the terminal. */
+function printable(text: string): string {
+  return stripVTControlCharacters(text).replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ');
+}
+
+const widthOf = (text: string) => [...text].length;
+const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)));
+
+/** "1 conversation", "2,000 conversations". */
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** "2026-01-15 09:30" in UTC. */
+export const minute = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+
+/** At a terminal asked for twice and never shown; else the first line of standard input. */
+export async function readPassword(): Promise<string> {
+  const atTerminal = process.stdin.isTTY === true;
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface(
+    atTerminal
+      ? { input: process.stdin, output: silent, terminal: true, historySize: 0 }
+      : { input: process.stdin, crlfDelay: Infinity },
+  );
+  lines.once('SIGINT', () => lines.close());
+  const reading = lines[Symbol.asyncIterator]();
+  // Questions go to standard error: standard output belongs to what the command gives.
+  const ask = async (question: string): Promise<string> => {
+    if (atTerminal) process.stderr.write(question);
+    const { value, done } = await reading.next();
+    if (atTerminal) process.stderr.write('\n');
+    if (done) throw new Failure(atTerminal ? 'Nothing was changed.' : 'No password came on standard input.');
+    return value;
+  };
+  try {
+    const password = await ask('Password: ');
+    if (atTerminal && (await ask('The same again: ')) !== password) {
+      throw new Failure('The two passwords differ. Nothing was changed.');
+    }
+    return password;
+  } finally {
+    lines.close();
+    process.stdin.destroy();
+  }
+}
+
+export interface Progress {
+  show(text: string, fraction: number | undefined): void;
+  /** A line that stays, above the bar. */
+  note(line: string): void;
+  end(): void;
+}
+
+const BAR_WIDTH = 24;
+const SHOW_EVERY_MS = 100;
+
+/** A bar on a terminal; elsewhere only what stays. */
+export function createProgress({ bar }: { bar: boolean }): Progress {
+  let shownAt = 0;
+  let shown = false;
+  const clear = () => {
+    if (shown) process.stderr.write('\r\u001b[K');
+    shown = false;
+  };
+  return {
+    show(text, fraction) {
+      if (!bar || performance.now() - shownAt < SHOW_EVERY_MS) return;
+      shownAt = performance.now();
+      const filled = Math.round(Math.min(1, fraction ?? 0) * BAR_WIDTH);
+      const drawing = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} `;
+      process.stderr.write(`\r\u001b[K${fraction === undefined ? '' : drawing}${text}`);
+      shown = true;
+    },
+    note(line) {
+      clear();
+      process.stderr.write(`${line}\n`);
+    },
+    end: clear,
+  };
+}

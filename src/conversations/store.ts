@@ -1,0 +1,77 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Engine, Queries } from '../database/database.ts';
+import type { NewConversation } from './rules.ts';
+
+export interface Conversation {
+  id: number;
+  reference: string | null;
+  customer_name: string;
+  customer_phone: string;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Gives the new id, or nothing where the merchant has a conversation of this reference. */
+export async function insertConversation(
+  queries: Queries,
+  merchantId: MerchantId,
+  { reference, name, phone }: NewConversation,
+  at: Date,
+): Promise<number | undefined> {
+  const [row] = await queries.run<{ id: number }>(
+    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $5) on conflict (merchant_id, reference) do nothing returning id`,
+    [merchantId, reference, name, phone, at.toISOString()],
+  );
+  return row?.id;
+}
+
+/** Oldest first, after the one of this id. */
+export function listConversations(
+  queries: Queries,
+  merchantId: MerchantId,
+  { afterId, limit }: { afterId: number; limit: number },
+): Promise<Conversation[]> {
+  return queries.all(
+    `select id, reference, customer_name, customer_phone, created_at, updated_at from conversations
+      where merchant_id = $1 and id > $2 order by id limit $3`,
+    [merchantId, afterId, limit],
+  );
+}
+
+/** The elements of the JSON array in $2, each as `value`. */
+const ELEMENTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'json_each($2)',
+  postgres: 'json_array_elements($2::json) as elements (value)',
+};
+
+/**
+ * Adds the conversations whose reference is new to the merchant and brings the others up to date; what is
+ * the same already is left alone. References must not repeat. `at` must differ from one call to the next:
+ * it tells a row that was added from one that was updated.
+ *
+ * One array in one parameter, so that a batch of any size is the same prepared statement.
+ */
+export async function upsertConversations(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversations: readonly NewConversation[],
+  at: Date,
+): Promise<{ added: number; updated: number }> {
+  const rows = await queries.run<{ created_at: string }>(
+    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+      select $1, value ->> 0, value ->> 1, value ->> 2, $3, $3 from ${ELEMENTS[queries.engine]} where true
+      on conflict (merchant_id, reference) do update set customer_name = excluded.customer_name,
+        customer_phone = excluded.customer_phone, updated_at = excluded.updated_at
+        where conversations.customer_name <> excluded.customer_name
+          or conversations.customer_phone <> excluded.customer_phone
+      returning created_at`,
+    [
+      merchantId,
+      JSON.stringify(conversations.map(({ reference, name, phone }) => [reference, name, phone])),
+      at.toISOString(),
+    ],
+  );
+  const added = rows.filter(({ created_at }) => created_at === at.toISOString()).length;
+  return { added, updated: rows.length - added };
+}

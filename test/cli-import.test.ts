@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, it } from 'node:test';
+import { run, settingsOf } from './command.ts';
+import { type Deskbell, NOTIFICATIONS, onEachEngine, startDeskbell } from './harness.ts';
+
+const LINES = 5000;
+
+onEachEngine('importing conversations', (engine) => {
+  let deskbell: Deskbell;
+  let folder: string;
+  before(async () => {
+    deskbell = await startDeskbell(engine);
+    folder = deskbell.config.dataDir;
+  });
+  after(() => deskbell.close());
+
+  const importFile = (file: string, ...more: string[]) =>
+    run(['conversation', 'import', file, '--merchant', '2', ...more], { env: settingsOf(deskbell) });
+  const write = (name: string, text: string) => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    return file;
+  };
+  const find = (reference: string) =>
+    deskbell.database.one<{ customer_name: string; customer_phone: string }>(
+      'select customer_name, customer_phone from conversations where merchant_id = 2 and reference = $1',
+      [reference],
+    );
+
+  it('keeps good lines of a CSV file, names the bad ones, and the server goes on beside it', async () => {
+    const rows = Array.from(
+      { length: LINES },
+      (_, i) => `c-${i},"Name ""${i}"", of\r\ntwo lines",+34 ${600000000 + i}`,
+    );
+    rows[10] = 'c-10,No Number,600000010';
+    rows[20] = ',No Reference,+34600000020';
+    rows[30] = 'c-30,A stray "quote" is text,+34-600-000-030';
+    rows[40] = 'c-40,One, too many,+34600000040';
+    const file = write(
+      'customers.csv',
+      `\ufeffreference,customer_name,customer_phone\r\n${rows.join('\r\n')}\r\n`,
+    );
+
+    const token = await deskbell.signIn();
+    const importing = importFile(file);
+    let ended = false;
+    void importing.finally(() => {
+      ended = true;
+    });
+    for (let calls = 0; !ended && calls < 1000; calls += 1) {
+      const reply = await deskbell.call('POST', `${NOTIFICATIONS}/request`, {
+        token,
+        body: {
+          notification_type: 'user_question_request',
+          conversation_id: 1,
+          context: { question: 'Now?' },
+        },
+      });
+      assert.equal(reply.status, 200, reply.text);
+    }
+
+    const done = await importing;
+    assert.equal(done.code, 1);
+    assert.match(done.stdout, /^5,000 lines: 4,997 added, 0 updated, 0 unchanged, 3 failed, in /);
+    // Those above have two lines each: the header is line 1, row 10 begins on line 22.
+    assert.deepEqual(done.stderr.trim().split('\n'), [
+      'Line 22: phone must be + and 6 to 15 digits.',
+      'Line 41: reference is required.',
+      'Line 79: the line has 4 fields, the header 3.',
+    ]);
+    assert.deepEqual(
+      { ...(await find('c-7')) },
+      {
+        customer_name: 'Name "7", of\r\ntwo lines',
+        customer_phone: '+34600000007',
+      },
+    );
+    assert.equal((await find('c-30'))?.customer_phone, '+34600000030');
+  });
+
+  it('brings the same conversations up to date from JSON Lines', async () => {
+    const rows = Array.from({ length: LINES }, (_, i) =>
+      JSON.stringify({
+        reference: `c-${i}`,
+        name: i < 100 ? `New ${i}` : `Name "${i}", of\r\ntwo lines`,
+        phone: `+34${600000000 + i}`,
+      }),
+    );
+    rows[200] = '{"reference": "c-200", "phone": "+34600000200"';
+    rows[201] = '["c-201"]';
+    rows[202] = '{"reference": "c-202", "name": "\\ud800", "phone": "+34600000202"}';
+    const done = await importFile(write('customers.jsonl', rows.join('\n')), '--json');
+    assert.equal(done.code, 1);
+    // The three that were bad before are new, the other 97 of the first hundred have a new name.
+    assert.deepEqual(done.json, { added: 3, updated: 97, unchanged: 4897, failed: 3 });
+    assert.deepEqual(
+      done.stderr
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+      [
+        { line: 201, error: 'the line is not valid JSON' },
+        { line: 202, error: 'the line is not a JSON object' },
+        { line: 203, error: 'name is not valid UTF-8' },
+      ],
+    );
+    assert.equal((await find('c-99'))?.customer_name, 'New 99');
+  });
+
+  it('reads standard input, and the last line of a reference wins', async () => {
+    const done = await run(['conversation', 'import', '-', '--merchant', '2', '--json'], {
+      env: settingsOf(deskbell),
+      input: 'phone;name;reference\n+34600000001;First;twice\n\n+34600000002;Second;twice',
+    });
+    assert.deepEqual([done.code, done.json], [0, { added: 1, updated: 1, unchanged: 0, failed: 0 }]);
+    assert.equal((await find('twice'))?.customer_name, 'Second');
+  });
+
+  it('touches no other merchant', async () => {
+    const [row] = await deskbell.database.all<{ count: number }>(
+      'select count(*) as count from conversations where merchant_id = 1',
+    );
+    assert.equal(row?.count, 3);
+  });
+
+  it('says which file or column is missing', async () => {
+    const [absent, folderItself, headless, empty] = await Promise.all([
+      importFile(join(folder, 'absent.csv')),
+      importFile(folder),
+      importFile(write('headless.csv', 'reference,name\na,b\n')),
+      importFile(write('empty.csv', '')),
+    ]);
+    assert.match(absent.stderr, /There is no file/);
+    assert.match(folderItself.stderr, /is a folder/);
+    assert.match(headless.stderr, /it lacks phone/);
+    assert.match(empty.stderr, /The first line must name the columns/);
+    for (const { code } of [absent, folderItself, headless, empty]) assert.equal(code, 1);
+  });
+});

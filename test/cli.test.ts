@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { secretKeyProblem } from '../src/secrets.ts';
+import { VERSION } from '../src/version.ts';
+import { type Run, root, run } from './command.ts';
+import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+
+function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
+  assert.match(stderr, message);
+  assert.equal(code, expectedCode, stderr);
+  assert.equal(stdout, '');
+}
+
+onEachEngine('the command line', (engine) => {
+  let place: DatabasePlace;
+  before(async () => {
+    place = await newDatabasePlace(engine);
+  });
+  after(() => place.remove());
+  const deskbell = (args: string[], input?: string) =>
+    run(args, { env: place.env, ...(input === undefined ? {} : { input }) });
+  const json = async (args: string[], input?: string) => {
+    const done = await deskbell([...args, '--json'], input);
+    assert.equal(done.code, 0, done.stderr);
+    return done.json;
+  };
+
+  it('leaves an empty place as it is and says what to do', async () => {
+    assertFailure(
+      await deskbell(['merchant', 'list']),
+      1,
+      /Run "npm run deskbell -- db migrate" or start the server/,
+    );
+    if (engine === 'sqlite') assert.ok(!existsSync(join(place.env.DATA_DIR!, 'deskbell.db')));
+  });
+
+  it('migrates once, however many do it, and shows what was done', async () => {
+    const atOnce = await Promise.all([1, 2, 3].map(() => json(['db', 'migrate'])));
+    const applied = atOnce.flatMap((run) => run.applied);
+    assert.equal(applied[0].name, 'foundation');
+    assert.match((await deskbell(['db', 'migrate'])).stdout, /up to date/);
+    const status = await json(['db', 'status']);
+    assert.equal(status.engine, engine);
+    assert.equal(status.pending, 0);
+    assert.equal(status.migrations.length, applied.length);
+  });
+
+  it('adds and lists merchants', async () => {
+    assert.match((await deskbell(['merchant', 'list'])).stdout, /no merchants yet/);
+    const added = await deskbell(['merchant', 'add', 'Café Öl']);
+    assert.match(added.stdout, /Merchant 1, Café Öl, was added/);
+    await json(['merchant', 'add', 'Other shop']);
+    assert.deepEqual(
+      (await json(['merchant', 'list'])).map(({ id, name }: { id: number; name: string }) => [id, name]),
+      [
+        [1, 'Café Öl'],
+        [2, 'Other shop'],
+      ],
+    );
+    assert.match((await deskbell(['merchant', 'list'])).stdout, /^ID +NAME +ADDED \(UTC\)\n1 +Café Öl +20/);
+    assertFailure(await deskbell(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
+  });
+
+  it('adds users with a password from standard input', async () => {
+    const add = (email: string, ...more: string[]) => [
+      'user',
+      'add',
+      '--name',
+      'Alma',
+      '--email',
+      email,
+      ...more,
+    ];
+    const owner = await json(add('Alma@shop.example', '--merchant', '1'), 'long enough\nignored\n');
+    assert.equal(owner.role, 'user');
+    assert.equal(owner.merchant_id, 1);
+    assert.equal(owner.password_hash, undefined);
+    const operator = await json(add('op@shop.example'), 'long enough');
+    assert.equal(operator.role, 'admin');
+    assert.equal(operator.merchant_id, null);
+
+    const [taken, short, silent, nowhere] = await Promise.all([
+      deskbell(add('ALMA@shop.example'), 'long enough\n'),
+      deskbell(add('b@shop.example'), 'short\n'),
+      deskbell(add('b@shop.example')),
+      deskbell(add('b@shop.example', '--merchant', '99'), 'long enough\n'),
+    ]);
+    assertFailure(taken, 1, /already is a user/);
+    assertFailure(short, 1, /at least 8 characters/);
+    assertFailure(silent, 1, /No password came/);
+    assertFailure(nowhere, 1, /no merchant 99/);
+
+    assert.equal((await json(['user', 'list'])).length, 2);
+    assert.match(
+      (await deskbell(['user', 'list', '--merchant', '1'])).stdout,
+      /Alma@shop\.example .* enabled\n$/,
+    );
+  });
+
+  it('never takes a password as an argument, and does not repeat one', async () => {
+    const [option, argument] = await Promise.all([
+      deskbell(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
+      deskbell(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
+    ]);
+    assertFailure(option, 2, /read from the first line of standard input/);
+    assertFailure(argument, 2, /Too many arguments/);
+    for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
+  });
+
+  it('names a user who is not there', async () => {
+    assertFailure(
+      await deskbell(['user', 'disable', 'nobody@shop.example']),
+      1,
+      /There is no user nobody@shop\.example/,
+    );
+  });
+
+  it('adds and lists conversations', async () => {
+    const add = (phone: string) =>
+      deskbell([
+        'conversation',
+        'add',
+        '--merchant',
+        '1',
+        '--name',
+        'Lu',
+        '--phone',
+        phone,
+        '--reference',
+        'r-1',
+      ]);
+    assert.match((await add('+34 (611) 55-01.01')).stdout, /Conversation 1 with Lu was added to Café Öl/);
+    const [again, wrong] = await Promise.all([add('+34611550101'), add('611550101')]);
+    assertFailure(again, 1, /a conversation of this reference already/);
+    assertFailure(wrong, 2, /phone must be \+ and 6 to 15 digits/);
+    assert.doesNotMatch(wrong.stderr, /611550101/);
+    const [listed] = await json(['conversation', 'list', '--merchant', '1']);
+    assert.equal(listed.customer_phone, '+34611550101');
+    assert.deepEqual(await json(['conversation', 'list', '--merchant', '2']), []);
+    assertFailure(await deskbell(['conversation', 'list']), 2, /--merchant ID is required/);
+  });
+
+  it('rotates keys, and finds out when SECRET_KEY is not theirs', async () => {
+    assert.deepEqual(await json(['keys', 'list']), []);
+    const first = await json(['keys', 'rotate']);
+    const second = await json(['keys', 'rotate']);
+    const states = (await json(['keys', 'list'])).map(({ kid, state }: Record<string, string>) => [
+      kid,
+      state,
+    ]);
+    assert.deepEqual(states, [
+      [second.kid, 'signs'],
+      [first.kid, 'verifies'],
+    ]);
+
+    const env = { ...place.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
+    assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY does not fit this database/);
+    const sick = await run(['doctor'], { env });
+    assert.equal(sick.code, 1);
+    assert.match(sick.stdout, /✖ SECRET_KEY does not open the signing keys/);
+
+    const third = await json(['keys', 'rotate', '--revoke']);
+    assert.deepEqual(third.removed.sort(), [first.kid, second.kid].sort());
+  });
+
+  it('a doctor finds a good installation good, and open files bad', async () => {
+    const env = { ...place.env, PORT: '0' };
+    const fine = await run(['doctor'], { env });
+    assert.equal(fine.code, 0, fine.stdout);
+    assert.match(
+      fine.stdout,
+      engine === 'sqlite' ? /✔ The database answers: SQLite/ : /✔ The database answers: PostgreSQL/,
+    );
+    assert.match(fine.stdout, /✔ SECRET_KEY opens the signing keys/);
+    assert.doesNotMatch(fine.stdout, /[!✖]/);
+    if (engine !== 'sqlite') return;
+    const file = join(place.env.DATA_DIR!, 'secret.key');
+    chmodSync(file, 0o644);
+    const open = await run(['doctor'], { env });
+    assert.equal(open.code, 1);
+    assert.match(open.stdout, new RegExp(`✖ Others on this machine may read .*\n +Run chmod 600 ${file}`));
+    chmodSync(file, 0o600);
+  });
+
+  it('writes the demo into an empty database only', async () => {
+    assertFailure(await deskbell(['demo']), 1, /The database is not empty/);
+    const fresh = await newDatabasePlace(engine);
+    try {
+      const done = await run(['demo'], { env: fresh.env });
+      assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);
+      const sick = await run(['doctor', '--json'], {
+        env: { ...fresh.env, NODE_ENV: 'production', PORT: '0' },
+      });
+      assert.equal(sick.code, 1);
+      const open = sick.json.findings.filter(({ state }: { state: string }) => state === 'bad');
+      assert.equal(open.length, 3);
+      assert.match(open[0].mend, /user disable owner@aurora\.example/);
+    } finally {
+      await fresh.remove();
+    }
+  });
+});
+
+describe('the command line without a database', () => {
+  it('helps at every level', async () => {
+    const [bare, help, group, command, version] = await Promise.all([
+      run([]),
+      run(['help']),
+      run(['user', '--help']),
+      run(['help', 'user', 'add']),
+      run(['--version']),
+    ]);
+    assert.equal(bare.stdout, help.stdout);
+    assert.match(help.stdout, /conversation +Conversations: add, list, import/);
+    assert.match(group.stdout, /user password EMAIL +Give a user a new password/);
+    assert.match(
+      command.stdout,
+      /Usage: .* user add --email ADDRESS --name NAME \[--merchant ID\] \[--role user\|admin\]/,
+    );
+    assert.equal(version.stdout, `${VERSION}\n`);
+    for (const { code, stderr } of [bare, help, group, command, version])
+      assert.deepEqual([code, stderr], [0, '']);
+  });
+
+  const misuses: [string[], RegExp][] = [
+    [['merchnat', 'list'], /There is no command "merchnat"\. Did you mean "merchant"\?/],
+    [['user', 'pasword'], /Did you mean "user password"\?/],
+    [['user'], /"user" needs one of add, list, password/],
+    [['xyzzy'], /There are merchant, user/],
+    [['user', 'add', '--emial', 'x'], /"user add" has no option --emial\. Did you mean --email\?/],
+    [['user', 'add', '--email', '--name', 'x'], /--email needs a value/],
+    [['user', 'add', '--email', 'nobody', '--name', 'x'], /looks like name@shop\.example/],
+    [['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'boss'], /--role is one of user, admin/],
+    [['user', 'list', '--json', '--json'], /given twice/],
+    [['keys', 'rotate', '--revoke=yes'], /takes no value/],
+    [['merchant', 'add'], /NAME is missing/],
+    [['merchant', 'add', 'two', 'words'], /Too many arguments/],
+    [
+      ['conversation', 'import', 'a.csv', '--merchant', '1', '--format', 'xml'],
+      /--format is one of csv, jsonl/,
+    ],
+  ];
+  it('calls wrong usage wrong, with a hint and exit code 2', async () => {
+    const runs = await Promise.all(misuses.map(([args]) => run(args)));
+    for (const [index, [, message]] of misuses.entries()) assertFailure(runs[index]!, 2, message);
+  });
+
+  it('gives errors as JSON to scripts', async () => {
+    const wrong = await run(['merchnat', '--json']);
+    assertFailure(wrong, 2, /^\{"error":".*"\}\n$/);
+    const down = await run(['merchant', 'list', '--json'], { env: UNREACHABLE });
+    assertFailure(down, 1, /^\{"error":"The PostgreSQL of DATABASE_URL cannot be used/);
+  });
+
+  it('makes a SECRET_KEY that the settings take', async () => {
+    const { stdout } = await run(['secret']);
+    assert.equal(secretKeyProblem(stdout.trim()), undefined);
+  });
+
+  it('prints the OpenAPI document, and the repository’s copy is fresh', async () => {
+    const { stdout, code } = await run(['openapi']);
+    assert.equal(code, 0);
+    const document = JSON.parse(stdout);
+    assert.match(document.openapi, /^3\.1\./);
+    assert.ok(document.paths['/api/v1/auth/login']);
+    assert.equal(
+      readFileSync(`${root}openapi.json`, 'utf8'),
+      stdout,
+      'run "npm run deskbell -- openapi --write" and commit openapi.json',
+    );
+  });
+
+  const UNREACHABLE = {
+    DATABASE_URL: 'postgres://someone:s3cret@127.0.0.1:1/none',
+    SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0',
+  };
+
+  it('a doctor works with wrong settings and with the database away', async () => {
+    const [confused, alone] = await Promise.all([
+      run(['doctor'], { env: { PORT: 'eighty', DATABASE_URL: 'mysql://x' } }),
+      run(['doctor'], { env: { ...UNREACHABLE, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' } }),
+    ]);
+    assert.equal(confused.code, 1);
+    assert.match(confused.stdout, /✖ PORT must be a whole number/);
+    assert.match(confused.stdout, /✖ DATABASE_URL must be an address/);
+    assert.equal(alone.code, 1);
+    assert.match(alone.stdout, /✖ .*nothing answers at its address\.\n +Start it, or correct DATABASE_URL/);
+    assert.match(alone.stdout, /✖ Redis does not answer/);
+    assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is no address of this machine/);
+    assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
+  });
+
+  it('a doctor makes nothing', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
+    try {
+      const dataDir = join(folder, 'data');
+      const { stdout, code } = await run(['doctor'], { env: { DATA_DIR: dataDir, PORT: '0' } });
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /! The data folder .* is not there yet/);
+      assert.ok(!existsSync(dataDir));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('bin/deskbell runs through a link in another folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
+    try {
+      const link = join(folder, 'deskbell');
+      symlinkSync(`${root}bin/deskbell`, link);
+      assert.equal((await run(['--version'], { program: [link] })).stdout, `${VERSION}\n`);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

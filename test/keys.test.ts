@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { after, it } from 'node:test';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { removeKeysReplacedBefore, rotateKeys } from '../src/auth/keys.ts';
+import { openVault } from '../src/server.ts';
+import {
+  assertError,
+  type Deskbell,
+  login,
+  me,
+  onEachEngine,
+  refresh,
+  startBeside,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+
+/** Every server reads the keys again after half a minute, and for an unknown name after a second. */
+const RELOADED_SECONDS = 31;
+const RELOADED_FOR_UNKNOWN_SECONDS = 2;
+
+const jwksOf = async (deskbell: Deskbell) => (await deskbell.call('GET', '/.well-known/jwks.json')).json;
+const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+const rollOver = ({ database, config, clock }: Deskbell, revoke = false) =>
+  rotateKeys(database, openVault(config), clock.now(), { revoke });
+
+onEachEngine('signing keys', (engine) => {
+  const open: Deskbell[] = [];
+  const start = async () => {
+    const deskbell = await startDeskbell(engine);
+    open.push(deskbell);
+    return deskbell;
+  };
+  after(() => Promise.all(open.map((deskbell) => deskbell.close())));
+
+  const deskbell = useDeskbell(engine);
+
+  it('anybody can verify a token with the public keys, and finds no private one among them', async () => {
+    const { access_token, refresh_token } = (await login(deskbell)).json;
+    const jwks = await jwksOf(deskbell);
+    for (const key of jwks.keys) {
+      assert.deepEqual(Object.keys(key).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
+      assert.deepEqual([key.kty, key.crv, key.alg, key.use], ['OKP', 'Ed25519', 'EdDSA', 'sig']);
+    }
+    const keys = createLocalJWKSet(jwks);
+    const currentDate = deskbell.clock.now();
+    const { payload } = await jwtVerify(access_token, keys, {
+      issuer: 'deskbell',
+      audience: 'deskbell:api',
+      typ: 'at+jwt',
+      algorithms: ['EdDSA'],
+      currentDate,
+    });
+    assert.equal(payload.merchant_id, 1);
+    await jwtVerify(refresh_token, keys, { audience: 'deskbell:refresh', typ: 'rt+jwt', currentDate });
+  });
+
+  it('the public keys need no token and may be kept for a minute', async () => {
+    const reply = await deskbell.call('GET', '/.well-known/jwks.json');
+    assert.equal(reply.status, 200);
+    assert.match(reply.headers.get('cache-control')!, /max-age=60/);
+  });
+
+  it('a new key signs what comes after it, and what came before stays valid', async () => {
+    const server = await start();
+    const before = (await login(server)).json;
+    const { kid } = await rollOver(server);
+    server.clock.advance(RELOADED_SECONDS);
+    const fresh = (await login(server)).json;
+    assert.equal(kidOf(fresh.access_token), kid);
+    assert.equal(kidOf(fresh.refresh_token), kid);
+    assert.notEqual(kidOf(before.access_token), kid);
+    for (const token of [before.access_token, fresh.access_token]) {
+      assert.equal((await me(server, token)).status, 200);
+    }
+    const refreshed = await refresh(server, before.refresh_token);
+    assert.equal(kidOf(refreshed.json.access_token), kid);
+    const kids = (await jwksOf(server)).keys.map((key: { kid: string }) => key.kid);
+    assert.deepEqual(new Set(kids), new Set([kid, kidOf(before.access_token)]));
+  });
+
+  it('a withdrawn key’s tokens are INVALID_TOKEN, those seen before included', async () => {
+    const server = await start();
+    const before = (await login(server)).json;
+    assert.equal((await me(server, before.access_token)).status, 200);
+    await rollOver(server, true);
+    server.clock.advance(RELOADED_SECONDS);
+    // Twice: the first looks at the keys, the next must not find the token among those verified before.
+    assertError(await me(server, before.access_token), 401, 'INVALID_TOKEN');
+    assertError(await me(server, before.access_token), 401, 'INVALID_TOKEN');
+    assertError(await refresh(server, before.refresh_token), 401, 'INVALID_TOKEN');
+    assert.equal((await jwksOf(server)).keys.length, 1);
+    assert.equal((await me(server, await server.signIn())).status, 200);
+  });
+
+  it('a replaced key is kept until the last token it signed has expired', async () => {
+    const server = await start();
+    const first = kidOf(await server.signIn());
+    const replacedAt = server.clock.now().getTime() + 60_000;
+    server.clock.advance(60);
+    await rollOver(server);
+    const removed = (afterMs: number) =>
+      removeKeysReplacedBefore(server.database, new Date(replacedAt + afterMs));
+    assert.deepEqual(await removed(-1000), []);
+    assert.deepEqual(await removed(60_000), [first]);
+    assert.deepEqual(await removed(600_000), [], 'the last key must stay');
+  });
+
+  if (engine === 'postgres') {
+    it('a server takes a token of a key that another one has just made', async () => {
+      const server = await start();
+      const { kid } = await rollOver(server);
+      const beside = await startBeside(server);
+      try {
+        const token = await beside.signIn();
+        assert.equal(kidOf(token), kid);
+        server.clock.advance(RELOADED_FOR_UNKNOWN_SECONDS);
+        assert.equal((await me(server, token)).status, 200);
+      } finally {
+        await beside.close();
+      }
+    });
+  }
+});

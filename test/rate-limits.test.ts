@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { afterEach, it, mock } from 'node:test';
+import { findProgram, freePort, startRedis } from '../scripts/services.ts';
+import {
+  assertError,
+  BOREALIS,
+  type CallOptions,
+  type Deskbell,
+  onEachEngine,
+  type Reply,
+  redisUrl,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+
+const PER_MINUTE = 5;
+const SETTINGS = { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE), TRUST_PROXY: 'true' };
+
+/** The general limit counts for a minute: a test takes addresses that no other test has. */
+let addresses = 0;
+const newAddress = () => {
+  addresses += 1;
+  return { 'x-forwarded-for': `2001:db8:${process.pid.toString(16)}::${addresses.toString(16)}` };
+};
+
+const me = (deskbell: Deskbell, options: CallOptions) => deskbell.call('GET', '/api/v1/auth/me', options);
+const remaining = ({ headers }: Reply) => Number(headers.get('ratelimit-remaining'));
+
+async function useUp(deskbell: Deskbell, options: CallOptions, status: number): Promise<void> {
+  for (let left = PER_MINUTE - 1; left >= 0; left -= 1) {
+    const reply = await me(deskbell, options);
+    assert.equal(reply.status, status, reply.text);
+    assert.equal(remaining(reply), left);
+  }
+}
+
+function assertLimited(reply: Reply): void {
+  assertError(reply, 429, 'RATE_LIMITED');
+  const seconds = Number(reply.headers.get('retry-after'));
+  assert.ok(seconds > 30 && seconds <= 60, `Retry-After: ${seconds}`);
+  assert.equal(remaining(reply), 0);
+}
+
+onEachEngine('the general limit', (engine) => {
+  const deskbell = useDeskbell(engine, SETTINGS);
+  afterEach(() => mock.restoreAll());
+
+  const signIn = async (user?: typeof BOREALIS) => {
+    const body = user ?? { email: 'owner@aurora.example', password: 'aurora-demo' };
+    const reply = await deskbell.call('POST', '/api/v1/auth/login', { body, headers: newAddress() });
+    return reply.json.access_token as string;
+  };
+
+  it('every response says how many are allowed, how many are left and for how long', async () => {
+    const { headers } = await me(deskbell, { headers: newAddress() });
+    assert.equal(headers.get('ratelimit-limit'), String(PER_MINUTE));
+    assert.equal(headers.get('ratelimit-remaining'), String(PER_MINUTE - 1));
+    assert.equal(headers.get('ratelimit-reset'), '60');
+    assert.equal(headers.get('retry-after'), null);
+  });
+
+  it('one request too many gets 429 with Retry-After, and is served when that has passed', async () => {
+    const token = await signIn();
+    await useUp(deskbell, { token }, 200);
+    const refused = await me(deskbell, { token });
+    assertLimited(refused);
+    const realNow = Date.now.bind(Date);
+    const waitedMs = Number(refused.headers.get('retry-after')) * 1000;
+    mock.method(Date, 'now', () => realNow() + waitedMs);
+    assert.equal((await me(deskbell, { token })).status, 200);
+  });
+
+  it('all endpoints count together, the notification endpoints too', async () => {
+    const token = await signIn();
+    const paths = ['/api/v1/notification/', '/api/v1/auth/me', '/api/v1/notification/4', '/openapi.json'];
+    for (const [index, path] of paths.entries()) {
+      assert.equal(remaining(await deskbell.call('GET', path, { token })), PER_MINUTE - 1 - index);
+    }
+    assert.equal((await deskbell.call('POST', '/api/v1/notification/request', { token })).status, 500);
+    assertLimited(await deskbell.call('POST', '/api/v1/notification/request', { token }));
+  });
+
+  it('each token has an allowance of its own, wherever it is used from', async () => {
+    const [one, two] = [await signIn(), await signIn(BOREALIS)];
+    const address = newAddress();
+    await useUp(deskbell, { token: one, headers: address }, 200);
+    assertLimited(await me(deskbell, { token: one, headers: newAddress() }));
+    assert.equal((await me(deskbell, { token: two, headers: address })).status, 200);
+  });
+
+  it('without a token each address has an allowance of its own', async () => {
+    const address = newAddress();
+    await useUp(deskbell, { headers: address }, 401);
+    assertLimited(await me(deskbell, { headers: address }));
+    assertError(await me(deskbell, { headers: newAddress() }), 401, 'INVALID_TOKEN');
+  });
+
+  it('forged and expired tokens buy nothing: they count for their address', async () => {
+    const address = newAddress();
+    const [head, payload, signature] = (await signIn()).split('.') as [string, string, string];
+    const forged = (count: number) => {
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+      const other = Buffer.from(JSON.stringify({ ...claims, jti: `${count}` })).toString('base64url');
+      return `${head}.${other}.${signature}`;
+    };
+    for (let count = 0; count < PER_MINUTE; count += 1) {
+      assertError(await me(deskbell, { token: forged(count), headers: address }), 401, 'INVALID_TOKEN');
+    }
+    assertLimited(await me(deskbell, { token: forged(99), headers: address }));
+    assertLimited(await me(deskbell, { token: 'another', headers: address }));
+    // Whoever has a good token is not in the way of those who guess at the same address.
+    assert.equal((await me(deskbell, { token: await signIn(), headers: address })).status, 200);
+  });
+
+  it('signing in counts for the address, right or wrong', async () => {
+    const headers = newAddress();
+    const login = () => deskbell.call('POST', '/api/v1/auth/login', { body: BOREALIS, headers });
+    for (let count = 0; count < PER_MINUTE; count += 1) assert.equal((await login()).status, 200);
+    assertLimited(await login());
+  });
+
+  it('the operator’s machines are not counted', async () => {
+    const headers = newAddress();
+    for (const path of ['/healthz', '/readyz', '/metrics', '/.well-known/jwks.json']) {
+      for (let count = 0; count <= PER_MINUTE; count += 1) {
+        assert.equal((await deskbell.call('GET', path, { headers })).status, 200);
+      }
+    }
+  });
+});
+
+onEachEngine('the general limit as set', (engine) => {
+  const unlimited = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '0' });
+  const standard = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '' });
+  const direct = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
+
+  it('0 turns it off', async () => {
+    const { status, headers } = await me(unlimited, { token: await unlimited.signIn() });
+    assert.equal(status, 200);
+    assert.equal(headers.get('ratelimit-limit'), null);
+  });
+
+  it('6,000 a minute is the default', async () => {
+    const reply = await me(standard, {});
+    assert.equal(reply.headers.get('ratelimit-limit'), '6000');
+  });
+
+  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+    for (let count = 0; count < PER_MINUTE; count += 1) await me(direct, { headers: newAddress() });
+    assertLimited(await me(direct, { headers: newAddress() }));
+  });
+});
+
+/** A server's connection to Redis opens behind its first requests, which nothing counts. */
+async function untilCounted(deskbell: Deskbell): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if (remaining(await me(deskbell, { headers: newAddress() })) < PER_MINUTE) return;
+  }
+  assert.fail('Redis never counted');
+}
+
+/** Without Redis the runner says so loudly; these tests need one. */
+function withRedis(title: string, url: string): void {
+  onEachEngine(title, (engine) => {
+    const [one, two] = [useDeskbell(engine, settings(url)), useDeskbell(engine, settings(url))];
+
+    it('two servers that share a Redis share the limit', async () => {
+      await Promise.all([untilCounted(one), untilCounted(two)]);
+      const headers = newAddress();
+      for (let left = PER_MINUTE - 1; left >= 0; left -= 1) {
+        assert.equal(remaining(await me(left % 2 ? one : two, { headers })), left);
+      }
+      assertLimited(await me(one, { headers }));
+      assertLimited(await me(two, { headers }));
+    });
+
+    it('the service goes on when Redis hangs, and when it is gone', async () => {
+      const redis = await startRedis(findProgram('redis-server')!);
+      const deskbell = await startDeskbell(engine, settings(redis.url));
+      try {
+        await untilCounted(deskbell);
+        const token = await deskbell.signIn();
+        redis.process.kill('SIGSTOP');
+        assert.equal((await me(deskbell, { token })).status, 200);
+        await redis.stop();
+        for (let count = 0; count <= PER_MINUTE; count += 1) {
+          assert.equal((await me(deskbell, { token })).status, 200);
+        }
+        assert.ok(deskbell.logged.some((line) => line.includes('redis is away')));
+      } finally {
+        await redis.stop();
+        await deskbell.close();
+      }
+    });
+
+    it('the service starts and serves without the Redis it was promised', async () => {
+      const deskbell = await startDeskbell(engine, settings(`redis://127.0.0.1:${await freePort()}`));
+      try {
+        const token = await deskbell.signIn();
+        for (let count = 0; count <= PER_MINUTE; count += 1) {
+          assert.equal((await me(deskbell, { token })).status, 200);
+        }
+      } finally {
+        await deskbell.close();
+      }
+    });
+  });
+}
+const settings = (url: string) => ({ ...SETTINGS, REDIS_URL: url });
+if (redisUrl) withRedis('the general limit through Redis', redisUrl);

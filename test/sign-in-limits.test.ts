@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  login,
+  newDatabasePlace,
+  onEachEngine,
+  type Reply,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+
+const FAILURES_MAX = 10;
+const WINDOW_SECONDS = 15 * 60;
+
+type User = { email: string; password: string };
+const from = (address: string) => ({ 'x-forwarded-for': address });
+const retryAfter = ({ headers }: Reply) => Number(headers.get('retry-after'));
+
+async function guessWrong(
+  deskbell: Deskbell,
+  { email }: Pick<User, 'email'>,
+  times = FAILURES_MAX,
+  headers: Record<string, string> = {},
+): Promise<void> {
+  for (let count = 0; count < times; count += 1) {
+    const reply = await login(deskbell, { email, password: `guess ${count}` }, headers);
+    assertError(reply, 401, 'INVALID_CREDENTIALS');
+  }
+}
+
+async function assertLocked(deskbell: Deskbell, user: User, headers?: Record<string, string>) {
+  const reply = await login(deskbell, user, headers);
+  assertError(reply, 429, 'RATE_LIMITED');
+  assert.match(reply.headers.get('retry-after')!, /^[1-9]\d*$/);
+  return retryAfter(reply);
+}
+
+async function assertOpen(deskbell: Deskbell, user: User, headers?: Record<string, string>) {
+  const reply = await login(deskbell, user, headers);
+  assert.equal(reply.status, 200, reply.text);
+}
+
+onEachEngine('the limit of failed sign-ins', (engine) => {
+  const deskbell = useDeskbell(engine);
+
+  it('after ten wrong passwords even the right one gets 429, until Retry-After has passed', async () => {
+    const user = await addUser(deskbell);
+    await guessWrong(deskbell, user);
+    const seconds = await assertLocked(deskbell, user);
+    assert.ok(seconds > WINDOW_SECONDS - 30 && seconds <= WINDOW_SECONDS, `${seconds}`);
+    deskbell.clock.advance(seconds);
+    await assertOpen(deskbell, user);
+  });
+
+  it('nine wrong passwords lock nobody out', async () => {
+    const user = await addUser(deskbell);
+    await guessWrong(deskbell, user, FAILURES_MAX - 1);
+    await assertOpen(deskbell, user);
+  });
+
+  it('an e-mail that nobody has is limited just like a known one', async () => {
+    const nobody = { email: 'nobody@limits.example', password: 'guess' };
+    await guessWrong(deskbell, nobody);
+    await assertLocked(deskbell, nobody);
+  });
+
+  it('successful sign-ins do not count, and do not forgive the failed ones', async () => {
+    const user = await addUser(deskbell);
+    for (let count = 0; count <= FAILURES_MAX; count += 1) await assertOpen(deskbell, user);
+    await guessWrong(deskbell, user, FAILURES_MAX - 1);
+    await assertOpen(deskbell, user);
+    await guessWrong(deskbell, user, 1);
+    await assertLocked(deskbell, user);
+  });
+
+  it('a body that cannot be read is no failed sign-in', async () => {
+    const user = await addUser(deskbell);
+    for (let count = 0; count <= FAILURES_MAX; count += 1) {
+      const reply = await deskbell.call('POST', '/api/v1/auth/login', { body: { email: user.email } });
+      assertError(reply, 422, 'VALIDATION_ERROR', 'password');
+    }
+    await assertOpen(deskbell, user);
+  });
+
+  it('an e-mail in capitals or with spaces is no other account', async () => {
+    const user = await addUser(deskbell);
+    const spellings = [user.email.toUpperCase(), ` ${user.email}`, user.email.replace('@a', '@A')];
+    await guessWrong(deskbell, user, FAILURES_MAX - spellings.length);
+    for (const email of spellings) await guessWrong(deskbell, { email }, 1);
+    await assertLocked(deskbell, user);
+    await assertLocked(deskbell, { ...user, email: user.email.toUpperCase() });
+  });
+
+  it('other accounts at the same address are not locked out', async () => {
+    await guessWrong(deskbell, await addUser(deskbell));
+    await assertOpen(deskbell, BOREALIS);
+  });
+
+  it('the quarter of an hour slides: each failure is forgotten by itself', async () => {
+    const user = await addUser(deskbell);
+    await guessWrong(deskbell, user, 5);
+    deskbell.clock.advance(600);
+    await guessWrong(deskbell, user, 5);
+    const seconds = await assertLocked(deskbell, user);
+    assert.ok(seconds > 270 && seconds <= 300, `${seconds}`);
+    // Asking again while locked out does not make it longer.
+    deskbell.clock.advance(seconds - 10);
+    assert.ok((await assertLocked(deskbell, user)) <= 10);
+    deskbell.clock.advance(12);
+    await assertOpen(deskbell, user);
+    await guessWrong(deskbell, user, 5);
+    await assertLocked(deskbell, user);
+  });
+
+  it('of forty guesses at once no more than the limit are judged, and a right one behind it is refused', async () => {
+    const user = await addUser(deskbell);
+    const wrong = Array.from({ length: 39 }, (_, count) =>
+      login(deskbell, { email: user.email, password: `guess ${count}` }),
+    );
+    // The right one stands last in line: its password is checked when the limit is used up.
+    await setImmediate();
+    const right = await login(deskbell, user);
+    const statuses = (await Promise.all(wrong)).map(({ status }) => status);
+    assertError(right, 429, 'RATE_LIMITED');
+    assert.ok(retryAfter(right) > WINDOW_SECONDS - 30);
+    // Were the wrong ones told 401, the one 429 among them would be the password.
+    const judged = statuses.filter((status) => status === 401).length;
+    const inFlightMax = deskbell.config.hashesAtOnce + deskbell.config.databasePoolSize;
+    assert.ok(judged >= FAILURES_MAX && judged <= FAILURES_MAX + inFlightMax, `${judged} were judged`);
+    assert.equal(statuses.filter((status) => status === 429).length, statuses.length - judged);
+    await assertLocked(deskbell, user);
+  });
+
+  // The line in front of the hash knows no database, and filling it takes seconds: one engine is enough.
+  if (engine === 'sqlite') {
+    it('when more sign-ins wait than can be served soon, the rest get 503 with Retry-After', async () => {
+      const crowd = Array.from({ length: 320 }, (_, count) =>
+        login(deskbell, { email: `crowd-${count}@limits.example`, password: 'guess' }),
+      );
+      const replies = Map.groupBy(await Promise.all(crowd), ({ status }) => status);
+      assert.deepEqual([...replies.keys()].sort(), [401, 503]);
+      for (const reply of replies.get(503)!) {
+        assertError(reply, 503, 'SERVICE_UNAVAILABLE');
+        assert.ok(retryAfter(reply) > 0);
+      }
+      await assertOpen(deskbell, AURORA);
+    });
+  }
+
+  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+    const user = await addUser(deskbell);
+    for (let count = 0; count < FAILURES_MAX; count += 1) {
+      await guessWrong(deskbell, user, 1, from(`203.0.113.${count}`));
+    }
+    await assertLocked(deskbell, user, from('203.0.113.99'));
+  });
+});
+
+onEachEngine('failed sign-ins behind proxies', (engine) => {
+  const trusting = useDeskbell(engine, { TRUST_PROXY: 'true' });
+  const behindOne = useDeskbell(engine, { TRUST_PROXY: '1' });
+
+  it('a guesser at one address does not lock the owner out at another', async () => {
+    const user = await addUser(trusting);
+    await guessWrong(trusting, user, FAILURES_MAX, from('203.0.113.7'));
+    await assertLocked(trusting, user, from('203.0.113.7'));
+    await assertOpen(trusting, user, from('198.51.100.1'));
+  });
+
+  it('behind one proxy the address that it names counts, not what the client wrote before it', async () => {
+    const user = await addUser(behindOne);
+    for (let count = 0; count < FAILURES_MAX; count += 1) {
+      await guessWrong(behindOne, user, 1, from(`192.0.2.${count}, 203.0.113.7`));
+    }
+    await assertLocked(behindOne, user, from('192.0.2.99, 203.0.113.7'));
+    await assertOpen(behindOne, user, from('203.0.113.7, 198.51.100.1'));
+  });
+});
+
+onEachEngine('failed sign-ins in the database', (engine) => {
+  // The embedded database is one server's alone: there the next one is the same after a restart.
+  const next = engine === 'postgres' ? 'a second server' : 'the server after a restart';
+  it(`${next} knows the failures of the first`, async () => {
+    const place = await newDatabasePlace(engine);
+    const first = await startDeskbell(engine, {}, place);
+    let second: Deskbell | undefined;
+    try {
+      await guessWrong(first, AURORA, FAILURES_MAX - 1);
+      if (engine === 'sqlite') await first.close();
+      second = await startDeskbell(engine, {}, place);
+      await guessWrong(second, AURORA, 1);
+      await assertLocked(second, AURORA);
+      if (engine === 'postgres') await assertLocked(first, AURORA);
+    } finally {
+      await first.close();
+      await second?.close();
+      await place.remove();
+    }
+  });
+});

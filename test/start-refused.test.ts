@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, it } from 'node:test';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { newSecretKey } from '../src/secrets.ts';
+import { call, engines, newDatabasePlace } from './harness.ts';
+import { newFolder, run, type Settings, serve } from './process.ts';
+
+/** One line a mistake on stderr and nothing else, exit code 1; and no secret anywhere. */
+async function refuses(settings: Settings, ...lines: RegExp[]): Promise<void> {
+  const program = run({ PORT: '0', ...settings });
+  const { code } = await program.ended;
+  const said = program.stderr().split('\n').slice(0, -1);
+  assert.equal(said.length, lines.length, program.stderr());
+  for (const [index, line] of lines.entries()) assert.match(said[index]!, line);
+  assert.equal(code, 1);
+  assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2|^\s+at /m);
+}
+
+const BAD_SETTINGS: Settings = {
+  PORT: '70000',
+  DATABASE_URL: 'mysql://root:hunter2@127.0.0.1/deskbell',
+  DATABASE_POOL_SIZE: '0',
+  DATABASE_PREPARED_STATEMENTS: 'perhaps',
+  SECRET_KEY: 'short',
+  DEMO: 'maybe',
+  TRUST_PROXY: 'the one next door',
+  CORS_ORIGINS: 'shop.example',
+  ACCESS_TOKEN_TTL_SECONDS: '1',
+  REFRESH_TOKEN_TTL_SECONDS: 'a month',
+  RATE_LIMIT_PER_MINUTE: '-1',
+  REDIS_URL: 'http://:hunter2@127.0.0.1',
+  LOG_LEVEL: 'loud',
+  LOG_PRETTY: 'very',
+  UV_THREADPOOL_SIZE: '4.5',
+};
+
+describe('a bad setting', () => {
+  for (const [key, value] of Object.entries(BAD_SETTINGS)) {
+    it(`${key} is named, alone`, () => {
+      assert.throws(
+        () => readConfig({ [key]: value }),
+        (error) =>
+          error instanceof ConfigError && error.problems.length === 1 && error.message.startsWith(`${key} `),
+      );
+    });
+  }
+
+  it('is told together with all the others, a line each', async () => {
+    const told = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
+    const program = run(BAD_SETTINGS);
+    assert.equal((await program.ended).code, 1);
+    const lines = program.stderr().trimEnd().split('\n');
+    assert.equal(lines.length, told.length, program.stderr());
+    for (const line of told)
+      assert.ok(
+        lines.some((one) => line.test(one)),
+        `${line} is not among\n${program.stderr()}`,
+      );
+    assert.doesNotMatch(program.stderr(), /hunter2/);
+  });
+
+  for (const [title, settings, line] of [
+    [
+      'a refresh token that lives shorter than an access token',
+      { ACCESS_TOKEN_TTL_SECONDS: '900', REFRESH_TOKEN_TTL_SECONDS: '60' },
+      /^REFRESH_TOKEN_TTL_SECONDS must not be shorter/,
+    ],
+    [
+      'a SECRET_KEY of 20 characters',
+      { SECRET_KEY: newSecretKey().slice(0, 20) },
+      /^SECRET_KEY is too short/,
+    ],
+    [
+      'a SECRET_KEY that everybody knows',
+      { SECRET_KEY: 'change-me-change-me-change-me-change-me-change-me' },
+      /^SECRET_KEY looks like an example/,
+    ],
+    ['a SECRET_KEY of two letters', { SECRET_KEY: 'aA'.repeat(40) }, /^SECRET_KEY is not random/],
+  ] as const) {
+    it(`is ${title}`, () => assert.throws(() => readConfig(settings), { message: line }));
+  }
+});
+
+describe('one clear line and exit code 1', { concurrency: 3 }, () => {
+  const url = 'postgres://deskbell:hunter2@127.0.0.1:1/deskbell';
+
+  it('for a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as { port: number };
+    try {
+      await refuses({ DATA_DIR: newFolder(), PORT: String(port) }, new RegExp(`^Port ${port} is taken\\.`));
+    } finally {
+      other.close();
+    }
+  });
+  it('for an address that is not of this machine', () =>
+    refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is no address/));
+
+  it('for a data folder below a file', () =>
+    refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be made: /));
+  it('for a data folder where nothing may be made, not even by root', () =>
+    refuses(
+      { DATA_DIR: '/sys/deskbell' },
+      /^The data folder \/sys\/deskbell cannot be made: permission denied/,
+    ));
+  for (const [file, line] of [
+    ['server.lock', /^The data folder \S+ cannot be written: /],
+    ['deskbell.db', /^The database in \S+ cannot be opened: /],
+    ['secret.key', /^The key in \S+ cannot be used: /],
+  ] as const) {
+    it(`for a data folder whose ${file} cannot be opened`, () => {
+      const folder = newFolder();
+      mkdirSync(join(folder, file));
+      return refuses({ DATA_DIR: folder }, line);
+    });
+  }
+  it('for a key file without a key', () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'secret.key'), '\n');
+    return refuses({ DATA_DIR: folder }, /^The key in \S+ is too short/);
+  });
+  it('for a data folder in use by another process, which goes on', async () => {
+    const folder = newFolder();
+    const first = await serve({ DATA_DIR: folder });
+    await refuses({ DATA_DIR: folder }, /^The data folder \S+ is in use by another Deskbell\./);
+    assert.equal((await call(first.url, 'GET', '/readyz')).status, 200);
+    await first.stop();
+  });
+
+  it('for PostgreSQL without SECRET_KEY', () =>
+    refuses({ DATABASE_URL: url }, /^SECRET_KEY must be set with DATABASE_URL\./));
+  it('for a PostgreSQL where nobody answers', () =>
+    refuses(
+      { DATABASE_URL: url, SECRET_KEY: newSecretKey() },
+      /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
+    ));
+  it('for a PostgreSQL that takes the call and stays silent', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => silent.once('listening', resolve));
+    const { port } = silent.address() as { port: number };
+    try {
+      const there = `postgres://deskbell:hunter2@127.0.0.1:${port}/deskbell`;
+      await refuses({ DATABASE_URL: there, SECRET_KEY: newSecretKey() }, /cannot be used: .*timeout/);
+    } finally {
+      silent.close();
+    }
+  });
+  it('for an address whose password is not encoded', () =>
+    refuses(
+      { DATABASE_URL: 'postgres://deskbell:hunter2%@127.0.0.1:1/deskbell', SECRET_KEY: newSecretKey() },
+      /^The PostgreSQL of DATABASE_URL cannot be used: /,
+    ));
+  if (engines.includes('postgres')) {
+    it('for a PostgreSQL without that database', async () => {
+      const place = await newDatabasePlace('postgres');
+      await place.remove();
+      await refuses(
+        place.env,
+        /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
+      );
+    });
+  }
+
+  for (const [title, settings, change, line] of [
+    [
+      'a SECRET_KEY that is not the database’s',
+      { SECRET_KEY: newSecretKey() },
+      'select 1',
+      /^SECRET_KEY does not fit this database/,
+    ],
+    [
+      'a database that is newer than the program',
+      {},
+      `insert into schema_migrations values (9999, 'from_the_future', 'x', 'now')`,
+      /^The database is newer than this Deskbell: it has migration 9999_from_the_future\./,
+    ],
+    [
+      'a migration that was changed after it was applied',
+      {},
+      `update schema_migrations set checksum = 'other' where version = 1`,
+      /^Migration 1_\w+ was changed after it was applied\./,
+    ],
+  ] as const) {
+    it(`for ${title}`, async () => {
+      const folder = newFolder();
+      await (await serve({ DATA_DIR: folder })).stop();
+      const database = new DatabaseSync(join(folder, 'deskbell.db'));
+      database.exec(change);
+      database.close();
+      await refuses({ DATA_DIR: folder, ...settings }, line);
+    });
+  }
+});

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import {
+  AURORA,
+  BOREALIS,
+  call,
+  engines,
+  NOTIFICATIONS,
+  newDatabasePlace,
+  OPERATOR,
+  onEachEngine,
+  QUESTION,
+  useDeskbell,
+} from './harness.ts';
+import { newFolder, type Serving, serve } from './process.ts';
+
+const signIn = ({ url }: Serving, { email, password }: typeof AURORA) =>
+  call(url, 'POST', '/api/v1/auth/login', { body: { email, password } });
+
+describe('the first start, with nothing set but a folder and a port', () => {
+  const folder = newFolder();
+  let server: Serving;
+  before(async () => {
+    server = await serve({ DATA_DIR: folder });
+    await server.says(/curl .*\n/);
+  });
+
+  it('names the address of the API docs first, and something is there', async () => {
+    const [first] = /http\S+/.exec(server.stdout()) ?? [];
+    assert.equal(first, `${server.url}/docs`);
+    assert.equal((await call(server.url, 'GET', '/docs')).status, 200);
+  });
+
+  it('prints the three demo sign-ins, and each signs in', async () => {
+    const printed = [...server.stdout().matchAll(/^ +(\S+@\S+) +(\S+)/gm)];
+    const users = printed.map(([, email = '', password = '']) => ({ email, password }));
+    assert.deepEqual(users, [AURORA, BOREALIS, OPERATOR]);
+    for (const user of users) assert.equal((await signIn(server, user)).status, 200);
+  });
+
+  it('prints a curl line that works when it is pasted into a shell', () => {
+    const lines = server.stdout().split('\n');
+    const curl = lines.filter((line) => line.trim().startsWith('curl '));
+    assert.equal(curl.length, 1);
+    const answer = JSON.parse(execFileSync('sh', ['-c', curl[0]!], { encoding: 'utf8' }));
+    assert.equal(answer.token_type, 'bearer');
+  });
+
+  it('keeps its secret key where only its owner reads it', () => {
+    assert.equal(statSync(join(folder, 'secret.key')).mode & 0o777, 0o600);
+  });
+
+  it('finds everything again at the second start: ids, passwords, tokens', async () => {
+    const { access_token: token, refresh_token } = (await signIn(server, AURORA)).json;
+    const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
+    const list = await call(server.url, 'GET', `${NOTIFICATIONS}/`, { token });
+    await server.stop();
+
+    server = await serve({ DATA_DIR: folder });
+    const again = await call(server.url, 'GET', `${NOTIFICATIONS}/`, { token });
+    assert.equal(again.status, 200);
+    assert.equal(again.text, list.text);
+    assert.equal(raised.headers.get('location'), `${NOTIFICATIONS}/${again.json[0].id}`);
+    assert.equal((await signIn(server, AURORA)).status, 200);
+    const refreshed = await call(server.url, 'POST', '/api/v1/auth/refresh', { body: { refresh_token } });
+    assert.equal(refreshed.status, 200);
+    await server.stop();
+  });
+});
+
+describe('settings in a file', () => {
+  it('are read from .env, and the environment goes before them', async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, '.env'), 'DEMO=false\nDATA_DIR=from-file\nTOKEN_ISSUER=file\n');
+    const server = await serve({ TOKEN_ISSUER: 'environment' }, undefined, folder);
+    assert.equal((await signIn(server, AURORA)).status, 401);
+    assert.ok(statSync(join(folder, 'from-file', 'deskbell.db')).isFile());
+    await server.stop();
+  });
+});
+
+onEachEngine('the demo', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const rows = (sql: string) => deskbell.database.all<Record<string, unknown>>(sql);
+
+  it('is two merchants with an owner each, and an operator', async () => {
+    assert.deepEqual((await rows('select id, name from merchants order by id')).map(plain), [
+      { id: 1, name: 'Aurora Coffee' },
+      { id: 2, name: 'Borealis Books' },
+    ]);
+    assert.deepEqual((await rows('select merchant_id, email, role from users order by id')).map(plain), [
+      { merchant_id: 1, email: AURORA.email, role: 'user' },
+      { merchant_id: 2, email: BOREALIS.email, role: 'user' },
+      { merchant_id: null, email: OPERATOR.email, role: 'admin' },
+    ]);
+    for (const user of [AURORA, BOREALIS, OPERATOR]) await deskbell.signIn(user.email, user.password);
+  });
+
+  it('has five conversations, each with a customer who can be reached', async () => {
+    const all = await rows('select id, merchant_id, customer_name, customer_phone from conversations');
+    const merchants = Object.fromEntries(all.map(({ id, merchant_id }) => [id, merchant_id]));
+    assert.deepEqual(merchants, { 1: 1, 2: 1, 3: 1, 4: 2, 5: 2 });
+    for (const { customer_name, customer_phone } of all) {
+      assert.match(String(customer_name), /\S/);
+      assert.match(String(customer_phone), /^\+\d{8,15}$/);
+    }
+  });
+
+  it('shows each merchant both types and both states', async () => {
+    for (const { email, password } of [AURORA, BOREALIS]) {
+      const token = await deskbell.signIn(email, password);
+      const { json } = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
+      const shown = (key: string) => [...new Set(json.map((one: Record<string, string>) => one[key]))].sort();
+      assert.deepEqual(shown('notification_type'), ['user_question_request', 'user_support_request']);
+      assert.deepEqual(shown('status'), ['answered', 'requested']);
+    }
+  });
+});
+
+/** SQLite gives rows without a prototype. */
+const plain = (row: object) => ({ ...row });
+
+describe('the demo is written', { concurrency: 2 }, () => {
+  for (const [title, engine, settings, written] of [
+    ['not with NODE_ENV=production', 'sqlite', { NODE_ENV: 'production' }, false],
+    ['not with DEMO=false', 'sqlite', { DEMO: 'false' }, false],
+    ['not to PostgreSQL by itself', 'postgres', {}, false],
+    ['to PostgreSQL with DEMO=true', 'postgres', { DEMO: 'true' }, true],
+  ] as const) {
+    if (!engines.includes(engine)) continue;
+    it(title, async () => {
+      const place = await newDatabasePlace(engine);
+      const { DEMO: _, ...env } = place.env;
+      const server = await serve({ ...env, ...settings });
+      assert.equal((await signIn(server, AURORA)).status, written ? 200 : 401);
+      await server.stop();
+      await place.remove();
+      assert.equal(server.stdout().includes(AURORA.password), written, 'what is not there is not offered');
+      assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
+    });
+  }
+});

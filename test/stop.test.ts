@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../scripts/services.ts';
+import { AURORA, call, NOTIFICATIONS, newDatabasePlace, onEachEngine } from './harness.ts';
+import { newFolder, openWire, root, type Serving, serve } from './process.ts';
+
+/** What a supervisor waits before it kills. */
+const STOP_MAX_MS = 10_000;
+
+const LOGIN = JSON.stringify(AURORA);
+const signIn = (url: string) => call(url, 'POST', '/api/v1/auth/login', { body: LOGIN });
+const HALF_A_HEAD = 'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\n';
+const HALF_A_BODY = `${HALF_A_HEAD}Content-Type: application/json\r\nContent-Length: ${LOGIN.length}\r\n\r\n{"em`;
+
+async function isOpen(port: number): Promise<boolean> {
+  try {
+    (await openWire(port)).socket.destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function timed<T>(work: Promise<T>): Promise<[T, ms: number]> {
+  const start = performance.now();
+  return [await work, performance.now() - start];
+}
+
+describe('a signal', { concurrency: 3 }, () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`${signal} lets requests in flight finish, closes the port and ends with 0`, async () => {
+      const server = await serve({ DATA_DIR: newFolder() });
+      const idle = await openWire(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      await idle.until(/"ok"/);
+
+      // Passwords are hashed two at a time at most: the last of these waits for the others.
+      let answered = 0;
+      const signIns = Array.from({ length: 12 }, async () => {
+        const reply = await signIn(server.url);
+        answered += 1;
+        return reply;
+      });
+      await Promise.race(signIns);
+      const [{ code }, ms] = await timed(
+        server.stop(signal).finally(() => {
+          assert.equal(answered, 12, 'the process ended with requests in flight');
+        }),
+      );
+      assert.deepEqual(
+        (await Promise.all(signIns)).map(({ status }) => status),
+        Array(12).fill(200),
+      );
+      assert.equal(code, 0);
+      assert.ok(ms < STOP_MAX_MS, `${ms} ms`);
+      assert.equal(await isOpen(server.port), false);
+      assert.match(server.stdout(), new RegExp(`"signal":"${signal}","msg":"stopping"[^]*"msg":"stopped"`));
+      assert.equal(server.stderr(), '');
+    });
+  }
+
+  it('is not held up by requests that never arrive in full', async () => {
+    const server = await serve({ DATA_DIR: newFolder() });
+    await openWire(server.port, HALF_A_HEAD);
+    await openWire(server.port, HALF_A_BODY);
+    await sleep(200);
+    const end = timed(server.stop());
+    await server.says(/"stopping"/);
+    assert.equal(await isOpen(server.port), false, 'no newcomers while it stops');
+    const [{ code }, ms] = await end;
+    assert.equal(code, 0);
+    assert.ok(ms < STOP_MAX_MS, `${ms} ms`);
+  });
+
+  it('when it is the second one, ends at once', async () => {
+    const server = await serve({ DATA_DIR: newFolder() });
+    await openWire(server.port, HALF_A_BODY);
+    await sleep(200);
+    server.child.kill('SIGTERM');
+    await sleep(500);
+    assert.equal(server.child.exitCode, null, 'it still waits for the request');
+    const [{ code }, ms] = await timed(server.stop());
+    assert.equal(code, 1);
+    assert.ok(ms < 1000, `${ms} ms`);
+  });
+
+  it('to npm start ends the server too and leaves no process', async () => {
+    const port = await freePort();
+    const settings = { DATA_DIR: newFolder(), PORT: String(port), HOME: newFolder() };
+    const npm = await serve(settings, ['npm', 'start'], root);
+    assert.equal(npm.port, port);
+    assert.equal((await signIn(npm.url)).status, 200);
+    await npm.stop();
+    assert.equal(await isOpen(port), false);
+    // The group that npm leads: signal 0 asks whether anybody is in it.
+    assert.throws(() => process.kill(-npm.child.pid!, 0), { code: 'ESRCH' });
+  });
+});
+
+onEachEngine('kill -9 under writes', (engine) => {
+  it('loses nothing that was acknowledged, and the next start needs no repair', async () => {
+    const place = await newDatabasePlace(engine);
+    const first = await serve(place.env);
+    const token = (await signIn(first.url)).json.access_token;
+    const acknowledged = new Map<string, string>();
+    let writes = 0;
+    await writeUntilItDies(first, token, acknowledged, () => {
+      writes += 1;
+      if (writes === 300) first.child.kill('SIGKILL');
+    });
+    assert.equal((await first.ended).signal, 'SIGKILL');
+    assert.ok(acknowledged.size > 150, 'half of the writes are answers');
+
+    const second = await serve(place.env);
+    const { json } = await call(second.url, 'GET', `${NOTIFICATIONS}/`, { token });
+    const found = new Map<string, string>();
+    for (const { id, context, status } of json)
+      found.set(`${NOTIFICATIONS}/${id}`, `${context.question} ${status}`);
+    for (const [location, expected] of acknowledged) assert.equal(found.get(location), expected, location);
+    await second.stop();
+    await place.remove();
+  });
+});
+
+/** Eight writers, each raising a question and answering every second one. */
+async function writeUntilItDies(
+  { url }: Serving,
+  token: string,
+  acknowledged: Map<string, string>,
+  onWrite: () => void,
+): Promise<void> {
+  const write = (path: string, body: unknown) =>
+    call(url, 'POST', `${NOTIFICATIONS}${path}`, { token, body });
+  const writer = async (name: number) => {
+    for (let count = 0; ; count += 1) {
+      const question = `${name}-${count}`;
+      const raised = await write('/request', {
+        notification_type: 'user_question_request',
+        conversation_id: 1,
+        context: { question },
+      });
+      assert.equal(raised.status, 200, raised.text);
+      const location = raised.headers.get('location')!;
+      acknowledged.set(location, `${question} requested`);
+      onWrite();
+      if (count % 2 === 0) continue;
+      // From here until it is acknowledged the answer may be there or not.
+      acknowledged.delete(location);
+      const answered = await write(`/${location.split('/').at(-1)}/answer`, { answer: 'Yes.' });
+      assert.equal(answered.status, 200, answered.text);
+      acknowledged.set(location, `${question} answered`);
+      onWrite();
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: 8 }, (_, name) => writer(name)));
+  for (const end of ends) {
+    // `fetch failed` is the death of the server; an answer other than 200 is a fault.
+    if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
+  }
+}
