@@ -2,6 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
+import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { inboxVersion, type ListFilter, listNotifications } from './store.ts';
 
 /** A list that has not changed since it was last asked for is not made again. */
@@ -60,7 +61,8 @@ export function createInboxLists(keptBytesMax: number): InboxLists {
       }
       const page = await listNotifications(queries, merchantId, filter);
       const body = Buffer.from(page.body);
-      const nextCursor = page.more > 0 && page.last_id !== null ? cursorOf(page.last_id) : undefined;
+      const nextCursor =
+        page.more > 0 && page.last_id !== null ? cursorOf(`before ${page.last_id}`) : undefined;
       keep(key, { version: page.version, body, nextCursor });
       return { unchanged: false, tag: tagOf(merchantId, page.version), body, nextCursor };
     },
@@ -72,8 +74,6 @@ const tagOf = (merchantId: MerchantId, version: string) => `W/"${merchantId}-${v
 
 const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch === '*' || ifNoneMatch.split(',').some((part) => part.trim().replace(/^(W\/)?/, 'W/') === tag);
-
-const cursorOf = (id: number) => Buffer.from(`before ${id}`).toString('base64url');
 
 export function readListQuery(query: Record<string, unknown>): ListFilter {
   const status = query.status;
@@ -95,24 +95,17 @@ export function readListQuery(query: Record<string, unknown>): ListFilter {
   return {
     status: status as ListFilter['status'],
     types: [...new Set(types as NotificationType[])].sort(),
-    beforeId: readCursor(query.cursor),
-    limit: readLimit(query.limit),
+    beforeId: readPlace(query.cursor),
+    limit: readLimit(query.limit, LIMIT_MAX),
   };
 }
 
 const LIMIT_MAX = 1000;
 
-function readLimit(given: unknown): number | undefined {
-  if (given === undefined) return undefined;
-  const limit = typeof given === 'string' && /^\d{1,4}$/.test(given) ? Number(given) : 0;
-  if (limit < 1 || limit > LIMIT_MAX)
-    throw invalid('limit', `limit must be an integer from 1 to ${LIMIT_MAX}`);
-  return limit;
-}
-
-function readCursor(given: unknown): number | undefined {
-  if (given === undefined) return undefined;
-  const id = Number(/^before (\d{1,16})$/.exec(Buffer.from(String(given), 'base64url').toString())?.[1]);
-  if (!Number.isSafeInteger(id)) throw invalid('cursor', 'cursor must come from the Link header of a page');
+function readPlace(cursor: unknown): number | undefined {
+  const place = readCursor(cursor, /^before (\d{1,16})$/);
+  if (!place) return undefined;
+  const id = Number(place[0]);
+  if (!Number.isSafeInteger(id)) throw cursorInvalid();
   return id;
 }

@@ -28,8 +28,10 @@ import {
   tokenInvalid,
   tokenMissing,
 } from '../errors.ts';
+import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
@@ -100,7 +102,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
         const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(null);
-        if (list.nextCursor) reply.header('link', `<${nextPage(request, list.nextCursor)}>; rel="next"`);
+        if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
         // A Buffer is sent as it is, past the serializer.
         return reply.type(JSON_TYPE).send(list.body as never);
       },
@@ -230,14 +232,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
 
 /** An id that is no id names no notification. */
 function idOf(request: FastifyRequest): number {
-  const { notification_id: given } = request.params as { notification_id: string };
-  const id = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : Number.NaN;
-  if (!Number.isSafeInteger(id)) throw notificationNotFound();
+  const id = readId((request.params as { notification_id: string }).notification_id);
+  if (id === undefined) throw notificationNotFound();
   return id;
-}
-
-function nextPage(request: FastifyRequest, cursor: string): string {
-  const url = new URL(request.url, 'http://deskbell');
-  url.searchParams.set('cursor', cursor);
-  return url.pathname + url.search;
 }
