@@ -1,0 +1,91 @@
+import { type LookupAddress, type LookupAllOptions, lookup as resolveByDns } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+
+/** Addresses that no customer's system has: our own network, this machine, and what carries them inside. */
+const NOT_PUBLIC = {
+  4: [
+    '0.0.0.0/8',
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '169.254.0.0/16',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.0.2.0/24',
+    '192.88.99.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+    '224.0.0.0/3',
+  ],
+  // Below ::/32 stand the unspecified address, loopback, and IPv4 as compatible, mapped and translated.
+  6: [
+    '::/32',
+    '64:ff9b::/32',
+    '100::/64',
+    '2001::/23',
+    '2001:db8::/32',
+    '2002::/16',
+    '3fff::/20',
+    '5f00::/16',
+    'fc00::/7',
+    'fe80::/9',
+    'ff00::/8',
+  ],
+} as const;
+
+// A list for each family: one for both would take IPv4 for its mapped form, and so refuse all of it.
+const notPublic = { 4: listOf(4), 6: listOf(6) };
+
+function listOf(family: 4 | 6): BlockList {
+  const list = new BlockList();
+  for (const range of NOT_PUBLIC[family]) {
+    const [network, prefix] = range.split('/');
+    list.addSubnet(network!, Number(prefix), `ipv${family}`);
+  }
+  return list;
+}
+
+/** Whether this is an address of the public Internet. What is no address is not. */
+export function isPublicAddress(address: string): boolean {
+  const [plain = ''] = address.split('%');
+  const family = isIP(plain);
+  return (family === 4 || family === 6) && !notPublic[family].check(plain, `ipv${family}`);
+}
+
+export class AddressRefused extends Error {
+  readonly code = 'ADDRESS_REFUSED';
+}
+
+/** Of an address such as https://[::1]/: the host as a name or a bare IP. */
+export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
+
+/** A host that is an IP is connected to without a lookup: it is judged here. */
+export function refusesLiteral(url: URL): boolean {
+  const host = hostOf(url);
+  return isIP(host) !== 0 && !isPublicAddress(host);
+}
+
+export type Resolve = (
+  host: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * Resolves a name for a connection to public addresses alone. The connection is made to what this gives, so
+ * a name that changes its address between a check and the call gains nothing.
+ */
+export function publicLookup(resolve: Resolve = resolveByDns): LookupFunction {
+  return (host, options, done) => {
+    resolve(host, { ...options, all: true }, (error, found) => {
+      if (error) return done(error, '');
+      const allowed = found.filter(({ address }) => isPublicAddress(address));
+      const [first] = allowed;
+      if (!first) return done(new AddressRefused('not a public address'), '');
+      if (options.all) done(null, allowed);
+      else done(null, first.address, first.family);
+    });
+  };
+}

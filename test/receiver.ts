@@ -1,0 +1,60 @@
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Somebody else's system that takes webhooks, on loopback. */
+export interface Receiver {
+  url: string;
+  port: number;
+  received: ReceivedCall[];
+  /** What it does with a call; 204 if nothing is said. */
+  answer: (response: ServerResponse, call: ReceivedCall) => void;
+  close(): Promise<void>;
+}
+
+export interface ReceivedCall {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert on what came, whatever its shape
+  json: any;
+}
+
+export async function startReceiver(): Promise<Receiver> {
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text) => {
+      body += text;
+    });
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request;
+      const call = { method, path, headers, body, json: JSON.parse(body) };
+      receiver.received.push(call);
+      receiver.answer(response, call);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}/hooks/deskbell`,
+    port,
+    received: [],
+    answer: (response) => response.writeHead(204).end(),
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  return receiver;
+}
+
+/** As the specification describes it, from the receiver's side. */
+export function isGenuine({ headers, body }: ReceivedCall, secret: string): boolean {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const content = [headers['webhook-id'], headers['webhook-timestamp'], body].join('.');
+  return (
+    headers['webhook-signature'] ===
+    `v1,${createHmac('sha256', key).update(content, 'utf8').digest('base64')}`
+  );
+}

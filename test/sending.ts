@@ -1,0 +1,115 @@
+import { readConfig } from '../src/config.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
+import type { Database, Engine } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { openDatabase } from '../src/database/open.ts';
+import type { Channel } from '../src/delivery/channel.ts';
+import { createChannels } from '../src/delivery/channels.ts';
+import { enqueue, type NewDelivery } from '../src/delivery/outbox.ts';
+import { startWorker, type Worker } from '../src/delivery/worker.ts';
+import { createLogger } from '../src/log.ts';
+import { insertMerchant } from '../src/merchants/store.ts';
+import { createVault, readOrMakeSecretKey, type Vault } from '../src/secrets.ts';
+import { type Clock, type DatabasePlace, newDatabasePlace } from './harness.ts';
+
+/** The outbox, the worker and the channels without a server: two merchants, a clock of ours. */
+export interface Sending {
+  env: Record<string, string>;
+  database: Database;
+  vault: Vault;
+  worker: Worker;
+  clock: Clock;
+  /** Every line that was logged. */
+  logged: string[];
+  /** Puts a message into the queue and gives its id. */
+  put(merchantId: MerchantId, change?: Partial<NewDelivery>): Promise<number>;
+  row(id: number): Promise<DeliveryRow>;
+  /** Sends whatever is due, and what becomes due in so many seconds. */
+  settle(seconds?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface DeliveryRow {
+  key: string;
+  state: string;
+  reason: string | null;
+  attempts: number;
+  due_at: string;
+  last_code: string | null;
+}
+
+export const FIRST = 1 as MerchantId;
+export const SECOND = 2 as MerchantId;
+export const PHONE = '+3545550101';
+export const TEXT = 'Yes, we have a Colombian decaf.';
+
+/** `channel` takes the place of those that the settings name. */
+export async function startSending(
+  engine: Engine,
+  {
+    settings = {},
+    channel,
+  }: { settings?: Record<string, string>; channel?: (now: () => Date) => Channel } = {},
+): Promise<Sending> {
+  const place: DatabasePlace = await newDatabasePlace(engine);
+  const env = { ...place.env, ...settings };
+  const config = readConfig(env);
+  const database = await openDatabase(config, 'serve');
+  const vault = createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
+  let offsetMs = 0;
+  const clock: Clock = {
+    now: () => new Date(Date.now() + offsetMs),
+    advance: (seconds) => {
+      offsetMs += seconds * 1000;
+    },
+  };
+  await migrate(database, clock.now);
+  for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());
+
+  const logged: string[] = [];
+  const log = createLogger({ logLevel: 'trace', logPretty: false }, { write: (line) => logged.push(line) });
+  const known = createChannels({ database, vault, now: clock.now }, config);
+  const fixed = channel?.(clock.now);
+  const channels = fixed ? { ...known, of: async () => fixed } : known;
+  const worker = startWorker({ database, channels, log, now: clock.now, onAttempt: () => {} });
+
+  return {
+    env,
+    database,
+    vault,
+    worker,
+    clock,
+    logged,
+    async put(merchantId, change = {}) {
+      const delivery: NewDelivery = {
+        notificationId: 12,
+        conversationId: 3,
+        recipient: PHONE,
+        mode: 'reply',
+        content: TEXT,
+        at: clock.now(),
+        ...change,
+      };
+      const id = await database.transaction((tx) => enqueue(tx, merchantId, delivery));
+      worker.wake();
+      return id;
+    },
+    async row(id) {
+      const row = await database.one<DeliveryRow>(
+        'select key, state, reason, attempts, due_at, last_code from deliveries where id = $1',
+        [id],
+      );
+      if (!row) throw new Error(`there is no delivery ${id}`);
+      return row;
+    },
+    async settle(seconds = 0) {
+      clock.advance(seconds);
+      await worker.idle();
+    },
+    async close() {
+      await worker.stop();
+      await database.close();
+      await place.remove();
+    },
+  };
+}
