@@ -11,6 +11,11 @@ import { authRoutes } from './auth/routes.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import type { Channels } from './delivery/channels.ts';
+import type { Outbox } from './delivery/outbox.ts';
+import { deliveryRoutes } from './delivery/routes.ts';
+import { simulatorRoutes } from './delivery/simulatorRoutes.ts';
+import { whatsappRoutes } from './delivery/whatsappRoutes.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
@@ -18,6 +23,7 @@ import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
+import { knowledgeRoutes, suggestionRoutes } from './knowledge/routes.ts';
 import type { Metrics } from './metrics.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 
@@ -27,6 +33,8 @@ export interface Parts {
   keyring: Keyring;
   tokens: Tokens;
   passwords: Passwords;
+  outbox: Outbox;
+  channels: Channels;
   metrics: Metrics;
   log: Logger;
   now: () => Date;
@@ -84,6 +92,12 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
     prefix: '/api/v1/auth',
   });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
+  await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
+  await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
+  const { channelDailyLimit } = config;
+  await app.register(deliveryRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  await app.register(simulatorRoutes(parts), { prefix: '/api/v1/simulator' });
+  await app.register(whatsappRoutes({ ...parts, onInbound: parts.outbox.announce }));
   operationsRoutes(app, parts);
   serveDocs(app);
   refuseOtherMethods(app, routes);

@@ -20,10 +20,13 @@ const STATUS = {
   USER_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
+  DELIVERY_NOT_FOUND: everywhere(404),
   ALREADY_ANSWERED: everywhere(500),
   CONVERSATION_NOT_FOUND: everywhere(500),
+  DOCUMENT_NOT_FOUND: everywhere(404),
   RATE_LIMITED: everywhere(429),
   IDEMPOTENCY_KEY_REUSED: everywhere(422),
+  FORBIDDEN: everywhere(403),
   CONFLICT: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -89,6 +92,8 @@ export const tokenInvalid = (cause?: unknown) =>
   new ApiError('INVALID_TOKEN', 'The token is malformed or invalid.', { headers: BEARER, cause });
 export const merchantTokenRequired = () =>
   new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
+/** What every endpoint that needs a merchant's token may answer. */
+export const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
 
 // Validation
@@ -121,6 +126,21 @@ export const idempotencyKeyInFlight = () =>
     field: 'Idempotency-Key',
     headers: { 'retry-after': '1' },
   });
+
+// Deliveries
+/** A webhook's caller that cannot prove who it is. */
+export const forbidden = () => new ApiError('FORBIDDEN', 'This request is not signed as it must be.');
+export const deliveryNotFound = () => new ApiError('DELIVERY_NOT_FOUND', 'Delivery not found.');
+export const deliveryNotFailed = () => new ApiError('CONFLICT', 'Only a failed delivery can be tried again.');
+
+// Knowledge
+export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');
+export const documentChanged = () =>
+  new ApiError('CONFLICT', 'The document has changed since you read it. Read it again.', {
+    field: 'If-Match',
+  });
+export const nothingToRevert = () =>
+  new ApiError('CONFLICT', 'This document has only one version: there is nothing to revert to.');
 
 // The server and its limits
 export const rateLimited = (retryAfterSeconds: number) =>

@@ -1,9 +1,12 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   /** `outcome` keeps what the contract asks for, 500s included, apart from real failures. */
   request(route: string, method: string, status: number, outcome: Outcome, seconds: number): void;
-  text(): Promise<string>;
+  /** What came of an attempt to send a message. */
+  attempt(channel: string, outcome: string, code: string): void;
+  /** With the queue as it stands; with the database away the last figures stay. */
+  text(queue: { open: number; oldestSeconds: number } | undefined): Promise<string>;
   contentType: string;
 }
 
@@ -25,12 +28,36 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
+  const attempts = new Counter({
+    name: 'deskbell_send_attempts_total',
+    help: 'Attempts to send a message, by channel, outcome and the channel’s code.',
+    labelNames: ['channel', 'outcome', 'code'],
+    registers: [registry],
+  });
+  const open = new Gauge({
+    name: 'deskbell_deliveries_open',
+    help: 'Messages still to be sent, those that wait for a limit or a customer included.',
+    registers: [registry],
+  });
+  const oldest = new Gauge({
+    name: 'deskbell_deliveries_oldest_seconds',
+    help: 'Age of the oldest message that waits for nothing but us.',
+    registers: [registry],
+  });
+
   return {
+    attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });
       durations.observe({ method, route }, seconds);
     },
-    text: () => registry.metrics(),
+    text(queue) {
+      if (queue) {
+        open.set(queue.open);
+        oldest.set(queue.oldestSeconds);
+      }
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 }

@@ -9,6 +9,9 @@ import type { Config } from './config.ts';
 import { type Database, DatabaseProblem } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
+import { createChannels } from './delivery/channels.ts';
+import { createOutbox } from './delivery/outbox.ts';
+import { startWorker, type Worker } from './delivery/worker.ts';
 import { seedDemo } from './demo.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
@@ -18,6 +21,8 @@ import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secr
 export interface Server {
   app: FastifyInstance;
   database: Database;
+  /** Absent where other processes send the messages. */
+  worker: Worker | undefined;
   close(): Promise<void>;
 }
 
@@ -35,7 +40,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
-    const keyring = await openKeyring(database, openVault(config), now).catch((cause) => {
+    const vault = openVault(config);
+    const keyring = await openKeyring(database, vault, now).catch((cause) => {
       if (!(cause instanceof VaultError)) throw cause;
       throw new DatabaseProblem(
         'SECRET_KEY does not fit this database: its signing keys were sealed with another.',
@@ -46,7 +52,23 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     });
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
-    const app = await buildApp({ config, database, keyring, tokens, passwords, metrics, log, now });
+    const channels = createChannels({ database, vault, now }, config);
+    const outbox = createOutbox(database, config.channelDailyLimit);
+    const app = await buildApp({
+      config,
+      database,
+      keyring,
+      tokens,
+      passwords,
+      channels,
+      outbox,
+      metrics,
+      log,
+      now,
+    });
+    const worker = config.worker
+      ? startWorker({ database, channels, log, now, onAttempt: metrics.attempt })
+      : undefined;
 
     const tidying = setInterval(() => {
       tidy(database, config, now()).catch((err) => log.warn({ err }, 'tidying failed; it is tried again'));
@@ -54,11 +76,13 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     return {
       app,
       database,
+      worker,
       async close() {
         clearInterval(tidying);
         // A connection whose last request is still in flight is idle only after that.
         const hangUp = setInterval(() => app.server.closeIdleConnections(), HANG_UP_EVERY_MS);
         await app.close().finally(() => clearInterval(hangUp));
+        await worker?.stop();
         await database.close();
       },
     };

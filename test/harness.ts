@@ -22,6 +22,8 @@ export interface Deskbell {
   /** Every line the server logged, as it was written. */
   logged: string[];
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
+  /** Resolves when no message is due and none is being sent. */
+  allSent(): Promise<void>;
   /** Signs in and gives the access token. */
   signIn(email?: string, password?: string): Promise<string>;
   close(): Promise<void>;
@@ -153,6 +155,7 @@ export async function startDeskbell(
     clock,
     logged,
     call: (method, path, options) => call(url, method, path, options),
+    allSent: () => server.worker?.idle() ?? Promise.resolve(),
     async signIn(email = AURORA.email, password = AURORA.password) {
       const reply = await call(url, 'POST', '/api/v1/auth/login', { body: { email, password } });
       if (reply.status !== 200) throw new Error(`sign-in failed: ${reply.text}`);

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { DeliveryStateName } from './delivery.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
@@ -65,10 +66,28 @@ export const NotificationWithAnswer = Type.Object(
     answer: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
       description: 'What was answered, or null while it is pending.',
     }),
+    delivery: Type.Union(
+      [
+        Type.Object({
+          id: Type.Integer(),
+          state: DeliveryStateName,
+          updated_at: Timestamp,
+        }),
+        Type.Null(),
+      ],
+      { description: 'The state of the message to the customer, or null where none was sent.' },
+    ),
   },
   {
-    description: 'The notification and what was answered.',
-    examples: [{ ...example, status: 'answered', answer: { answer: 'Yes, a Colombian one.' } }],
+    description: 'The notification, what was answered, and what became of the message.',
+    examples: [
+      {
+        ...example,
+        status: 'answered',
+        answer: { answer: 'Yes, a Colombian one.' },
+        delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
+      },
+    ],
   },
 );
 

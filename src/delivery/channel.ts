@@ -36,11 +36,18 @@ export type Plan = { go: Form } | { wait: 'customer'; reason: string };
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }
   /** Try again: after so many seconds, or by the usual backoff. */
-  | { outcome: 'retry'; code: string; afterSeconds?: number; attemptsMax?: number }
+  | {
+      outcome: 'retry';
+      code: string;
+      afterSeconds?: number;
+      attemptsMax?: number;
+      /** Nothing was sent: it is only not its turn yet. */
+      uncounted?: boolean;
+    }
   /** Nobody knows whether it went out. */
   | { outcome: 'unknown'; code: string }
-  /** The window closed under us: plan again. */
-  | { outcome: 'window_closed'; code: string }
+  /** The window was closed, as of then: plan again. */
+  | { outcome: 'window_closed'; code: string; asOf?: string }
   /** Not today, by the channel's own judgement. */
   | { outcome: 'wait_a_day'; code: string; reason: string }
   /** This message will never go; the reason is for the merchant. */

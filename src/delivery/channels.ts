@@ -10,7 +10,8 @@ import type { WebhookSettings, WhatsAppSettings } from './settings.ts';
 /** Which channel a merchant has: its own, or that of the environment. */
 export interface Channels {
   of(merchantId: MerchantId): Promise<Channel>;
-  dailyLimitOf(merchantId: MerchantId): Promise<number>;
+  /** For merchants without a limit of their own. */
+  readonly defaultDailyLimit: number;
   /** Every WhatsApp number there is, for what its webhook brings. */
   whatsappNumbers(): Promise<WhatsAppSettings[]>;
 }
@@ -50,14 +51,13 @@ const KEPT_MS = 5000;
 interface Row {
   channel: ChannelName | null;
   sealed_settings: string | null;
-  daily_limit: number | null;
 }
 
 export const channelPurpose = (merchantId: number) => `channel of merchant ${merchantId}`;
 
 export function createChannels(parts: ChannelParts & { vault: Vault }, defaults: ChannelDefaults): Channels {
   const { database, vault, now } = parts;
-  const kept = new Map<MerchantId, { at: number; channel: Channel; dailyLimit: number }>();
+  const kept = new Map<MerchantId, { at: number; channel: Channel }>();
   const shared = open(defaults.channel.name, defaults.channel[defaults.channel.name as 'webhook']);
 
   function open(name: ChannelName, settings: unknown): Channel {
@@ -68,23 +68,19 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
     const known = kept.get(merchantId);
     if (known && Math.abs(now().getTime() - known.at) < KEPT_MS) return known;
     const row = await database.one<Row>(
-      'select channel, sealed_settings, daily_limit from channel_settings where merchant_id = $1',
+      'select channel, sealed_settings from channel_settings where merchant_id = $1',
       [merchantId],
     );
     const channel =
       row?.channel == null ? shared : open(row.channel, unseal(vault, merchantId, row.sealed_settings));
-    const entry = {
-      at: now().getTime(),
-      channel,
-      dailyLimit: row?.daily_limit ?? defaults.channelDailyLimit,
-    };
+    const entry = { at: now().getTime(), channel };
     kept.set(merchantId, entry);
     return entry;
   }
 
   return {
     of: async (merchantId) => (await load(merchantId)).channel,
-    dailyLimitOf: async (merchantId) => (await load(merchantId)).dailyLimit,
+    defaultDailyLimit: defaults.channelDailyLimit,
     async whatsappNumbers() {
       const rows = await database.all<{ merchant_id: number; sealed_settings: string }>(
         `select merchant_id, sealed_settings from channel_settings where channel = 'whatsapp'`,

@@ -1,3 +1,4 @@
+import type { Limits } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries } from '../database/database.ts';
 
@@ -17,16 +18,14 @@ export type Place = { taken: true } | { taken: false; freeAt: Date };
 export async function takePlace(
   database: Database,
   delivery: { merchantId: MerchantId; id: number; key: string; recipient: string },
-  limit: number,
+  defaultLimit: number,
   at: Date,
 ): Promise<Place> {
   const { merchantId, id, key, recipient } = delivery;
   return database.transaction(async (tx) => {
     await tx.lock(`limit ${merchantId}`);
-    const reached = await tx.all<{ recipient: string; reached_at: string }>(
-      'select recipient, reached_at from reached_customers where merchant_id = $1 and reached_at > $2 order by reached_at',
-      [merchantId, dayBefore(at)],
-    );
+    const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
+    const reached = await reachedCustomers(tx, merchantId, at);
     const already = reached.some((row) => row.recipient === recipient);
     if (!already) {
       const ahead = await waitingAhead(tx, merchantId, id, at);
@@ -51,32 +50,59 @@ export async function givePlaceBack(queries: Queries, merchantId: MerchantId, ke
   ]);
 }
 
-export interface Outlook {
-  limit: number;
-  used: number;
-  waiting: number;
-  /** When a new customer could be reached, if not now. */
-  nextFreeAt: string | undefined;
+/** The merchant's own limit, or the one for all. */
+export async function dailyLimitOf(
+  queries: Queries,
+  merchantId: MerchantId,
+  fallback: number,
+): Promise<number> {
+  const row = await queries.one<{ daily_limit: number | null }>(
+    'select daily_limit from channel_settings where merchant_id = $1',
+    [merchantId],
+  );
+  return row?.daily_limit ?? fallback;
+}
+
+/** Until when a new delivery to this customer would have to wait, if it would. */
+export async function placeOutlook(
+  queries: Queries,
+  merchantId: MerchantId,
+  recipient: string,
+  defaultLimit: number,
+  at: Date,
+): Promise<Date | undefined> {
+  const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
+  const reached = await reachedCustomers(queries, merchantId, at);
+  if (reached.some((row) => row.recipient === recipient)) return undefined;
+  const ahead = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
+  return reached.length + ahead < limit ? undefined : freeAt(reached, limit, ahead, at);
 }
 
 export async function limitOutlook(
   queries: Queries,
   merchantId: MerchantId,
-  limit: number,
+  defaultLimit: number,
   at: Date,
-): Promise<Outlook> {
-  const reached = await queries.all<{ reached_at: string }>(
-    'select reached_at from reached_customers where merchant_id = $1 and reached_at > $2 order by reached_at',
-    [merchantId, dayBefore(at)],
-  );
+): Promise<Limits> {
+  const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
+  const reached = await reachedCustomers(queries, merchantId, at);
   const waiting = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
   const full = reached.length + waiting >= limit;
   return {
     limit,
     used: reached.length,
     waiting,
-    nextFreeAt: full ? freeAt(reached, limit, waiting, at).toISOString() : undefined,
+    next_free_at: full ? freeAt(reached, limit, waiting, at).toISOString() : null,
   };
+}
+
+/** Who has a place, the first to give it back first. */
+function reachedCustomers(queries: Queries, merchantId: MerchantId, at: Date) {
+  return queries.all<{ recipient: string; reached_at: string }>(
+    `select recipient, reached_at from reached_customers where merchant_id = $1 and reached_at > $2
+      order by reached_at`,
+    [merchantId, dayBefore(at)],
+  );
 }
 
 /** Customers of earlier deliveries that need a place and have none. */

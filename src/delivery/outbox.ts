@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { Delivery } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
+import type { Database, Queries } from '../database/database.ts';
+import { placeOutlook } from './limits.ts';
 
 /** The queue of messages to customers: rows of `deliveries`, and nothing besides them. */
 
-export const DELIVERY_STATES = [
-  'queued',
-  'sending',
-  'waiting',
-  'sent',
-  'delivered',
-  'read',
-  'failed',
-] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
+export type DeliveryState = Delivery['state'];
 
 export interface NewDelivery {
   notificationId: number;
@@ -24,13 +17,40 @@ export interface NewDelivery {
   at: Date;
 }
 
-/** Joins the caller's transaction: the message exists exactly if the answer does. */
+export interface Outbox {
+  /**
+   * Joins the caller's transaction: the message exists exactly if the answer does. Gives until when it must
+   * wait for a place in the day's limit, where that is known already.
+   */
+  put(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<Date | undefined>;
+  /** To be called after the commit: some worker looks at once. */
+  announce(): void;
+}
+
+/** Workers listen to this. */
+export const DELIVERIES = 'deskbell_deliveries';
+
+export function createOutbox(database: Database, defaultDailyLimit: number): Outbox {
+  return {
+    async put(tx, merchantId, delivery) {
+      const recipient = phoneOf(delivery.recipient);
+      const waitsUntil =
+        delivery.mode === 'campaign'
+          ? await placeOutlook(tx, merchantId, recipient, defaultDailyLimit, delivery.at)
+          : undefined;
+      await enqueue(tx, merchantId, { ...delivery, recipient });
+      return waitsUntil;
+    },
+    announce: () => database.signal(DELIVERIES),
+  };
+}
+
 export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<number> {
   const at = delivery.at.toISOString();
   const [row] = await tx.run<{ id: number }>(
     `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
-        due_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8) returning id`,
+        needs_place, due_at, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9) returning id`,
     [
       merchantId,
       randomUUID(),
@@ -39,6 +59,7 @@ export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: New
       phoneOf(delivery.recipient),
       delivery.mode,
       storableText(delivery.content),
+      delivery.mode === 'campaign' ? 1 : 0,
       at,
     ],
   );
@@ -53,7 +74,7 @@ export function phoneOf(given: string): string {
 }
 
 /** PostgreSQL's texts hold neither NUL nor half a surrogate pair, and no telephone shows them. */
-const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
+export const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
 
 export interface Claimed {
   id: number;
@@ -65,8 +86,8 @@ export interface Claimed {
   mode: 'reply' | 'campaign';
   content: string;
   attempts: number;
+  /** 1 when its last holder left without a word, and the channel's echo was not waited for yet. */
   taken_over: number;
-  unsettled_since: string | null;
   /** The end of the lease: with `attempts` it names this claim and no other. */
   due_at: string;
 }
@@ -84,15 +105,16 @@ export function claim(
   // SQLite writes one at a time; on PostgreSQL workers step over each other's rows.
   const skipping = queries.engine === 'postgres' ? 'for update skip locked' : '';
   return queries.run<Claimed>(
-    `update deliveries set taken_over = case when state = 'sending' then 1 else 0 end, state = 'sending',
-        attempts = attempts + 1, due_at = $2, updated_at = $1
+    `update deliveries set
+        taken_over = case when state = 'sending' and unsettled_since is null then 1 else 0 end,
+        unsettled_since = null, state = 'sending', attempts = attempts + 1, due_at = $2, updated_at = $1
       where id in (
         select d.id from deliveries d where d.state in ${OPEN} and d.due_at <= $1 and not exists (
           select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
             and e.id < d.id and e.state in ${OPEN})
         order by d.due_at, d.id limit $3 ${skipping})
       returning id, merchant_id, key, notification_id, conversation_id, recipient, mode, content, attempts,
-        taken_over, unsettled_since, due_at`,
+        taken_over, due_at`,
     [at.toISOString(), leaseUntil.toISOString(), max],
   );
 }

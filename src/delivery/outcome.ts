@@ -20,7 +20,8 @@ export function retryAfterSeconds(attempts: number, random: number): number {
 }
 
 interface OutcomeParts {
-  database: Database;
+  /** The database, or a transaction that this joins. */
+  database: Pick<Database, 'run' | 'transaction'>;
   log: Logger;
   now: () => Date;
 }
@@ -34,8 +35,11 @@ export async function applyResult(
 ): Promise<void> {
   const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
   const inMs = (ms: number) => new Date(now().getTime() + ms);
-  const again = (code: string, seconds = retryAfterSeconds(delivery.attempts, Math.random())) =>
-    write({ state: 'queued', dueAt: inMs(seconds * 1000), code });
+  const again = (
+    code: string,
+    seconds = retryAfterSeconds(delivery.attempts, Math.random()),
+    uncounted = false,
+  ) => write({ state: 'queued', dueAt: inMs(seconds * 1000), code, uncounted });
   const fail = (reason: string, code: string) =>
     database.transaction(async (tx) => {
       const written = await settle(tx, delivery, { state: 'failed', reason, code }, now());
@@ -47,8 +51,8 @@ export async function applyResult(
       await write({ state: result.state, messageId: result.messageId });
       return;
     case 'retry':
-      if (delivery.attempts < (result.attemptsMax ?? ATTEMPTS_MAX))
-        await again(result.code, result.afterSeconds);
+      if (result.uncounted || delivery.attempts < (result.attemptsMax ?? ATTEMPTS_MAX))
+        await again(result.code, result.afterSeconds, result.uncounted);
       else await fail(`It could not be delivered in ${delivery.attempts} attempts.`, result.code);
       return;
     case 'unknown':
@@ -56,10 +60,11 @@ export async function applyResult(
       else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
       return;
     case 'window_closed':
-      await database.run('delete from customer_windows where channel_id = $1 and phone = $2', [
-        channel.id,
-        delivery.recipient,
-      ]);
+      // One that the customer has opened since then is open.
+      await database.run(
+        'delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3',
+        [channel.id, delivery.recipient, result.asOf ?? now().toISOString()],
+      );
       await write({ state: 'queued', code: result.code });
       return;
     case 'wait_a_day':

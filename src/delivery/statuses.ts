@@ -29,6 +29,14 @@ export function findByKey(queries: Queries, key: string): Promise<DeliveryRow | 
   );
 }
 
+/** For statuses that name no key. */
+export function findByMessageId(queries: Queries, messageId: string): Promise<DeliveryRow | undefined> {
+  return queries.one<DeliveryRow>(
+    'select id, merchant_id, state, attempts, channel_message_id from deliveries where channel_message_id = $1',
+    [messageId],
+  );
+}
+
 /** Moves a delivery forward, never back: a state already passed changes nothing. */
 export async function advance(
   tx: Queries,

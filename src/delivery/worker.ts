@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import type { Channel, Outgoing, SendResult } from './channel.ts';
 import type { Channels } from './channels.ts';
 import { takePlace } from './limits.ts';
-import { type Claimed, claim, nextDueAt, type Settlement, settle } from './outbox.ts';
+import { type Claimed, claim, DELIVERIES, nextDueAt, type Settlement, settle } from './outbox.ts';
 import { applyResult, SETTLE_MS } from './outcome.ts';
 
 export interface WorkerParts {
@@ -11,6 +11,8 @@ export interface WorkerParts {
   channels: Channels;
   log: Logger;
   now: () => Date;
+  /** Works off what channels have reported, and says how much that was. */
+  beforeClaim?: () => Promise<number>;
   /** Counts what came of every attempt. */
   onAttempt: (channel: string, outcome: string, code: string) => void;
 }
@@ -38,18 +40,29 @@ export function startWorker(parts: WorkerParts): Worker {
   let woken = false;
   let wakeUp: () => void = () => {};
   let onIdle: (() => void)[] = [];
+  const deaf = database.listen(DELIVERIES, wake);
   const running = run();
 
   async function run(): Promise<void> {
     while (!stopped) {
       woken = false;
+      const reported = await workOffReports();
       const claimed = await claimDue();
       for (const delivery of claimed) begin(delivery);
-      if (claimed.length === 0 && inFlight.size === 0 && !woken) {
+      if (claimed.length + reported + inFlight.size === 0 && !woken) {
         for (const resolve of onIdle) resolve();
         onIdle = [];
       }
-      if (claimed.length === 0 || inFlight.size >= AT_ONCE) await untilWoken();
+      if (reported === 0 && (claimed.length === 0 || inFlight.size >= AT_ONCE)) await untilWoken();
+    }
+  }
+
+  async function workOffReports(): Promise<number> {
+    try {
+      return (await parts.beforeClaim?.()) ?? 0;
+    } catch (err) {
+      log.warn({ err }, 'reports of channels cannot be read; it is tried again');
+      return 0;
     }
   }
 
@@ -101,7 +114,7 @@ export function startWorker(parts: WorkerParts): Worker {
     const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
     const inMs = (ms: number) => new Date(now().getTime() + ms);
 
-    if (delivery.taken_over === 1 && delivery.unsettled_since === null && channel.echoes) {
+    if (delivery.taken_over === 1 && channel.echoes) {
       await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), uncounted: true });
       return;
     }
@@ -167,8 +180,12 @@ export function startWorker(parts: WorkerParts): Worker {
       'update deliveries set needs_place = 1 where merchant_id = $1 and id = $2 and needs_place = 0',
       [merchantId, id],
     );
-    const limit = await channels.dailyLimitOf(merchantId);
-    const place = await takePlace(database, { merchantId, id, key, recipient }, limit, now());
+    const place = await takePlace(
+      database,
+      { merchantId, id, key, recipient },
+      channels.defaultDailyLimit,
+      now(),
+    );
     return place.taken ? undefined : place.freeAt;
   }
 
@@ -196,6 +213,7 @@ export function startWorker(parts: WorkerParts): Worker {
     },
     async stop() {
       stopped = true;
+      deaf();
       wakeUp();
       await running;
       await Promise.all(inFlight);

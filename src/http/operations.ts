@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Keyring } from '../auth/keys.ts';
 import type { Database } from '../database/database.ts';
+import { queueFigures } from '../delivery/store.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { describeRoute } from './openapi.ts';
@@ -10,6 +11,7 @@ interface OperationsParts {
   database: Database;
   keyring: Keyring;
   metrics: Metrics;
+  now: () => Date;
 }
 
 const Ok = Type.Object(
@@ -35,7 +37,7 @@ const MetricsText = {
 /** For the operator's machines. They are asked often and by few: no limit counts them. */
 export function operationsRoutes(
   app: FastifyInstance,
-  { database, keyring, metrics }: OperationsParts,
+  { database, keyring, metrics, now }: OperationsParts,
 ): void {
   const config = { rateLimit: false as const };
   const describe = (summary: string, description: string) =>
@@ -69,7 +71,10 @@ export function operationsRoutes(
         response: { 200: MetricsText },
       },
     },
-    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
+    async (_request, reply) => {
+      const queue = await queueFigures(database, now()).catch(() => undefined);
+      return reply.type(metrics.contentType).send(await metrics.text(queue));
+    },
   );
 
   app.get(

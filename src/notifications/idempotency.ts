@@ -20,6 +20,8 @@ interface Write {
   /** What must be the same for the key to mean the same request. */
   request: string;
   at: Date;
+  /** One statement is atomic by itself; more of them need a transaction. */
+  statements: 'one' | 'several';
   perform: (queries: Queries) => Promise<Written>;
 }
 
@@ -30,7 +32,8 @@ interface Write {
  */
 export async function performOnce(database: Database, write: Write): Promise<Written> {
   const { merchantId, key, at, perform } = write;
-  if (key === undefined) return perform(database);
+  if (key === undefined)
+    return write.statements === 'one' ? perform(database) : database.transaction(perform);
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw invalid('Idempotency-Key', 'Idempotency-Key must be 1 to 255 printable characters without spaces');
   }

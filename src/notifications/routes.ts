@@ -13,6 +13,7 @@ import {
   WriteHeaders,
 } from '../contract/notifications.ts';
 import type { Database, Queries } from '../database/database.ts';
+import type { Outbox } from '../delivery/outbox.ts';
 import {
   alreadyAnswered,
   answerDoesNotFit,
@@ -21,12 +22,9 @@ import {
   idempotencyKeyInFlight,
   idempotencyKeyReused,
   invalid,
-  merchantTokenRequired,
   notificationNotFound,
+  OF_TOKENS,
   required,
-  tokenExpired,
-  tokenInvalid,
-  tokenMissing,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
@@ -40,25 +38,26 @@ import { deleteNotification, findNotificationWire, insertNotification } from './
 
 export interface NotificationParts {
   database: Database;
+  outbox: Outbox;
   now: () => Date;
 }
 
 const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 /** The bodies are judged by `rules.ts`, after the notification is found; the schemas describe them. */
 const judgedByRules = { validatorCompiler: () => () => true };
 
-export function notificationRoutes({ database, now }: NotificationParts): FastifyPluginAsyncTypebox {
+export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
   const lists = createInboxLists(LISTS_KEPT_MAX_BYTES);
 
   /** A write, performed once under its Idempotency-Key, if it has one. */
   async function write(
     request: FastifyRequest,
     reply: FastifyReply,
+    statements: 'one' | 'several',
     perform: (queries: Queries) => Promise<Written>,
   ): Promise<Message> {
     const key = request.headers['idempotency-key'];
@@ -68,6 +67,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
       // The text, not the value: two numbers may be one to JavaScript and two in a context.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
+      statements,
       perform,
     });
     reply.headers(headers);
@@ -115,7 +115,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
         ...judgedByRules,
         schema: {
           ...describeRoute('notifications', 'Read one notification', {
-            description: 'One notification with its answer.',
+            description: 'One notification with its answer and the state of its message.',
             errors: [...OF_TOKENS, notificationNotFound()],
             area: 'notification',
           }),
@@ -158,17 +158,24 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
           response: { 200: Message },
         },
       },
-      (request, reply) =>
-        write(request, reply, async (queries) => ({
-          ...(await answerNotification(queries, {
-            merchantId: merchantOf(request),
-            userId: userOf(request),
-            id: idOf(request),
-            body: request.body,
-            at: now(),
-          })),
+      async (request, reply) => {
+        const written = await write(request, reply, 'several', async (tx) => ({
+          ...(await answerNotification(
+            tx,
+            { outbox },
+            {
+              merchantId: merchantOf(request),
+              userId: userOf(request),
+              id: idOf(request),
+              body: request.body,
+              at: now(),
+            },
+          )),
           headers: {},
-        })),
+        }));
+        outbox.announce();
+        return written;
+      },
     );
 
     app.delete(
@@ -212,7 +219,7 @@ export function notificationRoutes({ database, now }: NotificationParts): Fastif
         },
       },
       (request, reply) =>
-        write(request, reply, async (queries) => {
+        write(request, reply, 'one', async (queries) => {
           const verdict = judgeRequest(request.body);
           if (verdict.do === 'refuse') throw verdict.error;
           const { type, conversationId } = verdict;

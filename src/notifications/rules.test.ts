@@ -10,7 +10,8 @@ function told(verdict: RequestVerdict | AnswerVerdict): string {
   if (verdict.do === 'refuse')
     return `${verdict.error.code} ${verdict.error.field ?? '-'}: ${verdict.error.message}`;
   if (verdict.do === 'raise') return `raise ${verdict.type} in ${verdict.conversationId}`;
-  return `send ${verdict.send}, learn ${verdict.learn}, keep ${JSON.stringify(verdict.answer)}`;
+  const learn = verdict.send !== 'nothing' && verdict.learn;
+  return `send ${verdict.send}, learn ${learn}, keep ${JSON.stringify(verdict.answer)}`;
 }
 
 const valid = (type: NotificationType) => ({

@@ -70,7 +70,8 @@ export interface Answerable {
 }
 
 export type AnswerVerdict =
-  | { do: 'answer'; answer: Fields; send: 'reply' | 'campaign' | 'nothing'; learn: boolean }
+  | { do: 'answer'; answer: Fields; send: 'reply' | 'campaign'; content: string; learn: boolean }
+  | { do: 'answer'; answer: Fields; send: 'nothing' }
   | { do: 'refuse'; error: ApiError };
 
 export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerdict {
@@ -84,8 +85,7 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
     if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
     flags[name] = value;
   }
-  if (flags.resolve_only)
-    return { do: 'answer', answer: { resolve_only: true }, send: 'nothing', learn: false };
+  if (flags.resolve_only) return { do: 'answer', answer: { resolve_only: true }, send: 'nothing' };
 
   const [content, ...others] = notification.answeredFields;
   if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
@@ -105,6 +105,7 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
     do: 'answer',
     answer,
     send: flags.only_send_campaign ? 'campaign' : 'reply',
+    content: String(content === undefined ? '' : body[content]),
     learn: !flags.only_send_campaign && content === 'answer',
   };
 }

@@ -65,10 +65,12 @@ export async function listNotifications(
   return row;
 }
 
-/** With its answer: one JSON object. */
+/** With its answer and the state of its message: one JSON object. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}, ',"answer":', coalesce(answer, 'null'), '}') as wire
+    `select ${WIRE}, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce((
+        select concat('{"id":', d.id, ',"state":"', d.state, '","updated_at":"', d.updated_at, '"}')
+          from deliveries d where d.merchant_id = $1 and d.notification_id = $2), 'null'), '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
@@ -77,13 +79,18 @@ export async function findNotificationWire(queries: Queries, merchantId: Merchan
 
 export interface StoredNotification {
   status: Status;
+  conversation_id: number;
+  context: string;
   answered_fields: string;
   answer_schema_id: string;
+  customer_phone: string;
 }
 
 export function findNotification(queries: Queries, merchantId: MerchantId, id: number) {
   return queries.one<StoredNotification>(
-    'select status, answered_fields, answer_schema_id from notifications where merchant_id = $1 and id = $2',
+    `select n.status, n.conversation_id, n.context, n.answered_fields, n.answer_schema_id, c.customer_phone
+      from notifications n join conversations c on c.merchant_id = n.merchant_id and c.id = n.conversation_id
+      where n.merchant_id = $1 and n.id = $2`,
     [merchantId, id],
   );
 }

@@ -1,0 +1,119 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { FastifyError, FastifyPluginAsync } from 'fastify';
+import type { Database } from '../database/database.ts';
+import { badRequest, forbidden, payloadTooLarge } from '../errors.ts';
+import { sendError } from '../http/errors.ts';
+import { whatsappChannelId } from './channels/whatsapp.ts';
+import type { Channels } from './channels.ts';
+import { storeUpdates } from './inbound.ts';
+import type { WhatsAppSettings } from './settings.ts';
+import { type Change, readChanges } from './whatsappUpdates.ts';
+
+interface WhatsAppRouteParts {
+  database: Database;
+  channels: Channels;
+  now: () => Date;
+  /** Something new waits to be worked on. */
+  onInbound: () => void;
+}
+
+const WEBHOOK = '/webhooks/whatsapp';
+const UPDATES_MAX_BYTES = 3 * 1024 * 1024;
+/** Opening every merchant's settings for each request would cost more than the request. */
+const NUMBERS_KEPT_MS = 5000;
+/** Meta's machines call it, as often as customers write: no limit counts them. */
+const OPTIONS = { schema: { hide: true } as object, config: { rateLimit: false as const } };
+
+export function whatsappRoutes(parts: WhatsAppRouteParts): FastifyPluginAsync {
+  const { database, now, onInbound } = parts;
+  const numbers = rememberNumbers(parts);
+
+  return async (app) => {
+    // Here alone: the signature is over the bytes as they came.
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser(
+      '*',
+      { parseAs: 'buffer', bodyLimit: UPDATES_MAX_BYTES },
+      (_request, body, done) => done(null, body),
+    );
+    app.setErrorHandler((error: FastifyError, request, reply) => {
+      const tooLarge = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+      return sendError(tooLarge ? payloadTooLarge(UPDATES_MAX_BYTES) : error, request, reply);
+    });
+
+    app.get<{ Querystring: Record<string, unknown> }>(WEBHOOK, OPTIONS, async ({ query }, reply) => {
+      const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query;
+      if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string')
+        throw forbidden();
+      const matches = (await numbers()).filter(({ verifyToken }) => sameText(verifyToken, token));
+      if (matches.length === 0) throw forbidden();
+      return reply.type('text/plain; charset=utf-8').send(challenge);
+    });
+
+    app.post(WEBHOOK, { ...OPTIONS, bodyLimit: UPDATES_MAX_BYTES }, async (request, reply) => {
+      const signature = /^sha256=([\da-f]{64})$/i.exec(String(request.headers['x-hub-signature-256']))?.[1];
+      if (signature === undefined || !Buffer.isBuffer(request.body)) throw forbidden();
+      const changes = readChanges(parse(request.body));
+      if (!isSigned(request.body, Buffer.from(signature, 'hex'), changes, await numbers())) throw forbidden();
+      const received = changes.flatMap(({ phoneNumberId, updates }) =>
+        phoneNumberId === undefined
+          ? []
+          : updates.map((update) => ({ channelId: whatsappChannelId(phoneNumberId), update })),
+      );
+      if (received.length > 0 && (await storeUpdates(database, received, now())) > 0) onInbound();
+      return reply.type('text/plain; charset=utf-8').send('EVENT_RECEIVED');
+    });
+  };
+}
+
+function rememberNumbers({ channels, now }: WhatsAppRouteParts): () => Promise<WhatsAppSettings[]> {
+  let known: { at: number; numbers: Promise<WhatsAppSettings[]> } | undefined;
+  return () => {
+    const at = now().getTime();
+    if (known && Math.abs(at - known.at) < NUMBERS_KEPT_MS) return known.numbers;
+    const numbers = channels.whatsappNumbers();
+    known = { at, numbers };
+    numbers.catch(() => {
+      known = undefined;
+    });
+    return numbers;
+  };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw badRequest('The body is not JSON.');
+  }
+}
+
+/**
+ * One secret has signed the whole body, so every number in it must be one of that secret's. A body that
+ * names no number has no effect; any of our secrets may have signed it.
+ */
+function isSigned(
+  body: Buffer,
+  signature: Buffer,
+  changes: readonly Change[],
+  numbers: readonly WhatsAppSettings[],
+): boolean {
+  const named = new Set(changes.flatMap(({ phoneNumberId }) => phoneNumberId ?? []));
+  const candidates =
+    named.size === 0 ? numbers : numbers.filter(({ phoneNumberId }) => named.has(phoneNumberId));
+  const secrets = new Set(candidates.map(({ appSecret }) => appSecret));
+  const secret = [...secrets].find((candidate) =>
+    timingSafeEqual(createHmac('sha256', candidate).update(body).digest(), signature),
+  );
+  if (secret === undefined) return false;
+  const own = new Set(
+    candidates.filter(({ appSecret }) => appSecret === secret).map(({ phoneNumberId }) => phoneNumberId),
+  );
+  return [...named].every((phoneNumberId) => own.has(phoneNumberId));
+}
+
+/** Takes the same time wherever the two differ. */
+function sameText(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}

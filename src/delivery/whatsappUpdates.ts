@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+
+/** What of a webhook's body matters here, read once; of texts and names nothing is kept. */
+
+export type Update =
+  | { kind: 'message'; id: string; phone: string; at: string }
+  | {
+      kind: 'status';
+      id: string;
+      status: ReportedStatus;
+      at: string;
+      /** The delivery's key, as the send gave it. */
+      key: string | undefined;
+      code: number | undefined;
+    };
+
+const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const;
+export type ReportedStatus = (typeof STATUSES)[number];
+
+export interface Change {
+  /** Absent where a change is not about one number. */
+  phoneNumberId: string | undefined;
+  updates: Update[];
+}
+
+/** The changes of a body of whatever shape: what is not understood is left out. */
+export function readChanges(body: unknown): Change[] {
+  return listOf(member(body, 'entry'))
+    .flatMap((entry) => listOf(member(entry, 'changes')))
+    .map((change) => {
+      const value = member(change, 'value');
+      return {
+        phoneNumberId: word(member(member(value, 'metadata'), 'phone_number_id')),
+        updates: [
+          ...listOf(member(value, 'messages')).map(readMessage),
+          ...listOf(member(value, 'calls')).map(readCall),
+          ...listOf(member(value, 'statuses')).map(readStatus),
+        ].filter((update) => update !== undefined),
+      };
+    });
+}
+
+/** The same update has the same name however often and in whatever company it comes. */
+export function updateName(
+  channelId: string,
+  update: Pick<Update, 'kind' | 'id'> & { status?: ReportedStatus },
+): string {
+  const { kind, id, status = '' } = update;
+  return createHash('sha256')
+    .update(JSON.stringify([channelId, kind, id, status]))
+    .digest('base64url');
+}
+
+function readMessage(message: unknown): Update | undefined {
+  const id = word(member(message, 'id'));
+  const from = word(member(message, 'from'));
+  const at = timeOf(member(message, 'timestamp'));
+  // A customer without a telephone number (`from_user_id` alone) is nobody whom a delivery could name.
+  if (id === undefined || at === undefined || !from || !/^\d{4,20}$/.test(from)) return undefined;
+  return { kind: 'message', id, phone: `+${from}`, at };
+}
+
+/** A customer's call opens the window as a message does; a call of ours does not. */
+function readCall(call: unknown): Update | undefined {
+  return member(call, 'direction') === 'USER_INITIATED' ? readMessage(call) : undefined;
+}
+
+function readStatus(report: unknown): Update | undefined {
+  const id = word(member(report, 'id'));
+  const at = timeOf(member(report, 'timestamp'));
+  const status = STATUSES.find((name) => name === member(report, 'status'));
+  if (id === undefined || at === undefined || status === undefined) return undefined;
+  const code = member(listOf(member(report, 'errors'))[0], 'code');
+  return {
+    kind: 'status',
+    id,
+    status,
+    at,
+    key: word(member(report, 'biz_opaque_callback_data')),
+    code: typeof code === 'number' && Number.isSafeInteger(code) ? code : undefined,
+  };
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** Ids, keys and numbers are plain ASCII; anything else names nothing of ours. */
+const word = (value: unknown): string | undefined =>
+  typeof value === 'string' && /^[\x21-\x7e]{1,512}$/.test(value) ? value : undefined;
+
+/** Seconds since 1970, as a text. Eleven digits reach beyond the year 5000. */
+const timeOf = (value: unknown): string | undefined =>
+  /^\d{1,11}$/.test(String(value)) ? new Date(Number(value) * 1000).toISOString() : undefined;
