@@ -13,7 +13,13 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  answerUnknownAddresses,
+  handleErrors,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
@@ -77,6 +83,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
+  answerUnknownAddresses(app);
   await collectOpenApi(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;
