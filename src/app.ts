@@ -18,7 +18,13 @@ import { simulatorRoutes } from './delivery/simulatorRoutes.ts';
 import { whatsappRoutes } from './delivery/whatsappRoutes.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  answerUnknownAddresses,
+  handleErrors,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
@@ -85,6 +91,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
+  answerUnknownAddresses(app);
   await collectOpenApi(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;

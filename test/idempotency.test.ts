@@ -127,7 +127,10 @@ onEachEngine('an Idempotency-Key', (engine) => {
   it('has one effect when thirty come at once', async () => {
     const key = newKey();
     const before = await count(deskbell);
-    const replies = await Promise.all(Array.from({ length: 30 }, () => post(REQUEST, QUESTION, key)));
+    const thirty = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 30 }, work));
+    // Over connections that stand already they arrive together.
+    await thirty(() => deskbell.call('GET', NOTIFICATIONS, { token }));
+    const replies = await thirty(() => post(REQUEST, QUESTION, key));
     assert.equal(await count(deskbell), before + 1);
     const done = replies.filter(({ status }) => status === 200);
     assert.equal(new Set(done.map((reply) => reply.headers.get('location'))).size, 1);
@@ -157,7 +160,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('answers 409 while the first request is in flight, and replays it afterwards', async () => {
+    it('answers 409 while the first request is in flight, and serves the key when it has ended', async () => {
       const key = newKey();
       const holder = new pg.Client(deskbell.config.databaseUrl);
       await holder.connect();

@@ -119,6 +119,14 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await login());
   });
 
+  it('an address that does not exist counts like any other', async () => {
+    const headers = newAddress();
+    const first = await deskbell.call('GET', '/nowhere', { headers });
+    assertError(first, 404, 'NOT_FOUND');
+    assert.equal(remaining(first), PER_MINUTE - 1);
+    assert.equal(remaining(await me(deskbell, { headers })), PER_MINUTE - 2);
+  });
+
   it('the operator’s machines are not counted', async () => {
     const headers = newAddress();
     for (const path of ['/healthz', '/readyz', '/metrics', '/.well-known/jwks.json']) {

@@ -42,17 +42,14 @@ describe('a signal', { concurrency: 3 }, () => {
         return reply;
       });
       await Promise.race(signIns);
-      const [{ code }, ms] = await timed(
-        server.stop(signal).finally(() => {
-          assert.equal(answered, 12, 'the process ended with requests in flight');
-        }),
-      );
+      assert.ok(answered < 12, 'some are in flight');
+      const [{ code }, ms] = await timed(server.stop(signal));
       assert.deepEqual(
         (await Promise.all(signIns)).map(({ status }) => status),
         Array(12).fill(200),
       );
       assert.equal(code, 0);
-      assert.ok(ms < STOP_MAX_MS, `${ms} ms`);
+      assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: connections that have gone idle hold nothing up`);
       assert.equal(await isOpen(server.port), false);
       assert.match(server.stdout(), new RegExp(`"signal":"${signal}","msg":"stopping"[^]*"msg":"stopped"`));
       assert.equal(server.stderr(), '');

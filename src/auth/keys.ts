@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Database, Queries } from '../database/database.ts';
 import { type Vault, VaultError } from '../secrets.ts';
@@ -9,6 +10,8 @@ export const ALGORITHM = 'EdDSA';
 const RELOAD_AFTER_MS = 30_000;
 /** An unknown `kid` may be a new key or a forgery: look, but not for every forgery. */
 const RELOAD_FOR_UNKNOWN_AFTER_MS = 1000;
+/** A request has its own wait for the database before it: this one is short. */
+const LOOK_MAX_MS = 400;
 
 interface SigningKey {
   kid: string;
@@ -69,9 +72,10 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   /** A clock that was set back makes it due as well. */
   const isDue = (afterMs: number) => Math.abs(now().getTime() - checkedAt) >= afterMs;
 
-  /** With the database away the keys in memory go on serving. */
+  /** With the database away or slow the keys in memory go on serving. */
   async function refresh(afterMs: number): Promise<void> {
-    if (isDue(afterMs)) await reload().catch(() => {});
+    if (!isDue(afterMs)) return;
+    await Promise.race([reload().catch(() => {}), sleep(LOOK_MAX_MS, undefined, { ref: false })]);
   }
 
   if ((await readKeys(database)).length === 0) {

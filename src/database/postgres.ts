@@ -20,6 +20,8 @@ interface PostgresOptions {
 // Together below five seconds: no request waits longer for a database that is away or frozen.
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 3000;
+/** None: a migration takes its time. (To the driver 0 means the pool's own; this is the longest timer.) */
+const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
@@ -39,8 +41,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     application_name: 'deskbell',
     types,
   });
-  // Without a listener a connection that breaks while idle would end the process.
+  // Without listeners a connection that breaks, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
+  pool.on('connect', (client) => client.on('error', () => {}));
 
   const names = new Map<string, string>();
   const nameOf = (sql: string): string => {
@@ -105,9 +108,13 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         await queries.run('commit');
         return value;
       } catch (error) {
-        await queries.run('rollback').catch(() => {
-          broken = true;
-        });
+        // One that does not answer is let go at once: its rollback would cost the caller a second wait.
+        broken = error instanceof DatabaseUnavailable;
+        if (!broken) {
+          await queries.run('rollback').catch(() => {
+            broken = true;
+          });
+        }
         throw error;
       } finally {
         client.release(broken);
@@ -117,7 +124,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     async script(sql) {
       const client = await connect();
       try {
-        await client.query({ text: `set statement_timeout = 0; ${sql}`, query_timeout: 0 } as pg.QueryConfig);
+        const text = `set statement_timeout = 0; ${sql}`;
+        await client.query({ text, query_timeout: SCRIPT_TIMEOUT_MS } as pg.QueryConfig);
       } finally {
         // The connection has another time-out now, and after an error perhaps an open transaction.
         client.release(true);

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
+import { newSecretKey } from '../src/secrets.ts';
+import {
+  AURORA,
+  type CallOptions,
+  call,
+  type Deskbell,
+  engines,
+  NOTIFICATIONS,
+  type Reply,
+  startDeskbell,
+} from './harness.ts';
+import { newFolder, type Serving, serve } from './process.ts';
+
+const REQUEST_MAX_MS = 5000;
+const RECOVERY_MAX_MS = 5000;
+
+interface Fault {
+  title: string;
+  begin(postgres: Service): Promise<void>;
+  end(postgres: Service): Promise<void>;
+}
+
+const FAULTS: Fault[] = [
+  { title: 'is stopped', begin: (postgres) => postgres.halt(), end: (postgres) => postgres.resume() },
+  {
+    title: 'crashes',
+    begin: (postgres) => postgres.halt('SIGQUIT'),
+    end: (postgres) => postgres.resume(),
+  },
+  {
+    title: 'is frozen',
+    begin: (postgres) => signalAll(postgres, 'SIGSTOP'),
+    end: (postgres) => signalAll(postgres, 'SIGCONT'),
+  },
+];
+
+/** Every backend is a process of its own, in a group of its own. */
+let frozen: number[] = [];
+async function signalAll(postgres: Service, signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+  if (signal === 'SIGSTOP') {
+    const client = new pg.Client(postgres.url);
+    await client.connect();
+    const { rows } = await client.query('select pid from pg_stat_activity where pid <> pg_backend_pid()');
+    await client.end();
+    frozen = [postgres.process.pid!, ...rows.map(({ pid }) => pid)];
+  }
+  for (const pid of frozen) process.kill(pid, signal);
+  if (signal === 'SIGCONT') frozen = [];
+}
+
+if (engines.includes('postgres')) {
+  for (const fault of FAULTS)
+    describe(`PostgreSQL ${fault.title} under a running server`, () => survives(fault));
+}
+
+function survives({ begin, end }: Fault): void {
+  let postgres: Service;
+  let server: Serving;
+  /** On the same database, with a clock that can be moved. */
+  let beside: Deskbell;
+  let token: string;
+  let refreshToken: string;
+  const acknowledged = new Map<string, string>();
+  const ask = (method: string, path: string, options?: CallOptions) =>
+    call(server.url, method, path, options);
+  const notification = (method: string, path: string, body?: unknown, headers = {}) =>
+    ask(method, NOTIFICATIONS + path, { token, body, headers });
+
+  before(async () => {
+    postgres = await startPostgres(findProgram('postgres')!, { durable: false });
+    const env = {
+      DATA_DIR: newFolder(),
+      DATABASE_URL: postgres.url,
+      SECRET_KEY: newSecretKey(),
+      DEMO: 'true',
+      LOG_LEVEL: 'fatal',
+    };
+    server = await serve(env);
+    beside = await startDeskbell('postgres', {}, { env, async remove() {} });
+    ({ access_token: token, refresh_token: refreshToken } = (
+      await ask('POST', '/api/v1/auth/login', { body: AURORA })
+    ).json);
+  });
+  after(async () => {
+    // A frozen process cannot stop.
+    for (const pid of frozen) process.kill(pid, 'SIGCONT');
+    await beside?.close();
+    await server?.stop();
+    await postgres?.stop();
+  });
+
+  /** Raises question after question, every second one in a transaction, and says what came. */
+  async function write(name: string, until: () => boolean): Promise<Reply[]> {
+    const refused: Reply[] = [];
+    for (let count = 0; !until(); count += 1) {
+      const question = `${name}-${count}`;
+      const body = { notification_type: 'user_question_request', conversation_id: 1, context: { question } };
+      const headers = count % 2 === 0 ? {} : { 'idempotency-key': question };
+      const reply = await notification('POST', '/request', body, headers);
+      if (reply.status === 200) acknowledged.set(reply.headers.get('location')!, question);
+      else refused.push(reply);
+    }
+    return refused;
+  }
+
+  it('refuses what it cannot do, quickly, and does what it can', async () => {
+    let done = false;
+    const writers = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => write(name, () => done));
+    await sleep(500);
+    const before = acknowledged.size;
+    assert.ok(before > 0, 'the writers write');
+    await begin(postgres);
+
+    const notificationCalls = () => [
+      notification('GET', '/'),
+      notification('GET', '/1'),
+      notification('POST', '/4/answer', { answer: 'Yes.' }),
+      notification('POST', '/4/answer', { answer: 'Yes.' }, { 'idempotency-key': 'away' }),
+      notification('DELETE', '/1'),
+    ];
+    const authCalls = () => [
+      ask('POST', '/api/v1/auth/login', { body: AURORA }),
+      ask('POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }),
+      ask('POST', '/api/v1/auth/logout', { body: { refresh_token: refreshToken } }),
+      ask('GET', '/api/v1/auth/me', { token }),
+      ask('GET', '/readyz'),
+    ];
+    // It is time to look at the signing keys again: nobody waits for that too.
+    beside.clock.advance(60);
+    await assertRefused(beside.call('GET', `${NOTIFICATIONS}/`, { token }), 500);
+    // Twice: the first meet connections that break, the second find none.
+    for (const _ of [1, 2]) {
+      await Promise.all([
+        ...notificationCalls().map((reply) => assertRefused(reply, 500)),
+        ...authCalls().map((reply) => assertRefused(reply, 503)),
+        ...['/healthz', '/metrics', '/.well-known/jwks.json', '/openapi.json'].map(async (path) =>
+          assert.equal((await inTime(ask('GET', path))).status, 200, path),
+        ),
+      ]);
+    }
+    done = true;
+    const refused = (await inTime(Promise.all(writers))).flat();
+    assert.ok(refused.length > 0);
+    for (const reply of refused) assertUnavailable(reply, 500);
+    assert.equal(server.child.exitCode, null, 'the process stays');
+  });
+
+  it('recovers by itself when PostgreSQL is back', async () => {
+    await end(postgres);
+    const start = performance.now();
+    while ((await ask('GET', '/readyz')).status !== 200) {
+      assert.ok(performance.now() - start < RECOVERY_MAX_MS, 'not ready again');
+      await sleep(50);
+    }
+    assert.equal((await notification('POST', '/4/answer', { answer: 'Yes.' })).status, 200);
+    assert.equal((await ask('POST', '/api/v1/auth/login', { body: AURORA })).status, 200);
+    const started = Date.now();
+    await write('again', () => Date.now() - started > 200).then((refused) => assert.deepEqual(refused, []));
+    assert.equal(server.stderr(), '');
+  });
+
+  it('has lost nothing that was acknowledged', async () => {
+    const { json } = await notification('GET', '/');
+    const found = new Map<string, string>();
+    for (const { id, context } of json) found.set(`${NOTIFICATIONS}/${id}`, context.question);
+    for (const [location, question] of acknowledged) assert.equal(found.get(location), question);
+  });
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const start = performance.now();
+  const result = await work;
+  const ms = performance.now() - start;
+  assert.ok(ms < REQUEST_MAX_MS, `${ms} ms`);
+  return result;
+}
+
+async function assertRefused(reply: Promise<Reply>, status: number): Promise<void> {
+  assertUnavailable(await inTime(reply), status);
+}
+
+function assertUnavailable({ status, headers, json, text }: Reply, expected: number): void {
+  assert.equal(status, expected, text);
+  assert.equal(json.code, 'SERVICE_UNAVAILABLE');
+  assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+}
