@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { indexWordsOf, queryOf, stemsOf } from './words.ts';
+
+const SAME: Record<string, string[]> = {
+  English: [
+    'delivery deliveries deliver delivers delivering delivered',
+    'price prices',
+    'box boxes',
+    'coffee coffees COFFEE',
+    'ship ships shipping shipped',
+    'pause pauses pausing paused',
+    'wrap wrapping wrapped',
+    'glass glasses',
+    'city cities',
+    'return returns returned returning',
+    'shoe shoes',
+    'potato potatoes',
+    'order orders ordered ordering',
+    'subscription subscriptions',
+    'size sizes',
+  ],
+  Spanish: [
+    'café cafés cafe',
+    'opción opciones',
+    'flor flores',
+    'luz luces',
+    'gato gatos gata gatas',
+    'comprar compra compras comprado comprando',
+    'enviar envío envíos enviado envían',
+    'pagar pago pagos pagado',
+    'pan panes',
+    'mes meses',
+    'día días',
+    'devolución devoluciones',
+  ],
+  Portuguese: [
+    'opção opções',
+    'papel papéis',
+    'jornal jornais',
+    'azul azuis',
+    'homem homens',
+    'grão grãos',
+    'preço preços preco',
+    'entrega entregas entregar',
+    'assinatura assinaturas',
+  ],
+  Arabic: ['كتاب الكتاب كِتَاب', 'قهوة القهوة قهوه', 'أسعار اسعار', '٢٥ 25'],
+  other: ['Straße STRASSE', 'Ελλάδος ΕΛΛΆΔΟΣ', 'ёлка елка', 'Łódź lodz', 'ﬁn fin', '①２ 12'],
+};
+
+const DIFFERENT: [string, string][] = [
+  ['book', 'box'],
+  ['return', 'refund'],
+  ['coffee', 'tea'],
+  ['2041', '2042'],
+  ['decaf', 'cafe'],
+];
+
+describe('words', () => {
+  for (const [language, groups] of Object.entries(SAME)) {
+    it(`are the same in their forms (${language})`, () => {
+      for (const group of groups) {
+        const stems = new Set(group.split(' ').map((word) => stemsOf(word).join(' ')));
+        assert.equal(stems.size, 1, `${group}: ${[...stems]}`);
+      }
+    });
+  }
+
+  it('are not the same where they mean something else', () => {
+    for (const [one, other] of DIFFERENT)
+      assert.notDeepEqual(stemsOf(one), stemsOf(other), `${one} ${other}`);
+  });
+
+  it('that say nothing are left out', () => {
+    assert.deepEqual(stemsOf('Do you have the decaf? ¿Tienen el descafeinado? Vocês têm o decaf?'), [
+      'decaf',
+      'descafein',
+    ]);
+    assert.deepEqual(stemsOf('هل القهوة من البرازيل'), ['قهوه', 'برازيل']);
+  });
+
+  it('of scripts without spaces are pairs of characters, and each character can be found', () => {
+    assert.deepEqual(indexWordsOf('緑茶です'), {
+      stems: ['緑茶', '茶で', 'です'],
+      forms: ['緑', '茶', 'で', 'す'],
+    });
+    assert.deepEqual(stemsOf('iPhone手机 한국어'), ['iphon', '手机', '한국', '국어']);
+    assert.deepEqual(stemsOf('が'), ['が']);
+    assert.deepEqual(stemsOf('हिन्दी'), ['हिन्दी']);
+  });
+
+  it('of a search are wanted all, the last perhaps incomplete', () => {
+    assert.deepEqual(queryOf('decaf Beans', 16), [
+      [{ word: 'decaf' }],
+      [{ word: 'bean' }, { word: 'beans', begun: true }],
+    ]);
+    assert.deepEqual(queryOf('the', 16), [[{ word: 'the', begun: true }]]);
+    assert.deepEqual(queryOf('beans for the', 16), [[{ word: 'bean' }]]);
+    assert.deepEqual(queryOf('緑茶', 16), [[{ word: '緑茶' }]]);
+    assert.deepEqual(queryOf('" * : & | ! ( ) -', 16), []);
+    assert.equal(queryOf('alpha beta gamma '.repeat(100), 2).length, 2);
+  });
+
+  it('never hold anything but letters, marks and digits, nor more than 64 of them', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+        const { stems, forms } = indexWordsOf(text);
+        const terms = queryOf(text, 16).flat();
+        for (const word of [...stems, ...forms, ...terms.map((term) => term.word)]) {
+          assert.match(word, /^[\p{L}\p{M}\p{N}]{1,64}$/u);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

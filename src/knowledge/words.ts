@@ -1,0 +1,150 @@
+/**
+ * Turns texts into words that can be compared: without case, accents and endings, the same for every engine.
+ * Light on purpose. It knows the common endings of English, Spanish and Portuguese at once, since a shop's
+ * customers mix them; two words that fall together by accident cost a rank, one that is missed costs a find.
+ */
+
+/** Nothing that is meant is longer, and PostgreSQL takes no word beyond 2 KB. */
+const WORD_LENGTH_MAX = 64;
+
+/** Scripts written without spaces, or with endings that stick to the word: compared by pairs of characters. */
+const UNSPACED =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\u30FC\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}';
+const LETTERS = '\\p{L}\\p{M}\\p{N}';
+const RUNS = new RegExp(`(?<unspaced>[[${LETTERS}]&&[${UNSPACED}]]+)|[[${LETTERS}]--[${UNSPACED}]]+`, 'gv');
+
+/** Marks of Latin, Greek, Cyrillic, Hebrew and Arabic; in other scripts marks are vowels, and stay. */
+const MARKS = /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]/g;
+
+/** What has no decomposition but is typed without its ornament. */
+const PLAIN: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ł: 'l',
+  ı: 'i',
+  þ: 'th',
+  ς: 'σ',
+  ى: 'ي',
+  ی: 'ي',
+  ة: 'ه',
+  ک: 'ك',
+};
+const ORNATE = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g');
+
+const STOP_WORDS = new Set(
+  `a an and any are as at be by can could d did do does for from had has have how i if in is it its ll m me my not of on
+  or our re s so t than that the their them then there these they this to us ve was we were what when where which who
+  will with would you your
+  al como con cual cuando de del donde e el ella ellos en es esta este esto ha hay la las le les lo los mas mi muy nos
+  o para pero por que se si sin son su sus te tienen tu un una unas uno unos usted y ya yo
+  ao aos as com da das dele do dos ela ele eles em essa esse eu foi isso mais mas meu na nas no nos num numa os ou
+  pela pelo pra quando quem sao seu sua tem teu uma umas uns voce voces
+  و في من على عن الى هل ما هو هي هذا هذه مع او ان انا انت لا`
+    .split(/\s+/)
+    .map(fold),
+);
+
+function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(MARKS, '')
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(ORNATE, (letter) => PLAIN[letter]!)
+    .replace(/[٠-٩۰-۹]/g, (digit) => String(digit.charCodeAt(0) & 0xf));
+}
+
+interface Word {
+  /** As it was written, but for case and accents. */
+  form: string;
+  stem: string;
+  stop: boolean;
+  /** Somebody who is still typing may mean a longer one. */
+  mayGoOn: boolean;
+}
+
+function* wordsIn(text: string): Generator<Word> {
+  for (const { 0: run, groups } of fold(text).matchAll(RUNS)) {
+    if (groups?.unspaced === undefined) {
+      const form = run.length > WORD_LENGTH_MAX ? [...run].slice(0, WORD_LENGTH_MAX).join('') : run;
+      yield { form, stem: stemOf(form), stop: STOP_WORDS.has(form), mayGoOn: true };
+      continue;
+    }
+    // Pairs tell texts apart; a single character is only there to be found.
+    const characters = [...run];
+    for (const [index, character] of characters.entries()) {
+      const first = Math.max(0, Math.min(index, characters.length - 2));
+      const stem = characters.slice(first, first + 2).join('');
+      yield { form: character, stem, stop: false, mayGoOn: characters.length === 1 };
+    }
+  }
+}
+
+function stemOf(word: string): string {
+  if (/^[a-z]+$/.test(word)) return latinStem(word);
+  // The Arabic article; what it leaves must still be a word.
+  return word.replace(/^[وفبك]?ال(?=[\u0621-\u064a]{3})/, '');
+}
+
+/** Each ending in its turn; what is left has three letters or more. */
+const ENDINGS: readonly [ending: RegExp, instead: string][] = [
+  // Plurals: opções, reais, papéis, azuis; else the s of most.
+  [/(?<=..[cslmz])oes$/, 'ao'],
+  [/(?<=..)([aeu])is$/, '$1l'],
+  [/(?<=...)(?<!s)s$/, ''],
+  // shipping and shipped; delivering and delivered
+  [/(?<=.[aeiouy])([bdgmnprt])\1(?:ing|ed)$/, '$1'],
+  [/(?<=^(?=.*[aeiouy].*(?:ing|ed)$).{3,})(?:ing|ed)$/, ''],
+  // delivery and deliver, price and prices, gato and gata, potatoes
+  [/(?<=...)(?:[io]e|[aeioy])$/, ''],
+  // luz and luces, homem and homens
+  [/z$/, 'c'],
+  [/m$/, 'n'],
+  // comprar, comprado, comprando, compran
+  [/(?<=...)(?:[aei]r|[ai]d|[aei]nd|[ae]n)$/, ''],
+];
+
+function latinStem(word: string): string {
+  let stem = word;
+  for (const [ending, instead] of ENDINGS) stem = stem.replace(ending, instead);
+  return stem;
+}
+
+/** The stems that a text holds, each once, in its order; and whole words that differ from their stems. */
+export function indexWordsOf(text: string): { stems: string[]; forms: string[] } {
+  const stems = new Set<string>();
+  const forms = new Set<string>();
+  for (const { form, stem, stop } of wordsIn(text)) {
+    if (stop) continue;
+    stems.add(stem);
+    if (form !== stem) forms.add(form);
+  }
+  return { stems: [...stems], forms: [...forms] };
+}
+
+export const stemsOf = (text: string) => indexWordsOf(text).stems;
+
+/** A word to be found, or the beginning of one. */
+export interface Term {
+  word: string;
+  begun?: true;
+}
+
+/**
+ * What somebody searches for: of every group one term is wanted. The last word may still go on. Stop words
+ * count only where there is nothing else.
+ */
+export function queryOf(text: string, wordsMax: number): Term[][] {
+  const all = [...wordsIn(text)].slice(0, wordsMax);
+  const words = all.filter(({ stop }) => !stop);
+  const last = words.at(-1) ?? all.at(-1);
+  const groups = new Map(words.map(({ stem }) => [stem, [{ word: stem } as Term]]));
+  if (last?.mayGoOn && last === all.at(-1)) {
+    groups.set(last.stem, [...(groups.get(last.stem) ?? []), { word: last.form, begun: true }]);
+  }
+  return [...groups.values()];
+}
