@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
-export const VERSION_REASONS = ['answer', 'edit', 'revert', 'import'] as const;
+const VERSION_REASONS = ['answer', 'edit', 'revert', 'import'] as const;
 export type VersionReason = (typeof VERSION_REASONS)[number];
 
 const documentFields = {

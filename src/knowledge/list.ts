@@ -1,0 +1,61 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Document } from '../contract/knowledge.ts';
+import type { Queries } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import { cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { searchDocuments } from './search.ts';
+import { findDocuments, listDocuments, type Place } from './store.ts';
+
+const LIMIT_MAX = 1000;
+/** Documents are long: unlike the inbox, the list comes in pages even where nobody asks for them. */
+const LIMIT_USUAL = 100;
+const SEARCH_LENGTH_MAX = 500;
+
+/** A search is paged by rank, the plain list by the place of its last document. */
+export type DocumentQuery =
+  | { search: string; skip: number; limit: number }
+  | { search: undefined; after: Place | undefined; limit: number };
+
+export function readDocumentQuery(query: Record<string, unknown>): DocumentQuery {
+  const { q = '' } = query;
+  if (typeof q !== 'string') throw invalid('q', 'q must be given once');
+  if (q.length > SEARCH_LENGTH_MAX) {
+    throw invalid('q', `q must not have more than ${SEARCH_LENGTH_MAX} characters`);
+  }
+  const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_USUAL;
+  if (q.trim() !== '') {
+    const place = readCursor(query.cursor, /^skip (\d{1,6})$/);
+    return { search: q, skip: Number(place?.[0] ?? 0), limit };
+  }
+  const place = readCursor(query.cursor, /^after (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,15})$/);
+  return { search: undefined, after: place && { updatedAt: place[0]!, id: Number(place[1]) }, limit };
+}
+
+interface Page {
+  documents: Document[];
+  nextCursor: string | undefined;
+}
+
+export async function readPage(
+  queries: Queries,
+  merchantId: MerchantId,
+  query: DocumentQuery,
+): Promise<Page> {
+  const { limit } = query;
+  if (query.search !== undefined) {
+    const ids = await searchDocuments(queries, merchantId, query.search);
+    const end = query.skip + limit;
+    return {
+      documents: await findDocuments(queries, merchantId, ids.slice(query.skip, end)),
+      nextCursor: ids.length > end ? cursorOf(`skip ${end}`) : undefined,
+    };
+  }
+  // One more than asked for tells whether there are more.
+  const rows = await listDocuments(queries, merchantId, { after: query.after, limit: limit + 1 });
+  const documents = rows.slice(0, limit);
+  const last = documents.at(-1);
+  return {
+    documents,
+    nextCursor: rows.length > limit && last ? cursorOf(`after ${last.updated_at} ${last.id}`) : undefined,
+  };
+}

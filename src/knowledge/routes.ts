@@ -1,0 +1,269 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { Message } from '../contract/common.ts';
+import {
+  ChangeHeaders,
+  Document,
+  DocumentChange,
+  DocumentList,
+  DocumentQuery,
+  DocumentWithVersions,
+  SuggestionList,
+  SuggestionQuery,
+} from '../contract/knowledge.ts';
+import type { Database } from '../database/database.ts';
+import {
+  documentChanged,
+  documentNotFound,
+  invalid,
+  merchantTokenRequired,
+  nothingToRevert,
+  notificationNotFound,
+  tokenExpired,
+  tokenInvalid,
+  tokenMissing,
+} from '../errors.ts';
+import { readId } from '../http/ids.ts';
+import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { nextLink, readLimit } from '../http/paging.ts';
+import { readDocumentQuery, readPage } from './list.ts';
+import {
+  changeDocument,
+  deleteDocument,
+  findDocument,
+  findEarlierContent,
+  listVersions,
+  type Origin,
+} from './store.ts';
+import { suggestAnswers } from './suggestions.ts';
+import { judgeChange } from './texts.ts';
+
+export interface KnowledgeParts {
+  database: Database;
+  now: () => Date;
+}
+
+const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
+const SUGGESTIONS_MAX = 20;
+const SUGGESTIONS_USUAL = 5;
+
+/** Judged by the routes, which name the culprit; the schemas describe. */
+const judgedHere = { validatorCompiler: () => () => true };
+
+export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+  const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
+    what,
+    userId: userOf(request),
+    notificationId: null,
+    at: now(),
+  });
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/',
+      {
+        prefixTrailingSlash: 'slash',
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'List or search documents', {
+            description:
+              'The merchant’s documents, last updated first, in pages. With `q` those that fit, the best ' +
+              'first: they have all the words or, where none has, the most telling ones.',
+            errors: [...OF_TOKENS, invalid('limit', 'limit must be an integer from 1 to 1000')],
+          }),
+          querystring: DocumentQuery,
+          response: { 200: DocumentList },
+        },
+      },
+      async (request, reply) => {
+        const query = readDocumentQuery(request.query as Record<string, unknown>);
+        const { documents, nextCursor } = await readPage(database, merchantOf(request), query);
+        if (nextCursor) reply.header('link', nextLink(request, nextCursor));
+        return documents;
+      },
+    );
+
+    app.get(
+      '/:document_id',
+      {
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'Read one document', {
+            description: 'One document with its versions. Its `ETag` names the current one.',
+            errors: [...OF_TOKENS, documentNotFound()],
+          }),
+          params: parameterSchema('document_id'),
+          response: { 200: DocumentWithVersions },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const document = await findDocument(database, merchantId, idOf(request));
+        if (!document) throw documentNotFound();
+        const versions = await listVersions(database, merchantId, document);
+        return tagged(reply, { ...document, versions });
+      },
+    );
+
+    app.patch(
+      '/:document_id',
+      {
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'Change a document', {
+            description:
+              'Changes title, body or both; what was there stays as a version. With `If-Match` only if nobody ' +
+              'has changed it since you read it.',
+            errors: [
+              ...OF_TOKENS,
+              documentNotFound(),
+              documentChanged(),
+              invalid('title', 'title must not be blank'),
+            ],
+          }),
+          params: parameterSchema('document_id'),
+          headers: ChangeHeaders,
+          body: DocumentChange,
+          response: { 200: Document },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        const known = request.headers['if-match'];
+        const document = await database.transaction((tx) =>
+          changeDocument(
+            tx,
+            merchantId,
+            id,
+            (current) => {
+              if (known !== undefined && !fits(known, tagOf(current))) throw documentChanged();
+              return { ...current, ...judgeChange(request.body) };
+            },
+            originOf(request, 'edit'),
+          ),
+        );
+        if (!document) throw documentNotFound();
+        return tagged(reply, document);
+      },
+    );
+
+    app.post(
+      '/:document_id/revert',
+      {
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'Revert a document', {
+            description:
+              'Puts it back to what it said before its current version, as a new version: a second revert ' +
+              'takes the first one back.',
+            errors: [...OF_TOKENS, documentNotFound(), nothingToRevert()],
+          }),
+          params: parameterSchema('document_id'),
+          response: { 200: Document },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        const document = await database.transaction((tx) =>
+          changeDocument(
+            tx,
+            merchantId,
+            id,
+            async (current) => {
+              const earlier = await findEarlierContent(tx, merchantId, current);
+              if (!earlier) throw nothingToRevert();
+              return earlier;
+            },
+            originOf(request, 'revert'),
+          ),
+        );
+        if (!document) throw documentNotFound();
+        return tagged(reply, document);
+      },
+    );
+
+    app.delete(
+      '/:document_id',
+      {
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'Delete a document', {
+            description: 'Deletes it for good, with its versions.',
+            errors: [...OF_TOKENS, documentNotFound()],
+          }),
+          params: parameterSchema('document_id'),
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        const deleted = await deleteDocument(database, merchantOf(request), idOf(request));
+        if (!deleted) throw documentNotFound();
+        return { message: 'Document deleted.' };
+      },
+    );
+  };
+}
+
+/** Stands among the notification routes: what may answer one of them. */
+export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/:notification_id/suggestions',
+      {
+        config: { area: 'notification' },
+        ...judgedHere,
+        schema: {
+          ...describeRoute('knowledge', 'Suggest answers', {
+            description:
+              'Documents and answered notifications most like what this notification asks, the best first.',
+            errors: [
+              ...OF_TOKENS,
+              notificationNotFound(),
+              invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
+            ],
+            area: 'notification',
+          }),
+          params: parameterSchema('notification_id'),
+          querystring: SuggestionQuery,
+          response: { 200: SuggestionList },
+        },
+      },
+      async (request) => {
+        const id = readId((request.params as { notification_id: string }).notification_id);
+        if (id === undefined) throw notificationNotFound();
+        const { limit } = request.query as { limit?: unknown };
+        return suggestAnswers(
+          database,
+          merchantOf(request),
+          id,
+          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_USUAL,
+        );
+      },
+    );
+  };
+}
+
+/** An id that is no id names no document. */
+function idOf(request: FastifyRequest): number {
+  const id = readId((request.params as { document_id: string }).document_id);
+  if (id === undefined) throw documentNotFound();
+  return id;
+}
+
+const tagOf = ({ id, version }: { id: number; version: number }) => `"${id}-${version}"`;
+
+function tagged<T extends Document>(reply: FastifyReply, document: T): T {
+  reply.header('etag', tagOf(document));
+  return document;
+}
+
+/** A tag that a proxy has weakened still names its version. */
+const fits = (ifMatch: string, tag: string): boolean =>
+  ifMatch === '*' || ifMatch.split(',').some((part) => part.trim().replace(/^W\//, '') === tag);

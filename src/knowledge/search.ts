@@ -1,0 +1,70 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { findCandidates } from './candidates.ts';
+import { countRows, findRows } from './fulltext.ts';
+import { hasTerm, rarity } from './likeness.ts';
+import { queryOf, type Term } from './words.ts';
+
+const WORDS_MAX = 16;
+/** Beyond this a search says nothing: its oldest finds are left out. */
+const FOUND_MAX = 10_000;
+
+interface Found {
+  id: number;
+  updated_at: string;
+  title_words: string;
+}
+
+/**
+ * The ids of the documents that fit, the best first. They have all the words; where none has, those that have
+ * the most telling ones.
+ */
+export async function searchDocuments(
+  queries: Queries,
+  merchantId: MerchantId,
+  text: string,
+): Promise<number[]> {
+  const groups = queryOf(text, WORDS_MAX);
+  if (groups.length === 0) return [];
+  const whole = await findRows<Found>(queries, merchantId, {
+    table: 'documents',
+    columns: 'id, updated_at, title_words',
+    groups,
+    limit: FOUND_MAX,
+  });
+  if (whole.length > 0 || groups.length === 1) return ranked(whole, (row) => titleScore(row, groups));
+
+  const { total, found } = await countRows(queries, merchantId, 'documents', groups);
+  const weights = found.map((rows) => rarity(total, rows));
+  const partly = await findCandidates<Found & { all_words: string }>(queries, merchantId, {
+    table: 'documents',
+    columns: `id, updated_at, title_words, words || ' ' || word_forms as all_words`,
+    groups,
+    found,
+  });
+  return ranked(partly, (row) => {
+    const title = row.title_words.split(' ');
+    const words = row.all_words.split(' ');
+    return groups.reduce((score, terms, index) => {
+      if (!hasTerm(words, terms)) return score;
+      return score + weights[index]! * (hasTerm(title, terms) ? 1.5 : 1);
+    }, 0);
+  });
+}
+
+/** Words in the title first, and of two titles the shorter. */
+function titleScore({ title_words }: Found, groups: readonly (readonly Term[])[]): number {
+  const title = title_words.split(' ');
+  const hits = groups.filter((terms) => hasTerm(title, terms)).length;
+  return hits + hits / title.length;
+}
+
+/** Of equals the one that was updated last. */
+function ranked<Row extends Found>(rows: readonly Row[], scoreOf: (row: Row) => number): number[] {
+  return rows
+    .map((row) => ({ id: row.id, updatedAt: row.updated_at, score: scoreOf(row) }))
+    .sort((a, b) => b.score - a.score || compare(b.updatedAt, a.updatedAt) || b.id - a.id)
+    .map(({ id }) => id);
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

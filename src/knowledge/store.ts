@@ -1,0 +1,206 @@
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
+import type { Database, Queries } from '../database/database.ts';
+import { LOCKED, ofIds } from './fulltext.ts';
+import type { Content } from './texts.ts';
+import { indexWordsOf, stemsOf } from './words.ts';
+
+const FIELDS = 'id, title, body, version, created_at, updated_at';
+/** So many versions are shown; all are kept. */
+const VERSIONS_SHOWN_MAX = 50;
+
+/** Why and by whom a version came to be. */
+export interface Origin {
+  what: VersionReason;
+  userId: UserId | null;
+  notificationId: number | null;
+  at: Date;
+}
+
+/** Where a page of the list begins: behind this document. */
+export interface Place {
+  updatedAt: string;
+  id: number;
+}
+
+/** Last updated first. */
+export function listDocuments(
+  queries: Queries,
+  merchantId: MerchantId,
+  { after, limit }: { after: Place | undefined; limit: number },
+): Promise<Document[]> {
+  return after
+    ? queries.all(
+        `select ${FIELDS} from documents where merchant_id = $1 and (updated_at, id) < ($3, $4)
+          order by updated_at desc, id desc limit $2`,
+        [merchantId, limit, after.updatedAt, after.id],
+      )
+    : queries.all(
+        `select ${FIELDS} from documents where merchant_id = $1
+          order by updated_at desc, id desc limit $2`,
+        [merchantId, limit],
+      );
+}
+
+/** Every one in its turn, whatever is changed meanwhile: for an export. */
+export function listDocumentsById(
+  queries: Queries,
+  merchantId: MerchantId,
+  { afterId, limit }: { afterId: number; limit: number },
+): Promise<Document[]> {
+  return queries.all(
+    `select ${FIELDS} from documents where merchant_id = $1 and id > $2 order by id limit $3`,
+    [merchantId, afterId, limit],
+  );
+}
+
+/** In the order of their ids here. */
+export async function findDocuments(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<Document[]> {
+  if (ids.length === 0) return [];
+  const rows = await queries.all<Document>(
+    `select ${FIELDS} from documents where merchant_id = $1 and id in (${ofIds(queries.engine, '$2')})`,
+    [merchantId, JSON.stringify(ids)],
+  );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+export function findDocument(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<Document | undefined> {
+  return queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id]);
+}
+
+/** Newest first. */
+export function listVersions(
+  queries: Queries,
+  merchantId: MerchantId,
+  { id, version }: Document,
+): Promise<DocumentVersion[]> {
+  return queries.all(
+    `select v.version, v.what, v.title, v.body, v.user_id, u.name as user_name, v.notification_id, v.created_at
+      from document_versions v left join users u on u.id = v.user_id
+      where v.merchant_id = $1 and v.document_id = $2 and v.version <= $3
+      order by v.version desc limit ${VERSIONS_SHOWN_MAX}`,
+    // Not those that came since the document was read.
+    [merchantId, id, version],
+  );
+}
+
+export async function createDocument(
+  tx: Queries,
+  merchantId: MerchantId,
+  content: Content,
+  origin: Origin,
+): Promise<Document> {
+  const [document] = await tx.run<Document>(
+    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+      values ($1, $2, $3, $4, $4, $5, $6, $7) returning ${FIELDS}`,
+    [merchantId, content.title, content.body, origin.at.toISOString(), ...wordColumns(content)],
+  );
+  if (!document) throw new Error('an insert gives its row');
+  await insertVersion(tx, merchantId, document, origin);
+  return document;
+}
+
+/**
+ * Changes a document as `decide` says, within the caller's transaction: nobody else changes it meanwhile. What
+ * is the same as before makes no version. Gives nothing where the merchant has no such document.
+ */
+export async function changeDocument(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  decide: (current: Document) => Content | Promise<Content>,
+  origin: Origin,
+): Promise<Document | undefined> {
+  const current = await tx.one<Document>(
+    `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
+    [merchantId, id],
+  );
+  if (!current) return undefined;
+  const { title, body } = await decide(current);
+  if (title === current.title && body === current.body) return current;
+  const [document] = await tx.run<Document>(
+    `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
+        title_words = $6, words = $7, word_forms = $8
+      where merchant_id = $1 and id = $2 returning ${FIELDS}`,
+    [merchantId, id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
+  );
+  if (!document) throw new Error('a locked row is there');
+  await insertVersion(tx, merchantId, document, origin);
+  return document;
+}
+
+/** A token may outlive its user: then the version names nobody. */
+async function insertVersion(
+  tx: Queries,
+  merchantId: MerchantId,
+  document: Document,
+  { what, userId, notificationId, at }: Origin,
+): Promise<void> {
+  await tx.run(
+    `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
+        notification_id, created_at)
+      values ($1, $2, $3, $4, $5, $6, (select id from users where id = $7), $8, $9)`,
+    [
+      merchantId,
+      document.id,
+      document.version,
+      document.title,
+      document.body,
+      what,
+      userId,
+      notificationId,
+      at.toISOString(),
+    ],
+  );
+}
+
+const wordColumns = ({ title, body }: Content): [titleWords: string, words: string, forms: string] => {
+  const { stems, forms } = indexWordsOf(`${title}\n${body}`);
+  return [stemsOf(title).join(' '), stems.join(' '), forms.join(' ')];
+};
+
+/** What the document said before its current version. */
+export function findEarlierContent(
+  queries: Queries,
+  merchantId: MerchantId,
+  { id, version }: Document,
+): Promise<Content | undefined> {
+  return queries.one(
+    `select title, body from document_versions where merchant_id = $1 and document_id = $2 and version = $3`,
+    [merchantId, id, version - 1],
+  );
+}
+
+/** The one that was updated last, of several. */
+export function findDocumentByTitle(
+  queries: Queries,
+  merchantId: MerchantId,
+  title: string,
+): Promise<{ id: number; version: number } | undefined> {
+  return queries.one(
+    `select id, version from documents where merchant_id = $1 and title = $2 order by updated_at desc, id desc limit 1`,
+    [merchantId, title],
+  );
+}
+
+/** With its versions, for good. */
+export async function deleteDocument(
+  database: Database,
+  merchantId: MerchantId,
+  id: number,
+): Promise<boolean> {
+  const rows = await database.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
+    merchantId,
+    id,
+  ]);
+  return rows.length > 0;
+}

@@ -1,0 +1,131 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Suggestion } from '../contract/knowledge.ts';
+import type { Queries } from '../database/database.ts';
+import { notificationNotFound } from '../errors.ts';
+import { findCandidates } from './candidates.ts';
+import { countRows } from './fulltext.ts';
+import { coverage, likeness, rarity, type Weighed, weigh } from './likeness.ts';
+import { storable } from './texts.ts';
+import { stemsOf } from './words.ts';
+
+const WORDS_MAX = 32;
+/** Less than this is chance. */
+const SCORE_MIN = 0.2;
+/** A body that has every word of the question is worth this much of a title that is the question. */
+const BODY_SHARE = 0.7;
+
+interface Candidate {
+  id: number;
+  question: string;
+  answer: string;
+  words: string;
+}
+
+/** Answered questions and documents most like what a notification asks, the best first. */
+export async function suggestAnswers(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+  limit: number,
+): Promise<Suggestion[]> {
+  const notification = await queries.one<{ context: string }>(
+    'select context from notifications where merchant_id = $1 and id = $2',
+    [merchantId, notificationId],
+  );
+  if (!notification) throw notificationNotFound();
+  const words = stemsOf(askedIn(notification.context)).slice(0, WORDS_MAX);
+  if (words.length === 0) return [];
+
+  const groups = words.map((word) => [{ word }]);
+  const [ofDocuments, ofQuestions] = await Promise.all([
+    countRows(queries, merchantId, 'documents', groups),
+    countRows(queries, merchantId, 'answered_questions', groups),
+  ]);
+  const total = ofDocuments.total + ofQuestions.total;
+  const asked = weigh(
+    words,
+    words.map((_, index) => rarity(total, ofDocuments.found[index]! + ofQuestions.found[index]!)),
+  );
+  const [documents, questions] = await Promise.all([
+    findCandidates<Candidate & { title_words: string }>(queries, merchantId, {
+      table: 'documents',
+      columns: 'id, title as question, body as answer, title_words, words',
+      groups,
+      found: ofDocuments.found,
+    }),
+    findCandidates<Candidate>(queries, merchantId, {
+      table: 'answered_questions',
+      columns: 'notification_id as id, question, answer, words',
+      groups,
+      found: ofQuestions.found,
+    }),
+  ]);
+
+  const suggestions = [
+    ...documents.map((row) => suggestion('document', row, documentScore(asked, row))),
+    ...questions
+      .filter(({ id }) => id !== notificationId)
+      .map((row) => suggestion('notification', row, likeness(asked, row.words.split(' ')))),
+  ];
+  return withoutRepeats(suggestions.filter(({ score }) => score >= SCORE_MIN).sort(better)).slice(0, limit);
+}
+
+function askedIn(contextText: string): string {
+  const context = JSON.parse(contextText) as Record<string, unknown>;
+  const asked = [context.question, context.support_request_reason];
+  return asked.find((text): text is string => typeof text === 'string' && text.trim() !== '') ?? '';
+}
+
+const documentScore = (asked: Weighed, { title_words, words }: { title_words: string; words: string }) =>
+  Math.max(likeness(asked, title_words.split(' ')), BODY_SHARE * coverage(asked, words.split(' ')));
+
+const suggestion = (kind: Suggestion['kind'], { id, question, answer }: Candidate, score: number) => ({
+  kind,
+  id,
+  question,
+  answer,
+  // Of three digits the last tells nothing any more; adding up may pass 1 by a hair.
+  score: Math.min(1, Math.round(score * 1000) / 1000),
+});
+
+/** Of equals a document, since it is what the assistant says now; then the newest. */
+const better = (a: Suggestion, b: Suggestion) =>
+  b.score - a.score || (a.kind === b.kind ? b.id - a.id : a.kind === 'document' ? -1 : 1);
+
+/** An answer that became a document is suggested once. */
+function withoutRepeats(sorted: readonly Suggestion[]): Suggestion[] {
+  const seen = new Set<string>();
+  return sorted.filter(({ question, answer }) => {
+    const text = `${question}\n${answer}`;
+    if (seen.has(text)) return false;
+    seen.add(text);
+    return true;
+  });
+}
+
+export interface Answered {
+  notificationId: number;
+  question: string;
+  answer: string;
+}
+
+/** Keeps what was answered so that it can be suggested; it goes with its notification. */
+export async function rememberAnswered(
+  tx: Queries,
+  merchantId: MerchantId,
+  { notificationId, question, answer }: Answered,
+): Promise<void> {
+  await tx.run(
+    `insert into answered_questions (merchant_id, notification_id, question, answer, words)
+      values ($1, $2, $3, $4, $5)
+      on conflict (merchant_id, notification_id) do update
+        set question = excluded.question, answer = excluded.answer, words = excluded.words`,
+    [
+      merchantId,
+      notificationId,
+      storable(question),
+      storable(answer),
+      stemsOf(question).slice(0, WORDS_MAX).join(' '),
+    ],
+  );
+}
