@@ -1,7 +1,10 @@
 import type { Passwords } from './auth/passwords.ts';
 import { emailKeyOf } from './auth/store.ts';
+import type { MerchantId } from './contract/ids.ts';
 import type { NotificationType } from './contract/notifications.ts';
 import type { Database, Param, Queries } from './database/database.ts';
+import { insertDemoDocuments } from './knowledge/demo.ts';
+import { rememberAnswered } from './knowledge/suggestions.ts';
 import { answerSchemaId, KINDS } from './notifications/kinds.ts';
 
 /** The demo, the same on every machine: examples and tests rely on these names, passwords and ids. */
@@ -210,7 +213,15 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       answer: answer ? JSON.stringify(answer) : null,
       answered_by: answer ? merchantId : null,
     });
+    if (answer) {
+      await rememberAnswered(tx, merchantId as MerchantId, {
+        notificationId: index + 1,
+        question: String(context.question ?? context.support_request_reason),
+        answer: String(answer.answer ?? answer.agent_response_to_customer),
+      });
+    }
   }
+  await insertDemoDocuments(tx, now);
   if (tx.engine === 'postgres') {
     // Explicit ids leave the identity columns behind.
     for (const table of ['merchants', 'users', 'conversations', 'notifications']) {
