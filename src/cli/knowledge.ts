@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { callerFolder } from '../config.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import { type Database, DatabaseUnavailable } from '../database/database.ts';
+import { FILE_FORMATS, type FileFormat, formatDocuments, parseDocuments } from '../knowledge/files.ts';
+import { type ImportSummary, importDocuments } from '../knowledge/import.ts';
+import { listDocumentsById } from '../knowledge/store.ts';
+import { command, Failure, UsageError } from './command.ts';
+import { merchantOf, withDatabase } from './database.ts';
+import { count, createProgress } from './terminal.ts';
+
+const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
+const PAGE_SIZE = 500;
+
+export const commands = {
+  import: command({
+    about: 'Add or update a merchant’s documents from a file',
+    details: `Markdown in which each line "# Title" begins a document, or JSON Lines with the members title and body. A
+document whose title the merchant has already is brought up to date, so a file may be imported again. Documents
+that cannot be used are named with the reason, the others are kept. FILE may be -, standard input.`,
+    arguments: ['FILE'],
+    options: {
+      merchant: MERCHANT,
+      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'If the file’s name does not tell' },
+    },
+    run: async ({ FILE, ...given }, { json }) => {
+      const format = formatOf(given.format, FILE);
+      const progress = createProgress({ bar: process.stderr.isTTY === true && !json });
+      const documents = parseDocuments(await readFile(FILE), format);
+      const contents = documents.flatMap((document) => ('content' in document ? [document.content] : []));
+      for (const document of documents) {
+        if (!('problem' in document)) continue;
+        const { line, problem } = document;
+        progress.note(json ? JSON.stringify({ line, error: problem }) : `Line ${line}: ${problem}.`);
+      }
+      let done: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
+      const stored = () => done.added + done.updated + done.unchanged;
+      await withDatabase(async (database) =>
+        importDocuments(database, (await merchantOf(database, given.merchant)).id, contents, {
+          now: () => new Date(),
+          onProgress: (soFar) => {
+            done = soFar;
+            progress.show(count(stored(), 'document'), stored() / contents.length);
+          },
+        }).catch((cause) => {
+          if (!(cause instanceof DatabaseUnavailable)) throw cause;
+          throw new Failure(
+            `The database went away after ${count(stored(), 'document')}. Run the import again: it leaves those as they are.`,
+            { cause },
+          );
+        }),
+      ).finally(progress.end);
+      const summary = { ...done, failed: documents.length - contents.length };
+      const texts = Object.entries(summary).map(([name, number]) => `${number.toLocaleString('en')} ${name}`);
+      return {
+        text: `${count(documents.length, 'document')}: ${texts.join(', ')}.`,
+        json: summary,
+        failed: summary.failed > 0,
+      };
+    },
+  }),
+
+  export: command({
+    about: 'Print a merchant’s documents as a file',
+    details: 'What it prints can be imported again.',
+    options: {
+      merchant: MERCHANT,
+      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Markdown unless given' },
+    },
+    run: (given) => {
+      const format = formatOf(given.format, '');
+      return withDatabase(async (database) => {
+        const merchant = await merchantOf(database, given.merchant);
+        const documents = await allDocuments(database, merchant.id);
+        return { text: formatDocuments(documents, format), json: documents };
+      });
+    },
+  }),
+};
+
+function formatOf(given: string | undefined, file: string): FileFormat {
+  const named = FILE_FORMATS.find((format) => format === given);
+  if (given !== undefined && !named) throw new UsageError(`--format is one of ${FILE_FORMATS.join(', ')}.`);
+  return named ?? (/^\.(jsonl|ndjson)$/i.test(extname(file)) ? 'jsonl' : 'md');
+}
+
+async function readFile(file: string): Promise<string> {
+  if (file === '-') return readAll(process.stdin);
+  try {
+    return readFileSync(resolve(callerFolder(), file), 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new Failure(`There is no file ${file}.`);
+    if (code === 'EISDIR') throw new Failure(`${file} is a folder.`);
+    if (code === 'EACCES') throw new Failure(`${file} may not be read.`);
+    throw error;
+  }
+}
+
+async function allDocuments(database: Database, merchantId: MerchantId) {
+  const documents = [];
+  for (let afterId = 0; ; ) {
+    const page = await listDocumentsById(database, merchantId, { afterId, limit: PAGE_SIZE });
+    documents.push(...page);
+    if (page.length < PAGE_SIZE) return documents;
+    afterId = page.at(-1)!.id;
+  }
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { formatDocuments, parseDocuments } from './files.ts';
+
+const DOCUMENTS = [
+  { title: 'Opening hours', body: 'From 10 to 19.\n\n## Sundays\nClosed.' },
+  { title: 'Código “QR” 緑茶', body: '# not a title\n\\# neither\n#tag' },
+];
+
+describe('a file of documents', () => {
+  it('in Markdown has one for each line that begins with “# ”', () => {
+    const text =
+      '\ufeff\r\n# Opening hours\r\n\r\nFrom 10 to 19.\r\n\r\n## Sundays\r\nClosed.\r\n# Returns\nWithin 30 days.';
+    assert.deepEqual(parseDocuments(text, 'md'), [
+      { line: 2, content: { title: 'Opening hours', body: 'From 10 to 19.\n\n## Sundays\nClosed.' } },
+      { line: 8, content: { title: 'Returns', body: 'Within 30 days.' } },
+    ]);
+  });
+
+  it('in JSON Lines has one for each line', () => {
+    const text =
+      '{"title":" Opening\\nhours ","body":"From 10 to 19.","other":1}\n\n{"title":"B","body":"C"}\n';
+    assert.deepEqual(parseDocuments(text, 'jsonl'), [
+      { line: 1, content: { title: 'Opening hours', body: 'From 10 to 19.' } },
+      { line: 3, content: { title: 'B', body: 'C' } },
+    ]);
+  });
+
+  it('names what it cannot use, and never repeats it', () => {
+    assert.deepEqual(parseDocuments('Preface\nmore\n# Empty\n\n# \nBody\n# Good\nText', 'md'), [
+      { line: 1, problem: 'text before the first title' },
+      { line: 3, problem: 'body must not be blank' },
+      { line: 5, problem: 'title must not be blank' },
+      { line: 7, content: { title: 'Good', body: 'Text' } },
+    ]);
+    const lines = [
+      '[]',
+      '{secret',
+      '{"title":1,"body":"x"}',
+      '{"title":"x"}',
+      `{"title":"${'x'.repeat(201)}","body":"x"}`,
+    ];
+    assert.deepEqual(
+      parseDocuments(lines.join('\n'), 'jsonl').map((document) => 'problem' in document && document.problem),
+      [
+        'the line is not a JSON object',
+        'the line is not valid JSON',
+        'title must be a string',
+        'body must be a string',
+        'title must not have more than 200 characters',
+      ],
+    );
+  });
+
+  it('is nothing where there is nothing', () => {
+    for (const format of ['md', 'jsonl'] as const) {
+      assert.deepEqual(parseDocuments('', format), []);
+      assert.equal(formatDocuments([], format), '');
+    }
+  });
+
+  it('that was exported is imported as it was', () => {
+    for (const format of ['md', 'jsonl'] as const) {
+      const contents = (text: string) =>
+        parseDocuments(text, format).map((document) => 'content' in document && document.content);
+      assert.deepEqual(contents(formatDocuments(DOCUMENTS, format)), DOCUMENTS);
+      const lines = fc.array(fc.constantFrom('# a', '\\# a', '\\\\# b', '#', '```', 'text', ''), {
+        minLength: 1,
+      });
+      fc.assert(
+        fc.property(lines, (body) => {
+          const documents = [
+            { title: 'One', body: `x\n${body.join('\n')}\ny` },
+            { title: 'Two', body: 'z' },
+          ];
+          assert.deepEqual(contents(formatDocuments(documents, format)), documents);
+        }),
+      );
+    }
+  });
+});
