@@ -1,0 +1,440 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import type { MerchantId, UserId } from '../src/contract/ids.ts';
+import { importDocuments } from '../src/knowledge/import.ts';
+import { type Lesson, learn } from '../src/knowledge/learn.ts';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  BOREALIS,
+  type CallOptions,
+  idsOf,
+  OPERATOR,
+  onEachEngine,
+  type Reply,
+  rawCall,
+  useDeskbell,
+} from './harness.ts';
+
+const KNOWLEDGE = '/api/v1/knowledge';
+const AURORA_ID = 1 as MerchantId;
+const BOREALIS_ID = 2 as MerchantId;
+const ALMA = 1 as UserId;
+/** Of the demo's documents these are Aurora's, last updated first. Others are made by the tests. */
+const OF_AURORA = [4, 3, 2, 1];
+const FOREIGN_ID = '7';
+const NO_IDS = [
+  'abc',
+  '0',
+  '-1',
+  '01',
+  '1.5',
+  '1e1',
+  '9'.repeat(30),
+  '9007199254740993',
+  '%00',
+  '%ZZ',
+  '__proto__',
+];
+
+const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
+
+onEachEngine('the knowledge base', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let aurora: string;
+  let borealis: string;
+  before(async () => {
+    aurora = await deskbell.signIn(AURORA.email, AURORA.password);
+    borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+  });
+
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    deskbell.call(method, `${KNOWLEDGE}/${path}`, { token: aurora, ...options });
+  const patch = (id: number, body: unknown, headers: Record<string, string> = {}) =>
+    call('PATCH', String(id), { body, headers });
+  const teach = (lesson: Partial<Lesson> = {}, merchantId = AURORA_ID) =>
+    deskbell.database.transaction((tx) =>
+      learn(tx, merchantId, {
+        documentId: undefined,
+        question: 'Is it organic?',
+        answer: 'Yes, all of it.',
+        notificationId: 12,
+        userId: ALMA,
+        at: deskbell.clock.now(),
+        ...lesson,
+      }),
+    );
+  const make = async (lesson: Partial<Lesson> = {}) => (await teach(lesson)).documentId;
+
+  it('lists the merchant’s documents, last updated first, as a bare array', async () => {
+    const list = await call('GET', '');
+    assert.equal(list.status, 200);
+    assert.equal(list.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.deepEqual(idsOf(list), OF_AURORA);
+    for (const document of list.json) {
+      assert.deepEqual(Object.keys(document), ['id', 'title', 'body', 'version', 'created_at', 'updated_at']);
+      assert.equal(new Date(document.updated_at).toISOString(), document.updated_at);
+      assert.equal(document.version, 1);
+    }
+    assert.equal((await deskbell.call('GET', KNOWLEDGE, { token: aurora })).text, list.text);
+    assert.deepEqual(idsOf(await call('GET', '', { token: borealis })), [7, 6, 5]);
+  });
+
+  it('gives every document once, page after page, while others are added', async () => {
+    const page = (path: string) => deskbell.call('GET', path, { token: borealis });
+    const first = await page(`${KNOWLEDGE}/?limit=2&x=y`);
+    await teach({}, BOREALIS_ID);
+    assert.match(nextOf(first)!, /^\/api\/v1\/knowledge\/\?limit=2&x=y&cursor=/);
+    const second = await page(nextOf(first)!);
+    assert.deepEqual([...idsOf(first), ...idsOf(second)], [7, 6, 5]);
+    assert.equal(nextOf(second), undefined);
+    // No empty page follows a full last one.
+    assert.equal(nextOf(await page(`${KNOWLEDGE}/?limit=4`)), undefined);
+  });
+
+  it('pages documents of the same moment too', async () => {
+    const contents = Array.from({ length: 250 }, (_, index) => ({
+      title: `Same moment ${index}`,
+      body: 'Text',
+    }));
+    const at = deskbell.clock.now();
+    await importDocuments(deskbell.database, BOREALIS_ID, contents, { now: () => at, onProgress: () => {} });
+    const pages: number[][] = [];
+    let path: string | undefined = `${KNOWLEDGE}/`;
+    while (path) {
+      const page: Reply = await deskbell.call('GET', path, { token: borealis });
+      pages.push(idsOf(page));
+      path = nextOf(page);
+    }
+    assert.deepEqual(pages.map(({ length }) => length).slice(0, 2), [100, 100]);
+    assert.equal(new Set(pages.flat()).size, pages.flat().length);
+    assert.ok(pages.flat().length >= 253);
+  });
+
+  it('refuses a page that is none with 422 and names it', async () => {
+    for (const limit of ['0', '-1', '1.5', 'abc', '', '1001', '1&limit=2']) {
+      assertError(await call('GET', `?limit=${limit}`), 422, 'VALIDATION_ERROR', 'limit');
+    }
+    const ofSearch = Buffer.from('skip 5').toString('base64url');
+    for (const cursor of ['', 'abc', ofSearch, Buffer.from('after 2026 1').toString('base64url')]) {
+      assertError(await call('GET', `?cursor=${cursor}`), 422, 'VALIDATION_ERROR', 'cursor');
+    }
+    assertError(await call('GET', '?q=a&q=b'), 422, 'VALIDATION_ERROR', 'q');
+    assertError(await call('GET', `?q=${'x'.repeat(501)}`), 422, 'VALIDATION_ERROR', 'q');
+    assert.equal((await call('GET', '?unknown=1')).status, 200);
+  });
+
+  it('learns an answer as a new document, titled by the question', async () => {
+    const at = deskbell.clock.now();
+    const { documentId, created } = await teach({ question: '  Is it\n organic? ', at });
+    assert.equal(created, true);
+    const document = await call('GET', String(documentId));
+    assert.equal(document.headers.get('etag'), `"${documentId}-1"`);
+    const content = { title: 'Is it organic?', body: 'Yes, all of it.' };
+    assert.deepEqual(document.json, {
+      id: documentId,
+      ...content,
+      version: 1,
+      created_at: at.toISOString(),
+      updated_at: at.toISOString(),
+      versions: [
+        {
+          version: 1,
+          what: 'answer',
+          ...content,
+          user_id: 1,
+          user_name: 'Alma Reyes',
+          notification_id: 12,
+          created_at: at.toISOString(),
+        },
+      ],
+    });
+  });
+
+  it('learns an answer to the document that the question names: its body changes, its title stays', async () => {
+    const id = await make();
+    deskbell.clock.advance(60);
+    const lesson = { documentId: id, question: 'Still?', answer: 'Not the filters.', notificationId: 13 };
+    assert.deepEqual(await teach(lesson), { documentId: id, created: false });
+    const { json } = await call('GET', String(id));
+    assert.deepEqual([json.title, json.body, json.version], ['Is it organic?', 'Not the filters.', 2]);
+    assert.ok(json.updated_at > json.created_at);
+    assert.deepEqual(
+      json.versions.map((one: Record<string, unknown>) => [
+        one.version,
+        one.what,
+        one.body,
+        one.notification_id,
+      ]),
+      [
+        [2, 'answer', 'Not the filters.', 13],
+        [1, 'answer', 'Yes, all of it.', 12],
+      ],
+    );
+    assert.equal(idsOf(await call('GET', '?limit=1'))[0], id);
+    assert.deepEqual(await teach(lesson), { documentId: id, created: false });
+    assert.equal((await call('GET', String(id))).json.version, 2);
+  });
+
+  it('makes a new document where the question names one that the merchant does not have', async () => {
+    const before = (await call('GET', FOREIGN_ID, { token: borealis })).text;
+    for (const documentId of [Number(FOREIGN_ID), 123456789, 0, -1, 1e300, 2 ** 60]) {
+      const learned = await teach({ documentId });
+      assert.equal(learned.created, true);
+      assert.notEqual(learned.documentId, documentId);
+    }
+    assert.equal((await call('GET', FOREIGN_ID, { token: borealis })).text, before);
+  });
+
+  it('keeps texts that hold what a database cannot, and cuts a question that is no title', async () => {
+    const strange = 'a\0b\ud800c';
+    const id = await make({ question: strange, answer: strange });
+    const { json } = await call('GET', String(id));
+    assert.deepEqual([json.title, json.body], ['a\ufffdb\ufffdc', 'a\ufffdb\ufffdc']);
+    const edited = await patch(id, '{"title":"x\\u0000\\udfff","body":"\\ud83d"}');
+    assert.deepEqual([edited.json.title, edited.json.body], ['x\ufffd\ufffd', '\ufffd']);
+    const long = (await call('GET', String(await make({ question: '😀'.repeat(5000) })))).json.title;
+    assert.equal(long, `${'😀'.repeat(199)}…`);
+    assert.equal((await call('GET', String(await make({ question: ' \n' })))).json.title, '…');
+  });
+
+  it('is not taught by an answer that is undone', async () => {
+    const before = idsOf(await call('GET', ''));
+    await assert.rejects(
+      deskbell.database.transaction(async (tx) => {
+        await learn(tx, AURORA_ID, {
+          documentId: 1,
+          question: 'Q',
+          answer: 'undone',
+          notificationId: 1,
+          userId: ALMA,
+          at: new Date(),
+        });
+        throw new Error('undone');
+      }),
+      /undone/,
+    );
+    assert.deepEqual(idsOf(await call('GET', '')), before);
+    assert.equal((await call('GET', '1')).json.version, 1);
+    assert.deepEqual(idsOf(await call('GET', '?q=undone')), []);
+  });
+
+  it('changes title, body or both, and keeps what was there', async () => {
+    const id = await make();
+    const first = await patch(id, { title: '  Organic \n beans ' });
+    assert.equal(first.status, 200);
+    assert.deepEqual(
+      [first.json.title, first.json.body, first.json.version],
+      ['Organic beans', 'Yes, all of it.', 2],
+    );
+    assert.equal(first.headers.get('etag'), `"${id}-2"`);
+    assert.equal(Object.hasOwn(first.json, 'versions'), false);
+    await patch(id, { body: ' Text\n with lines ', other: 1 });
+    const { json } = await call('GET', String(id));
+    assert.deepEqual([json.title, json.body], ['Organic beans', ' Text\n with lines ']);
+    assert.deepEqual(
+      json.versions.map((one: Record<string, unknown>) => [one.version, one.what, one.title, one.user_id]),
+      [
+        [3, 'edit', 'Organic beans', 1],
+        [2, 'edit', 'Organic beans', 1],
+        [1, 'answer', 'Is it organic?', 1],
+      ],
+    );
+    // What is the same as before is no change.
+    assert.equal((await patch(id, { title: 'Organic beans' })).json.version, 3);
+    assert.equal((await patch(id, { title: 'x'.repeat(200), body: '😀'.repeat(20_000) })).status, 200);
+  });
+
+  it('refuses a text that is none with 422 and names it', async () => {
+    const id = await make();
+    const refused: [body: unknown, field: string][] = [
+      [{}, 'title'],
+      [{ title: '' }, 'title'],
+      [{ title: ' \n' }, 'title'],
+      [{ title: null }, 'title'],
+      [{ title: 5, body: 'x' }, 'title'],
+      [{ title: 'x'.repeat(201) }, 'title'],
+      [{ title: 'x', body: '' }, 'body'],
+      [{ body: '\t' }, 'body'],
+      [{ body: [] }, 'body'],
+      [{ body: 'x'.repeat(20_001) }, 'body'],
+      [[], 'body'],
+      ['null', 'body'],
+      ['{"__proto__":{"title":"x"}}', 'title'],
+      ['{', 'body'],
+    ];
+    for (const [body, field] of refused) assertError(await patch(id, body), 422, 'VALIDATION_ERROR', field);
+    assert.equal((await call('GET', String(id))).json.version, 1);
+  });
+
+  it('lets nobody overwrite what he has not read: If-Match', async () => {
+    const id = await make();
+    const tag = (await call('GET', String(id))).headers.get('etag')!;
+    const second = await patch(id, { body: 'Second.' }, { 'if-match': tag });
+    assert.equal(second.status, 200);
+    for (const stale of [tag, '"1-1"', 'nonsense', '']) {
+      assertError(await patch(id, { body: 'Lost?' }, { 'if-match': stale }), 409, 'CONFLICT', 'If-Match');
+    }
+    let current = second.headers.get('etag')!;
+    for (const spelling of [(tag: string) => `W/${tag}`, (tag: string) => `"0-0", ${tag}`, () => '*']) {
+      const ifMatch = spelling(current);
+      const reply = await patch(id, { body: `Known as ${ifMatch}` }, { 'if-match': ifMatch });
+      assert.equal(reply.status, 200, ifMatch);
+      current = reply.headers.get('etag')!;
+    }
+
+    const many = await make();
+    const known = (await call('GET', String(many))).headers.get('etag')!;
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => patch(many, { body: `Edit ${index}` }, { 'if-match': known })),
+    );
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, ...Array(7).fill(409)]);
+    assert.equal((await call('GET', String(many))).json.version, 2);
+  });
+
+  it('loses no version when many edit at once', async () => {
+    const id = await make();
+    await Promise.all(Array.from({ length: 8 }, (_, index) => patch(id, { body: `Edit ${index}` })));
+    const { json } = await call('GET', String(id));
+    assert.equal(json.version, 9);
+    assert.deepEqual(
+      json.versions.map(({ version }: { version: number }) => version),
+      [9, 8, 7, 6, 5, 4, 3, 2, 1],
+    );
+  });
+
+  it('reverts one step, and a second revert takes the first back', async () => {
+    const id = await make();
+    await patch(id, { title: 'New', body: 'New body.' });
+    const back = await call('POST', `${id}/revert`);
+    assert.equal(back.status, 200);
+    assert.equal(back.headers.get('etag'), `"${id}-3"`);
+    assert.deepEqual(
+      [back.json.title, back.json.body, back.json.version],
+      ['Is it organic?', 'Yes, all of it.', 3],
+    );
+    const forth = await call('POST', `${id}/revert`, { body: {} });
+    assert.deepEqual([forth.json.title, forth.json.body, forth.json.version], ['New', 'New body.', 4]);
+    const { json } = await call('GET', String(id));
+    assert.deepEqual(
+      json.versions.map(({ what }: { what: string }) => what),
+      ['revert', 'revert', 'edit', 'answer'],
+    );
+  });
+
+  it('says so where there is nothing to revert to', async () => {
+    const reply = await call('POST', `${await make()}/revert`);
+    assertError(reply, 409, 'CONFLICT');
+    assert.match(reply.json.detail, /only one version/);
+  });
+
+  it('deletes for good, and never gives an id again', async () => {
+    const id = await make({ question: 'Ephemeral zeppelin' });
+    const reply = await call('DELETE', String(id));
+    assert.deepEqual([reply.status, reply.json], [200, { message: 'Document deleted.' }]);
+    assertError(await call('GET', String(id)), 404, 'DOCUMENT_NOT_FOUND');
+    assertError(await call('DELETE', String(id)), 404, 'DOCUMENT_NOT_FOUND');
+    assert.deepEqual(idsOf(await call('GET', '?q=zeppelin')), []);
+    assert.ok((await make()) > id);
+  });
+
+  it('keeps a version whose user is gone', async () => {
+    const user = await addUser(deskbell);
+    const id = await make({ userId: user.id as UserId });
+    await deskbell.database.run('delete from users where id = $1', [user.id]);
+    const [version] = (await call('GET', String(id))).json.versions;
+    assert.deepEqual([version.user_id, version.user_name], [null, null]);
+    await make({ userId: 999_999 as UserId });
+  });
+
+  it('imports by title: adds, updates, and leaves alone what is the same', async () => {
+    const progress: number[] = [];
+    const run = (contents: { title: string; body: string }[]) =>
+      importDocuments(deskbell.database, AURORA_ID, contents, {
+        now: deskbell.clock.now,
+        onProgress: ({ added, updated, unchanged }) => progress.push(added + updated + unchanged),
+      });
+    const contents = Array.from({ length: 120 }, (_, index) => ({
+      title: `Import ${index}`,
+      body: `Body ${index}`,
+    }));
+    assert.deepEqual(await run(contents), { added: 120, updated: 0, unchanged: 0 });
+    assert.deepEqual(progress, [100, 120]);
+    contents[5]!.body = 'Other body';
+    assert.deepEqual(await run(contents), { added: 0, updated: 1, unchanged: 119 });
+    const [found] = (await call('GET', '?q=other%20body')).json;
+    const { versions } = (await call('GET', String(found.id))).json;
+    assert.deepEqual(
+      versions.map((one: Record<string, unknown>) => [one.what, one.user_id, one.notification_id]),
+      [
+        ['import', null, null],
+        ['import', null, null],
+      ],
+    );
+    assert.deepEqual(idsOf(await call('GET', '?q=import', { token: borealis })), []);
+  });
+
+  const asAurora = async (method: string, id: string, suffix: string, body?: string) => {
+    const { status, headers, text } = await rawCall(deskbell, method, `${KNOWLEDGE}/${id}${suffix}`, {
+      headers: {
+        authorization: `Bearer ${aurora}`,
+        'x-request-id': 'same',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      chunks: body === undefined ? [] : [body],
+    });
+    return { status, headers: headers.filter(([name]) => name !== 'date'), text };
+  };
+
+  it('says of another’s document exactly what it says of none, of a deleted one, and of no id at all', async () => {
+    const before = (await call('GET', FOREIGN_ID, { token: borealis })).text;
+    const deleted = String(await make());
+    await call('DELETE', deleted);
+    const requests: [method: string, suffix: string, body?: string][] = [
+      ['GET', ''],
+      ['HEAD', ''],
+      ['PATCH', '', '{"title":"Mine"}'],
+      ['PATCH', '', '{"title":""}'],
+      ['PATCH', '', '[]'],
+      ['POST', '/revert'],
+      ['DELETE', ''],
+    ];
+    for (const [method, suffix, body] of requests) {
+      const absent = await asAurora(method, '123456789', suffix, body);
+      assert.equal(absent.status, 404);
+      if (method !== 'HEAD') {
+        assert.equal(absent.text, '{"detail":"Document not found.","code":"DOCUMENT_NOT_FOUND"}');
+      }
+      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+        assert.deepEqual(await asAurora(method, id, suffix, body), absent, `${method} ${id}`);
+      }
+    }
+    assert.equal((await call('GET', FOREIGN_ID, { token: borealis })).text, before);
+  });
+
+  it('wants a merchant’s token before it reads anything', async () => {
+    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    for (const token of [undefined, 'nonsense', operator]) {
+      for (const [method, path] of [
+        ['GET', ''],
+        ['GET', '?limit=wrong'],
+        ['GET', '1'],
+        ['PATCH', '1'],
+        ['POST', '1/revert'],
+        ['DELETE', '1'],
+      ] as const) {
+        const body = method === 'PATCH' ? '{' : undefined;
+        assertError(await call(method, path, { token, body }), 401, 'INVALID_TOKEN');
+      }
+    }
+  });
+
+  it('never writes what documents say, or what is searched for, into the log', async () => {
+    const id = await make({ question: 'Xylophone secret', answer: 'Marimba secret' });
+    await patch(id, { body: 'Glockenspiel secret' });
+    await patch(id, { title: 'Vibraphone secret', body: '' });
+    await call('GET', '?q=xylophone%20secret');
+    assert.doesNotMatch(deskbell.logged.join(''), /secret|xylophone/i);
+  });
+});
