@@ -18,7 +18,7 @@ export function createBucket(capacity: number, perSecond: number): Bucket {
     take(atMs) {
       refill(atMs);
       // A hair of tolerance: the refills are sums of fractions.
-      if (held < 1 - 1e-9) return Math.ceil(((1 - held) * 1000) / perSecond);
+      if (held < 1 - 1e-9) return Math.ceil(((1 - held) * 1000) / perSecond - 1e-6);
       held -= 1;
       return 0;
     },

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it } from 'node:test';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database } from '../../database/database.ts';
+import type { Outgoing } from '../channel.ts';
+import { createWhatsApp, onOneLine } from './whatsapp.ts';
+import { classify } from './whatsappErrors.ts';
+
+const MESSAGE: Outgoing = {
+  merchantId: 1 as MerchantId,
+  key: 'k1',
+  deliveryId: 1,
+  notificationId: 1,
+  conversationId: 1,
+  recipient: '+3545550101',
+  mode: 'reply',
+  content: 'At nine.',
+  attempts: 1,
+};
+
+/** A channel to a server that answers so; a send and a check ask no database. */
+async function against<T>(
+  answer: RequestListener | 'nobody',
+  work: (channel: ReturnType<typeof createWhatsApp>) => Promise<T>,
+): Promise<T> {
+  const server = createServer(answer === 'nobody' ? undefined : answer);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  if (answer === 'nobody') await close();
+  const settings = {
+    baseUrl: `http://127.0.0.1:${port}/`,
+    version: 'v23.0',
+    phoneNumberId: '12345',
+    token: 'a-very-secret-token',
+    appSecret: 'app-secret-app-secret',
+    verifyToken: 'verify-me',
+    template: undefined,
+    templateLanguage: 'en',
+  };
+  const parts = { database: {} as Database, now: () => new Date(), timeoutMs: 150 };
+  try {
+    return await work(createWhatsApp(settings, parts));
+  } finally {
+    await close();
+  }
+}
+
+const answering =
+  (status: number, body: string): RequestListener =>
+  (_request, response) =>
+    response.writeHead(status).end(body);
+
+describe('a send over WhatsApp', () => {
+  const send = (answer: RequestListener | 'nobody') =>
+    against(answer, (channel) => channel.send(MESSAGE, 'text'));
+  const CASES: [title: string, answer: RequestListener | 'nobody', result: object][] = [
+    [
+      'that is accepted',
+      answering(200, '{"messages":[{"id":"w1"}]}'),
+      { outcome: 'sent', messageId: 'w1', state: 'sent' },
+    ],
+    ['that nobody answers', () => {}, { outcome: 'unknown', code: 'TIMEOUT' }],
+    [
+      'whose answer stops half-way',
+      (_request, response) => response.writeHead(200).write('{"messages":'),
+      { outcome: 'unknown', code: 'TIMEOUT' },
+    ],
+    [
+      'whose connection is cut',
+      (request) => request.socket.destroy(),
+      { outcome: 'unknown', code: 'UND_ERR_SOCKET' },
+    ],
+    ['to a server that is not there', 'nobody', { outcome: 'retry', code: 'ECONNREFUSED' }],
+    ['accepted without an id', answering(200, '{}'), { outcome: 'unknown', code: 'UNREADABLE_RESPONSE' }],
+    ['redirected', answering(307, ''), { outcome: 'retry', code: 'HTTP_307' }],
+  ];
+  for (const [title, answer, result] of CASES) {
+    it(`${title} is ${Object.values(result).join(', ')}`, async () => {
+      assert.deepEqual(await send(answer), result);
+    });
+  }
+
+  it('has an unknown host as nothing sent', async () => {
+    const result = await against('nobody', () =>
+      createWhatsApp(
+        {
+          baseUrl: 'http://nowhere.invalid',
+          version: 'v23.0',
+          phoneNumberId: '1',
+          token: 't',
+          appSecret: '',
+          verifyToken: '',
+          template: undefined,
+          templateLanguage: 'en',
+        },
+        { database: {} as Database, now: () => new Date() },
+      ).send(MESSAGE, 'text'),
+    );
+    assert.equal(result.outcome, 'retry');
+  });
+
+  it('takes a template’s parameter on one line', () => {
+    assert.equal(onOneLine(' a\n\n b\tc      d\r\n'), 'a b c d');
+  });
+});
+
+describe('the check of a WhatsApp number', () => {
+  const error = (code: number) => `{"error":{"code":${code},"message":"a-very-secret-token"}}`;
+  const CASES: [answer: RequestListener | 'nobody', says: RegExp | undefined][] = [
+    [answering(200, '{"verified_name":"Aurora","id":"12345"}'), undefined],
+    [answering(200, '<html>'), /not as the Cloud API/],
+    [answering(401, error(190)), /access token has expired/],
+    [answering(403, error(200)), /permission/],
+    [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
+    [answering(503, ''), /status 503/],
+    ['nobody', /cannot be reached \(ECONNREFUSED\)/],
+    [() => {}, /cannot be reached \(TIMEOUT\)/],
+  ];
+  for (const [answer, says] of CASES) {
+    it(`says ${says ?? 'nothing when all is well'}`, async () => {
+      const said = await against(answer, (channel) => channel.check());
+      if (says === undefined) assert.equal(said, undefined);
+      else assert.match(said!, says);
+      assert.ok(!said?.includes('secret'));
+    });
+  }
+});
+
+describe('the table of errors', () => {
+  it('has the pause of a pair grow by four to an hour', () => {
+    const pauses = [1, 2, 3, 4, 5, 6, 9].map((n) => classify(131056, 400, n));
+    assert.deepEqual(
+      pauses.map((result) => 'afterSeconds' in result && result.afterSeconds),
+      [4, 16, 64, 256, 1024, 3600, 3600],
+    );
+  });
+
+  it('goes by the code before the status, and by the status before nothing', () => {
+    const outcomes = [
+      classify(131026, 500, 1),
+      classify(77, 503, 1),
+      classify(77, 400, 1),
+      classify(77, undefined, 1),
+    ];
+    assert.deepEqual(
+      outcomes.map(({ outcome }) => outcome),
+      ['failed', 'retry', 'failed', 'failed'],
+    );
+    assert.deepEqual(classify(undefined, undefined, 1), {
+      outcome: 'failed',
+      code: 'NO_CODE',
+      reason: 'WhatsApp refused the message.',
+    });
+  });
+
+  it('does not wait for tomorrow for ever', () => {
+    assert.equal(classify(131049, undefined, 15).outcome, 'wait_a_day');
+    assert.equal(classify(131049, undefined, 16).outcome, 'failed');
+  });
+});

@@ -1,0 +1,302 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Meta's server for one number, as far as a client of the Cloud API can tell. */
+export interface Meta {
+  url: string;
+  /** Where the webhooks go; statuses are sent only once it is set. */
+  webhookUrl: string | undefined;
+  /** What becomes of accepted messages: the statuses sent by themselves, in this order. */
+  statuses: Status[];
+  /** Everything it accepted, in order. */
+  accepted: Accepted[];
+  /** How often each key was accepted. */
+  tally(): Map<string, number>;
+  /** What happens to the next requests, one each. */
+  next(...faults: Fault[]): void;
+  /** Opens the window and reports it, as a customer's message does. */
+  customerWrites(phone: string, message?: Record<string, unknown>): Promise<void>;
+  /** Reports a status, as often as it is called. */
+  report(message: Accepted, status: Status, extra?: Record<string, unknown>): Promise<void>;
+  /** Resolves when every webhook of its own accord has arrived. */
+  reported(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type Status = 'sent' | 'delivered' | 'read' | 'failed';
+
+export interface Accepted {
+  wamid: string;
+  key: string;
+  to: string;
+  type: 'text' | 'template';
+  content: string;
+  atMs: number;
+  body: Body;
+}
+
+/** What goes wrong, before the message is accepted or after. */
+export type Fault =
+  | { code: number; http?: number }
+  | { http: number; text?: string }
+  /** Accepted; a status says otherwise later. */
+  | { failsWith: number }
+  /** Accepted or not, no answer ever comes, or the connection is cut. */
+  | { hang: 'before' | 'after' }
+  | { cut: 'before' | 'after' }
+  /** Accepted; the answer comes when this resolves. */
+  | { answersAfter: Promise<unknown> }
+  | 'none';
+
+interface Options {
+  now: () => Date;
+  phoneNumberId?: string;
+  token?: string;
+  appSecret?: string;
+  template?: string;
+  /** Distinct customers a day reached outside a window. */
+  portfolioLimit?: number;
+}
+
+interface Body {
+  messaging_product?: unknown;
+  to?: unknown;
+  type?: unknown;
+  text?: { body?: unknown };
+  template?: {
+    name?: unknown;
+    language?: { code?: unknown };
+    components?: { type?: unknown; parameters?: { type?: unknown; text?: unknown }[] }[];
+  };
+  biz_opaque_callback_data?: unknown;
+}
+
+export const META = {
+  phoneNumberId: '106540352242922',
+  token: 'EAAG-stand-in-token',
+  appSecret: 'stand-in-app-secret-0001',
+  verifyToken: 'stand-in-verify-token',
+  template: 'answer_ready',
+};
+
+/** The settings that lead a Deskbell to it. */
+export const metaEnv = ({ url }: Pick<Meta, 'url'>, settings: Record<string, string> = {}) => ({
+  CHANNEL: 'whatsapp',
+  WHATSAPP_BASE_URL: url,
+  WHATSAPP_PHONE_NUMBER_ID: META.phoneNumberId,
+  WHATSAPP_TOKEN: META.token,
+  WHATSAPP_APP_SECRET: META.appSecret,
+  WHATSAPP_VERIFY_TOKEN: META.verifyToken,
+  ...settings,
+});
+
+const DAY_MS = 24 * 60 * 60_000;
+const PER_SECOND = 80;
+const PAIR = { burst: 45, everyMs: 6000 };
+const REPEAT_EVERY_MS = 100;
+
+export async function startMeta(options: Options): Promise<Meta> {
+  const { now, phoneNumberId, token, appSecret, template, portfolioLimit = 250 } = { ...META, ...options };
+  const faults: Fault[] = [];
+  const windows = new Map<string, number>();
+  const reachedAt = new Map<string, number>();
+  const reports = new Set<Promise<void>>();
+  const held = new Set<ServerResponse>();
+  let closed = false;
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  const meta: Meta = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    webhookUrl: undefined,
+    statuses: ['sent'],
+    accepted: [],
+    tally() {
+      const groups = Map.groupBy(meta.accepted, ({ key }) => key);
+      return new Map([...groups].map(([key, list]) => [key, list.length]));
+    },
+    next: (...list) => faults.push(...list),
+    async customerWrites(phone, message = {}) {
+      windows.set(phone, now().getTime());
+      const id = `wamid.${randomBytes(12).toString('base64url')}`;
+      const from = phone.replace('+', '');
+      const text = { body: 'Hello?' };
+      await post({ messages: [{ from, id, timestamp: seconds(now()), type: 'text', text, ...message }] });
+    },
+    report: ({ wamid, to, key }, status, extra = {}) =>
+      post({
+        statuses: [
+          {
+            id: wamid,
+            status,
+            timestamp: seconds(now()),
+            recipient_id: to.replace('+', ''),
+            biz_opaque_callback_data: key,
+            ...extra,
+          },
+        ],
+      }),
+    async reported() {
+      while (reports.size > 0) await Promise.all(reports);
+    },
+    async close() {
+      closed = true;
+      for (const response of held) response.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+
+  /** Anything but 200 is repeated. */
+  async function post(value: Record<string, unknown>): Promise<void> {
+    const [body, headers] = signed(bodyWith(value, phoneNumberId), appSecret);
+    while (!closed && meta.webhookUrl) {
+      const reply = await fetch(meta.webhookUrl, { method: 'POST', headers, body }).catch(() => undefined);
+      await reply?.text();
+      if (reply?.status === 200) return;
+      await new Promise((resolve) => setTimeout(resolve, REPEAT_EVERY_MS));
+    }
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const answer = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const refuse = (code: number, http = 400) =>
+      answer(http, { error: { message: `(#${code})`, type: 'OAuthException', code, fbtrace_id: 'A' } });
+
+    const [, version, number, rest] = (request.url ?? '').split(/[/?]/);
+    if (request.headers.authorization !== `Bearer ${token}`) return void refuse(190, 401);
+    if (!/^v\d+\.\d+$/.test(version ?? '') || number !== phoneNumberId) return void refuse(100);
+    if (request.method === 'GET') return void answer(200, { verified_name: 'Stand-in', id: phoneNumberId });
+    if (rest !== 'messages') return void refuse(100);
+
+    const fault = faults.shift() ?? 'none';
+    const asked = (name: string) => (fault !== 'none' && name in fault ? (fault as never)[name] : undefined);
+    if (asked('cut') === 'before') return void request.socket.destroy();
+    if (asked('hang') === 'before') return void held.add(response);
+    if (asked('code') !== undefined) return void refuse(asked('code')!, asked('http'));
+    if (asked('http') !== undefined) return void response.writeHead(asked('http')!).end(asked('text') ?? '');
+
+    const body = JSON.parse(text) as Body;
+    const problem = shapeProblem(body, template) ?? limitProblem(body.to as string);
+    if (problem) return void refuse(problem);
+    const open = now().getTime() - (windows.get(body.to as string) ?? -DAY_MS) < DAY_MS;
+    if (body.type === 'text' && !open) return void refuse(131047);
+
+    const message = accept(body);
+    const overLimit = !open && !takePlace(message.to);
+    const failure: number | undefined = overLimit ? 131049 : asked('failsWith');
+    reportLater(message, failure);
+    if (asked('cut') === 'after') return void request.socket.destroy();
+    if (asked('hang') === 'after') return void held.add(response);
+    await asked('answersAfter');
+    answer(200, {
+      messaging_product: 'whatsapp',
+      contacts: [{ input: message.to, wa_id: message.to.slice(1) }],
+      messages: [{ id: message.wamid }],
+    });
+  }
+
+  function accept(body: Body): Accepted {
+    const type = body.type as Accepted['type'];
+    const content = type === 'text' ? body.text?.body : body.template?.components?.[0]?.parameters?.[0]?.text;
+    const message: Accepted = {
+      wamid: `wamid.${randomBytes(15).toString('base64url')}`,
+      key: String(body.biz_opaque_callback_data),
+      to: body.to as string,
+      type,
+      content: String(content),
+      atMs: now().getTime(),
+      body,
+    };
+    meta.accepted.push(message);
+    return message;
+  }
+
+  function reportLater(message: Accepted, failure: number | undefined): void {
+    const send = async () => {
+      // One after another, as listed; a failed message has no other fate.
+      const extra = { errors: [{ code: failure, title: 'failed' }] };
+      if (failure !== undefined) await meta.report(message, 'failed', extra);
+      else for (const status of meta.statuses) await meta.report(message, status);
+    };
+    const work = send().finally(() => reports.delete(work));
+    reports.add(work);
+  }
+
+  /** Throughput of the number and of the pair, by what was accepted before. */
+  function limitProblem(to: string): number | undefined {
+    const at = now().getTime();
+    if (meta.accepted.filter(({ atMs }) => atMs > at - 1000).length >= PER_SECOND) return 130429;
+    let debtMs = 0;
+    let last = 0;
+    for (const message of meta.accepted) {
+      if (message.to !== to) continue;
+      debtMs = Math.max(0, debtMs - (message.atMs - last)) + PAIR.everyMs;
+      last = message.atMs;
+    }
+    const owed = Math.max(0, debtMs - (at - last));
+    return owed + PAIR.everyMs > PAIR.burst * PAIR.everyMs ? 131056 : undefined;
+  }
+
+  function takePlace(to: string): boolean {
+    const at = now().getTime();
+    for (const [phone, reached] of reachedAt) if (at - reached >= DAY_MS) reachedAt.delete(phone);
+    if (!reachedAt.has(to) && reachedAt.size >= portfolioLimit) return false;
+    reachedAt.set(to, at);
+    return true;
+  }
+
+  return meta;
+}
+
+/** The code that a body of the wrong shape is refused with. */
+function shapeProblem(body: Body, template: string): number | undefined {
+  const data = body.biz_opaque_callback_data;
+  if (body.messaging_product !== 'whatsapp' || typeof body.to !== 'string') return 100;
+  if (!/^\+\d{4,20}$/.test(body.to)) return 131009;
+  if (data !== undefined && (typeof data !== 'string' || Buffer.byteLength(data) > 512)) return 131009;
+  if (body.type === 'text') {
+    const text = body.text?.body;
+    if (text === undefined || text === '') return 131008;
+    return typeof text !== 'string' || text.length > 4096 ? 131009 : undefined;
+  }
+  if (body.type !== 'template') return 131051;
+  if (body.template?.name !== template || body.template.language?.code !== 'en') return 132001;
+  const [component, ...others] = body.template.components ?? [];
+  const parameters = component?.parameters ?? [];
+  if (component?.type !== 'body' || others.length > 0 || parameters.length !== 1) return 132000;
+  const [{ type, text } = {}] = parameters;
+  if (type !== 'text' || typeof text !== 'string') return 132012;
+  return text === '' || /[\n\t]| {5}/.test(text) ? 132012 : undefined;
+}
+
+const seconds = (at: Date) => String(Math.floor(at.getTime() / 1000));
+
+/** A webhook's body around one value or several. */
+export function bodyWith(
+  values: Record<string, unknown> | Record<string, unknown>[],
+  phoneNumberId = META.phoneNumberId,
+): string {
+  const metadata = { display_phone_number: '15550001111', phone_number_id: phoneNumberId };
+  const changes = [values].flat().map((value) => ({
+    field: 'messages',
+    value: { messaging_product: 'whatsapp', metadata, ...value },
+  }));
+  return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes }] });
+}
+
+export function signed(
+  body: string,
+  secret = META.appSecret,
+): [body: string, headers: Record<string, string>] {
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  return [body, { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` }];
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { onEachEngine } from './harness.ts';
+import { type Fault, META } from './stand-ins/meta.ts';
+import { newPhone, useWhatsApp } from './whatsapp.ts';
+
+/** What becomes of a delivery, and when it is looked at again: in seconds, from and to. */
+interface Fate {
+  state: string;
+  code: string;
+  reason?: RegExp;
+  attempts?: number;
+  due?: [from: number, to: number];
+}
+
+const DAY = 24 * 3600;
+const again = (code: number | string): Fate => ({
+  state: 'queued',
+  code: String(code),
+  attempts: 1,
+  due: [1.4, 2.5],
+});
+const fails = (code: number, reason: RegExp): Fate => ({ state: 'failed', code: String(code), reason });
+const stops = (code: number | string): Fate => ({
+  state: 'queued',
+  code: String(code),
+  attempts: 0,
+  due: [295, 300],
+});
+
+const BY_CODE: [code: number, Fate][] = [
+  ...[4, 80007, 130429, 131000, 131016, 131057].map((code): [number, Fate] => [code, again(code)]),
+  [131056, { ...again(131056), due: [3, 4] }],
+  [131049, { state: 'queued', code: '131049', reason: /in a day/, due: [DAY - 5, DAY] }],
+  [100, fails(100, /in this form/)],
+  [131008, fails(131008, /in this form/)],
+  [131009, fails(131009, /in this form/)],
+  [131026, fails(131026, /cannot deliver to this number/)],
+  [131050, fails(131050, /does not want/)],
+  [131051, fails(131051, /kind of message/)],
+  [132000, fails(132000, /number of parameters/)],
+  [132001, fails(132001, /does not exist/)],
+  [132012, fails(132012, /parameter/)],
+  [132015, fails(132015, /paused/)],
+  [132016, fails(132016, /disabled/)],
+  [987654, fails(987654, /refused/)],
+  ...[190, 200, 230, 299, 368, 131005, 131031, 131042, 131048].map((code): [number, Fate] => [
+    code,
+    stops(code),
+  ]),
+];
+const BY_STATUS: [fault: Fault, Fate][] = [
+  [{ http: 500 }, again('HTTP_500')],
+  [{ http: 503, text: '<html>' }, again('HTTP_503')],
+  [{ http: 429 }, again('HTTP_429')],
+  [{ http: 302 }, again('HTTP_302')],
+  [{ code: 131000, http: 500 }, again(131000)],
+  [{ http: 401 }, stops('HTTP_401')],
+  [{ http: 404 }, { state: 'failed', code: 'HTTP_404', reason: /refused/ }],
+  [
+    { http: 200, text: 'Hello' },
+    { state: 'sending', code: 'UNREADABLE_RESPONSE', due: [55, 60] },
+  ],
+];
+
+onEachEngine('each error of WhatsApp', (engine) => {
+  const whatsapp = useWhatsApp(engine, { WHATSAPP_TEMPLATE: META.template });
+
+  async function assertFate(id: number, fate: Fate): Promise<void> {
+    const { state, last_code, reason, attempts } = await whatsapp.row(id);
+    assert.deepEqual([state, last_code], [fate.state, fate.code]);
+    if (fate.reason) assert.match(reason ?? '', fate.reason);
+    if (fate.attempts !== undefined) assert.equal(attempts, fate.attempts);
+    const { due } = fate;
+    const dueIn = await whatsapp.dueIn(id);
+    if (due) assert.ok(dueIn >= due[0] && dueIn <= due[1], `due in ${dueIn} s`);
+  }
+
+  /** What is open is closed, and the channel is free again, for the next one. */
+  async function clear(): Promise<void> {
+    await whatsapp.deskbell.database.run('delete from channel_stops');
+    await whatsapp.deskbell.database.run(
+      `update deliveries set state = 'failed' where state in ('queued', 'sending', 'waiting')`,
+    );
+  }
+
+  for (const [code, fate] of BY_CODE) {
+    it(`${code} has its meaning in the response and in a status`, async () => {
+      const faults: Fault[] = [{ code }, { failsWith: code }];
+      for (const fault of faults) {
+        whatsapp.meta.next(fault);
+        await assertFate(await whatsapp.send(newPhone()), fate);
+        await clear();
+      }
+    });
+  }
+
+  for (const [fault, fate] of BY_STATUS) {
+    it(`${JSON.stringify(fault)} has its meaning`, async () => {
+      whatsapp.meta.next(fault);
+      await assertFate(await whatsapp.send(newPhone()), fate);
+      await clear();
+    });
+  }
+
+  it('131047 in a status sends the template instead, and 131047 is no attempt to repeat', async () => {
+    const { meta } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    await whatsapp.later(2);
+    meta.next({ failsWith: 131047 });
+    const id = await whatsapp.send(phone);
+    const forms = meta.accepted.filter(({ to }) => to === phone).map(({ type }) => type);
+    assert.deepEqual([(await whatsapp.row(id)).state, forms], ['sent', ['text', 'template']]);
+  });
+
+  it('131047 does not close a window that the customer has opened since', async () => {
+    const { meta, deskbell } = whatsapp;
+    const phone = newPhone();
+    meta.statuses = [];
+    await meta.customerWrites(phone);
+    const id = await whatsapp.send(phone);
+    const sent = meta.accepted.at(-1)!;
+    const timestamp = String(Math.floor(deskbell.clock.now().getTime() / 1000));
+    await whatsapp.later(30);
+    await meta.customerWrites(phone);
+    await meta.report(sent, 'failed', { timestamp, errors: [{ code: 131047 }] });
+    await whatsapp.quiet();
+    meta.statuses = ['sent'];
+    const forms = meta.accepted.filter(({ to }) => to === phone).map(({ type }) => type);
+    assert.deepEqual([(await whatsapp.row(id)).state, forms], ['sent', ['text', 'text']]);
+  });
+
+  it('131056 waits 4, 16, 64 seconds; then it goes', async () => {
+    const { meta } = whatsapp;
+    meta.next({ code: 131056 }, { code: 131056 }, { code: 131056 });
+    const id = await whatsapp.send(newPhone());
+    for (const seconds of [4, 16, 64]) {
+      const dueIn = await whatsapp.dueIn(id);
+      assert.ok(dueIn <= seconds && dueIn > seconds - 3, `due in ${dueIn} s`);
+      await whatsapp.later(seconds);
+    }
+    assert.equal((await whatsapp.row(id)).state, 'sent');
+  });
+
+  it('131000 is tried a few times and no more', async () => {
+    const { meta } = whatsapp;
+    meta.next(...Array.from({ length: 4 }, () => ({ code: 131000 })));
+    const id = await whatsapp.send(newPhone());
+    for (let attempt = 2; attempt <= 4; attempt += 1) await whatsapp.later(30);
+    const { state, attempts, reason } = await whatsapp.row(id);
+    assert.deepEqual([state, attempts], ['failed', 4]);
+    assert.match(reason!, /in 4 attempts/);
+  });
+
+  it('131049 goes out a day later', async () => {
+    whatsapp.meta.next({ code: 131049 });
+    const id = await whatsapp.send(newPhone());
+    await whatsapp.later(DAY + 1);
+    assert.equal((await whatsapp.row(id)).state, 'sent');
+  });
+
+  it('a server that is away is tried again, later each time', async () => {
+    const { meta, deskbell } = whatsapp;
+    const id = await whatsapp.put(newPhone());
+    await meta.close();
+    await whatsapp.quiet();
+    const first = await whatsapp.row(id);
+    assert.deepEqual([first.state, first.last_code], ['queued', 'ECONNREFUSED']);
+    deskbell.clock.advance(3);
+    await whatsapp.quiet();
+    assert.equal((await whatsapp.row(id)).attempts, 2);
+    assert.ok((await whatsapp.dueIn(id)) > 2.9);
+    // Over all of this nothing was logged that must not be.
+    const logged = deskbell.logged.join('');
+    for (const secret of [META.token, META.appSecret, 'At nine', '+35466'])
+      assert.ok(!logged.includes(secret));
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { createChannels } from '../src/delivery/channels.ts';
+import { processInbound, removeOldUpdates } from '../src/delivery/inbound.ts';
+import { createLogger } from '../src/log.ts';
+import { openVault } from '../src/server.ts';
+import { onEachEngine } from './harness.ts';
+import { newPhone, useWhatsApp } from './whatsapp.ts';
+
+const DAY_SECONDS = 24 * 3600;
+
+onEachEngine('what the webhook of WhatsApp brought', (engine) => {
+  // Nobody works on it but this test.
+  const whatsapp = useWhatsApp(engine, { WORKER: 'false' });
+  const work = () => {
+    const { deskbell } = whatsapp;
+    const { database, config, clock } = deskbell;
+    const channels = createChannels({ database, vault: openVault(config), now: clock.now }, config);
+    const log = createLogger(config, { write: (line) => deskbell.logged.push(line) });
+    return processInbound({ database, channels, log, now: clock.now });
+  };
+  const count = async (sql: string, ...params: (string | number)[]) =>
+    (await whatsapp.deskbell.database.one<{ n: number }>(`select count(*) as n from ${sql}`, params))!.n;
+
+  it('is acknowledged before it is worked on, and outlives whoever took it', async () => {
+    const phone = newPhone();
+    await whatsapp.meta.customerWrites(phone);
+    assert.equal(await count('customer_windows where phone = $1', phone), 0);
+    assert.equal(await work(), 1);
+    assert.equal(await count('customer_windows where phone = $1', phone), 1);
+    assert.equal(await work(), 0);
+  });
+
+  it('has its effect once when several workers take it', async () => {
+    const { deskbell, meta } = whatsapp;
+    const id = await whatsapp.put(newPhone());
+    await deskbell.database.run(
+      `update deliveries set state = 'sent', attempts = 1, channel_message_id = 'wamid.1' where id = $1`,
+      [id],
+    );
+    const { key } = await whatsapp.row(id);
+    const errors = [{ code: 130429 }];
+    await meta.report(
+      { wamid: 'wamid.1', key, to: '+1', type: 'text', content: '', atMs: 0, body: {} },
+      'failed',
+      { errors },
+    );
+    await Promise.all([work(), work(), work(), work()]);
+    assert.equal(await count('inbound_updates where done_at is null'), 0);
+    const { state, attempts, last_code, channel_message_id } = await whatsapp.row(id);
+    assert.deepEqual([state, attempts, last_code, channel_message_id], ['queued', 1, '130429', null]);
+    assert.equal(await count('delivery_events where delivery_id = $1', id), 2);
+  });
+
+  it('is kept while Meta may repeat it, and no longer', async () => {
+    const { deskbell, meta } = whatsapp;
+    const { database, clock } = deskbell;
+    const before = await count('inbound_updates');
+    clock.advance(8 * DAY_SECONDS - 60);
+    await removeOldUpdates(database, clock.now());
+    assert.equal(await count('inbound_updates'), before);
+    clock.advance(120);
+    await meta.customerWrites(newPhone());
+    await removeOldUpdates(database, clock.now());
+    assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);
+    clock.advance(9 * DAY_SECONDS);
+    await removeOldUpdates(database, clock.now());
+    // Nobody has worked on this one yet.
+    assert.equal(await count('inbound_updates'), 1);
+  });
+});

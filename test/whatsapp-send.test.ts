@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { claim } from '../src/delivery/outbox.ts';
+import { NOTIFICATIONS, onEachEngine, raise } from './harness.ts';
+import { META } from './stand-ins/meta.ts';
+import { newPhone, useWhatsApp } from './whatsapp.ts';
+
+const HOUR = 3600;
+const TEMPLATE = { WHATSAPP_TEMPLATE: META.template };
+
+onEachEngine('a message over WhatsApp', (engine) => {
+  const whatsapp = useWhatsApp(engine, TEMPLATE);
+  const { send, row, later } = lazily(whatsapp);
+
+  it('is the merchant’s answer, as free text, to a customer who wrote within 24 hours', async () => {
+    const { deskbell, meta } = whatsapp;
+    const token = await deskbell.signIn();
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    const address = await raise(deskbell, token, {
+      notification_type: 'user_question_request',
+      conversation_id: 1,
+      context: { question: 'When do you open?', lead_phone: phone },
+    });
+    const content = 'At nine.\nOn Sundays  at ten: ☕ "fresh"';
+    const reply = await deskbell.call('POST', `${address}/answer`, { token, body: { answer: content } });
+    assert.equal(reply.status, 200, reply.text);
+    await whatsapp.quiet();
+    const sent = meta.accepted.at(-1)!;
+    assert.deepEqual(sent.body, {
+      messaging_product: 'whatsapp',
+      recipient_type: 'individual',
+      to: phone,
+      biz_opaque_callback_data: sent.key,
+      type: 'text',
+      text: { preview_url: false, body: content },
+    });
+    const { json } = await deskbell.call('GET', address, { token });
+    assert.equal(json.delivery.state, 'sent');
+    assert.match(address, new RegExp(`^${NOTIFICATIONS}`));
+  });
+
+  it('goes as the template when the customer last wrote 24 hours ago or never', async () => {
+    const { meta } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    await later(24 * HOUR - 60);
+    await send(phone);
+    assert.equal(meta.accepted.at(-1)!.type, 'text');
+    await later(61);
+    const content = 'Two lines:\n\n\tone\r\n     two';
+    const id = await send(phone, { content });
+    assert.equal((await row(id)).state, 'sent');
+    assert.deepEqual(meta.accepted.at(-1)!.body, {
+      messaging_product: 'whatsapp',
+      recipient_type: 'individual',
+      to: phone,
+      biz_opaque_callback_data: (await row(id)).key,
+      type: 'template',
+      template: {
+        name: META.template,
+        language: { code: 'en' },
+        components: [{ type: 'body', parameters: [{ type: 'text', text: 'Two lines: one two' }] }],
+      },
+    });
+    const never = await send(newPhone());
+    assert.deepEqual([(await row(never)).state, meta.accepted.at(-1)!.type], ['sent', 'template']);
+  });
+
+  it('goes as the template in a campaign, window or not', async () => {
+    const { meta } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    await send(phone, { mode: 'campaign' });
+    assert.equal(meta.accepted.at(-1)!.type, 'template');
+  });
+
+  it('changes to the template when WhatsApp says that the window has closed', async () => {
+    const { meta } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    meta.next({ code: 131047 });
+    await later(1);
+    const id = await send(phone);
+    assert.deepEqual([(await row(id)).state, meta.accepted.at(-1)!.type], ['sent', 'template']);
+    assert.equal(meta.tally().get((await row(id)).key), 1);
+  });
+
+  it('fails with a reason where the recipient is no telephone number', async () => {
+    const { state, reason } = await row(await send('by the door'));
+    assert.equal(state, 'failed');
+    assert.match(reason!, /telephone number/);
+  });
+
+  it('moves on to delivered and read as WhatsApp reports them', async () => {
+    const { meta } = whatsapp;
+    const id = await send(newPhone());
+    const sent = meta.accepted.at(-1)!;
+    for (const status of ['delivered', 'read'] as const) {
+      await meta.report(sent, status);
+      await whatsapp.quiet();
+      assert.equal((await row(id)).state, status);
+    }
+  });
+
+  it('waits for its customer’s turn without counting an attempt: 45 at once, then one in six seconds', async () => {
+    const { meta, deskbell } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    const before = meta.accepted.length;
+    const ids: number[] = [];
+    for (let n = 0; n < 48; n += 1) ids.push(await whatsapp.put(phone));
+    await whatsapp.quiet();
+    assert.equal(meta.accepted.length - before, 45);
+    const first = await row(ids[45]!);
+    assert.deepEqual([first.state, first.attempts, first.last_code], ['queued', 0, 'CUSTOMER_PACE']);
+    await later(6);
+    assert.equal(meta.accepted.length - before, 46);
+    await later(6);
+    await later(6);
+    assert.equal(meta.accepted.length - before, 48);
+    assert.ok((await Promise.all(ids.map(row))).every(({ state }) => state === 'sent'));
+    assert.ok(deskbell.logged.every((line) => !line.includes(phone)));
+  });
+});
+
+onEachEngine('a message over WhatsApp without a template', (engine) => {
+  const whatsapp = useWhatsApp(engine);
+  const { send, row } = lazily(whatsapp);
+
+  for (const mode of ['reply', 'campaign'] as const) {
+    it(`waits for the customer as a ${mode}, and goes out the moment the customer writes`, async () => {
+      const { meta } = whatsapp;
+      const phone = newPhone();
+      const id = await send(phone, { mode });
+      const parked = await row(id);
+      assert.deepEqual([parked.state, parked.waiting_for, parked.attempts], ['waiting', 'customer', 0]);
+      assert.match(parked.reason!, /has not written in the last 24 hours/);
+      await meta.customerWrites(newPhone());
+      await whatsapp.quiet();
+      assert.equal((await row(id)).state, 'waiting');
+
+      await meta.customerWrites(phone);
+      await whatsapp.quiet();
+      const sent = await row(id);
+      assert.deepEqual([sent.state, sent.waiting_for, sent.reason], ['sent', null, null]);
+      assert.equal(meta.accepted.at(-1)!.type, 'text');
+    });
+  }
+
+  it('goes as text in a campaign to a customer who has written', async () => {
+    const { meta } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    const id = await send(phone, { mode: 'campaign' });
+    assert.deepEqual([(await row(id)).state, meta.accepted.at(-1)!.type], ['sent', 'text']);
+  });
+
+  it('is parked again when the window turns out to be closed', async () => {
+    const { meta, deskbell } = whatsapp;
+    const phone = newPhone();
+    await meta.customerWrites(phone);
+    await whatsapp.quiet();
+    deskbell.clock.advance(2);
+    meta.next({ code: 131047 });
+    const id = await send(phone);
+    assert.equal((await row(id)).state, 'waiting');
+    await meta.customerWrites(phone);
+    await whatsapp.quiet();
+    assert.equal((await row(id)).state, 'sent');
+  });
+});
+
+onEachEngine('an attempt of unknown outcome', (engine) => {
+  const whatsapp = useWhatsApp(engine, TEMPLATE);
+  const { send, row, later } = lazily(whatsapp);
+
+  it('is settled by the echo of its key and not sent twice', async () => {
+    const { meta } = whatsapp;
+    meta.statuses = [];
+    meta.next({ cut: 'after' });
+    const id = await send(newPhone());
+    assert.equal((await row(id)).state, 'sending');
+    await meta.report(meta.accepted.at(-1)!, 'sent');
+    await whatsapp.quiet();
+    const settled = await row(id);
+    assert.deepEqual([settled.state, settled.channel_message_id], ['sent', meta.accepted.at(-1)!.wamid]);
+    await later(2 * HOUR);
+    assert.equal(meta.tally().get(settled.key), 1);
+  });
+
+  for (const cut of ['before', 'after'] as const) {
+    it(`is tried again under the same key when no echo comes (connection cut ${cut} it was taken)`, async () => {
+      const { meta } = whatsapp;
+      meta.statuses = [];
+      meta.next({ cut });
+      const id = await send(newPhone());
+      const { key, state, attempts } = await row(id);
+      assert.deepEqual([state, attempts], ['sending', 1]);
+      await later(50);
+      assert.equal(meta.tally().get(key) ?? 0, cut === 'after' ? 1 : 0);
+      await later(15);
+      const again = await row(id);
+      assert.deepEqual([again.state, again.attempts], ['sent', 2]);
+      assert.equal(meta.tally().get(key), cut === 'after' ? 2 : 1);
+      assert.equal(again.channel_message_id, meta.accepted.at(-1)!.wamid);
+    });
+  }
+
+  it('is settled by a later failure too', async () => {
+    const { meta } = whatsapp;
+    meta.statuses = [];
+    meta.next({ cut: 'after' });
+    const id = await send(newPhone());
+    await meta.report(meta.accepted.at(-1)!, 'failed', { errors: [{ code: 131026 }] });
+    await whatsapp.quiet();
+    assert.deepEqual([(await row(id)).state, (await row(id)).last_code], ['failed', '131026']);
+  });
+
+  it('of a worker that was killed waits for the echo each time, after a second death as well', async () => {
+    const { meta, deskbell } = whatsapp;
+    meta.statuses = [];
+    const id = await whatsapp.put(newPhone());
+    // A claim of which nobody hears again.
+    const die = async () => {
+      const at = deskbell.clock.now();
+      assert.equal((await claim(deskbell.database, { max: 1, at, leaseUntil: at })).length, 1);
+    };
+    for (const _death of [1, 2]) {
+      await die();
+      await whatsapp.quiet();
+      assert.equal((await row(id)).state, 'sending');
+      assert.ok((await whatsapp.dueIn(id)) > 55);
+      deskbell.clock.advance(61);
+    }
+    assert.equal(meta.tally().get((await row(id)).key), undefined);
+    await whatsapp.quiet();
+    assert.deepEqual([(await row(id)).state, meta.tally().get((await row(id)).key)], ['sent', 1]);
+  });
+});
+
+onEachEngine('the channel as a whole', (engine) => {
+  const whatsapp = useWhatsApp(engine, TEMPLATE);
+  const { send, row, later } = lazily(whatsapp);
+
+  it('is left alone after a refusal as such, tells the operator, and goes on by itself', async () => {
+    const { meta, deskbell } = whatsapp;
+    meta.next({ code: 190, http: 401 });
+    const one = await send(newPhone());
+    const two = await send(newPhone());
+    for (const id of [one, two]) {
+      const { state, attempts, last_code } = await row(id);
+      assert.deepEqual([state, attempts, last_code], ['queued', 0, '190']);
+    }
+    assert.equal(meta.accepted.length, 0);
+    const lines = deskbell.logged.filter((line) => line.includes('the channel is stopped'));
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /access token has expired/);
+    assert.ok(!lines[0]!.includes(META.token));
+
+    await later(4 * 60);
+    assert.equal(meta.accepted.length, 0);
+    await later(61);
+    assert.deepEqual([(await row(one)).state, (await row(two)).state], ['sent', 'sent']);
+  });
+});
+
+/** The functions of a fixture that is filled only when its suite begins. */
+function lazily(whatsapp: ReturnType<typeof useWhatsApp>) {
+  return {
+    send: (...args: Parameters<typeof whatsapp.send>) => whatsapp.send(...args),
+    row: (id: number) => whatsapp.row(id),
+    later: (seconds: number) => whatsapp.later(seconds),
+  };
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import type { MerchantId } from '../src/contract/ids.ts';
+import type { Engine } from '../src/database/database.ts';
+import { DELIVERIES, enqueue } from '../src/delivery/outbox.ts';
+import { type Deskbell, startDeskbell } from './harness.ts';
+import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
+
+/** A server whose channel is a stand-in of Meta's, on the same clock. */
+export interface WhatsApp {
+  deskbell: Deskbell;
+  meta: Meta;
+  /** Puts a message into the queue and gives its id. */
+  put(recipient: string, options?: PutOptions): Promise<number>;
+  /** As `put`, and waits until nothing is due. */
+  send(recipient: string, options?: PutOptions): Promise<number>;
+  row(id: number): Promise<DeliveryRecord>;
+  /** Lets the clock run on, and what is due then be sent. */
+  later(seconds: number): Promise<void>;
+  /** Seconds until it is looked at next. */
+  dueIn(id: number): Promise<number>;
+  /** Waits until every webhook has arrived and nothing is due. */
+  quiet(): Promise<void>;
+}
+
+interface PutOptions {
+  mode?: 'reply' | 'campaign';
+  content?: string;
+  merchantId?: number;
+}
+
+export interface DeliveryRecord {
+  key: string;
+  state: string;
+  waiting_for: string | null;
+  reason: string | null;
+  attempts: number;
+  due_at: string;
+  last_code: string | null;
+  channel_message_id: string | null;
+}
+
+export function useWhatsApp(engine: Engine, settings: Record<string, string> = {}): WhatsApp {
+  const whatsapp = {} as WhatsApp;
+  before(async () => {
+    Object.assign(whatsapp, await startWhatsApp(engine, settings));
+  });
+  after(async () => {
+    await whatsapp.deskbell?.close();
+    await whatsapp.meta?.close();
+  });
+  return whatsapp;
+}
+
+async function startWhatsApp(engine: Engine, settings: Record<string, string>): Promise<WhatsApp> {
+  let now = () => new Date();
+  const meta = await startMeta({ now: () => now() });
+  const deskbell = await startDeskbell(engine, metaEnv(meta, settings));
+  now = deskbell.clock.now;
+  meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;
+
+  const whatsapp: WhatsApp = {
+    deskbell,
+    meta,
+    put(recipient, { mode = 'reply', content = 'At nine.', merchantId = 1 } = {}) {
+      return deskbell.database.transaction((tx) =>
+        enqueue(tx, merchantId as MerchantId, {
+          notificationId: 1,
+          conversationId: 1,
+          recipient,
+          mode,
+          content,
+          at: now(),
+        }),
+      );
+    },
+    async send(recipient, options) {
+      const id = await whatsapp.put(recipient, options);
+      deskbell.database.signal(DELIVERIES);
+      await whatsapp.quiet();
+      return id;
+    },
+    async row(id) {
+      const row = await deskbell.database.one<DeliveryRecord>(
+        `select key, state, waiting_for, reason, attempts, due_at, last_code, channel_message_id
+          from deliveries where id = $1`,
+        [id],
+      );
+      assert.ok(row);
+      return row;
+    },
+    async later(seconds) {
+      deskbell.clock.advance(seconds);
+      await whatsapp.quiet();
+    },
+    async dueIn(id) {
+      return (Date.parse((await whatsapp.row(id)).due_at) - now().getTime()) / 1000;
+    },
+    async quiet() {
+      await deskbell.allSent();
+      await meta.reported();
+      await deskbell.allSent();
+    },
+  };
+  return whatsapp;
+}
+
+let phones = 0;
+/** A customer of whom nobody has heard. */
+export const newPhone = () => {
+  phones += 1;
+  return `+35466${String(phones).padStart(5, '0')}`;
+};
