@@ -10,6 +10,7 @@ import { type Database, DatabaseProblem } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels.ts';
+import { processInbound, removeOldUpdates } from './delivery/inbound.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { seedDemo } from './demo.ts';
@@ -67,7 +68,14 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       now,
     });
     const worker = config.worker
-      ? startWorker({ database, channels, log, now, onAttempt: metrics.attempt })
+      ? startWorker({
+          database,
+          channels,
+          log,
+          now,
+          beforeClaim: () => processInbound({ database, channels, log, now }),
+          onAttempt: metrics.attempt,
+        })
       : undefined;
 
     const tidying = setInterval(() => {
@@ -100,6 +108,7 @@ export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): 
 async function tidy(database: Database, config: Config, at: Date): Promise<void> {
   await removeExpiredSignIns(database, at);
   await removeExpiredKeys(database, at);
+  await removeOldUpdates(database, at);
   // A process may go on signing with a replaced key for half a minute: leave it some more.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused);
