@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { CHANNEL_NAMES, type ChannelName } from './delivery/channel.ts';
 import {
   type WebhookSettings,
+  WHATSAPP_DEFAULTS,
   type WhatsAppSettings,
   webhookSettingsProblems,
   whatsappSettingsProblems,
@@ -186,14 +187,14 @@ function readChannel(
       allowPrivate: flag('WEBHOOK_ALLOW_PRIVATE') ?? false,
     },
     whatsapp: {
-      baseUrl: text('WHATSAPP_BASE_URL') ?? 'https://graph.facebook.com',
-      version: text('WHATSAPP_VERSION') ?? 'v23.0',
+      baseUrl: text('WHATSAPP_BASE_URL') ?? WHATSAPP_DEFAULTS.baseUrl,
+      version: text('WHATSAPP_VERSION') ?? WHATSAPP_DEFAULTS.version,
       phoneNumberId: text('WHATSAPP_PHONE_NUMBER_ID'),
       token: text('WHATSAPP_TOKEN'),
       appSecret: text('WHATSAPP_APP_SECRET'),
       verifyToken: text('WHATSAPP_VERIFY_TOKEN'),
       template: text('WHATSAPP_TEMPLATE'),
-      templateLanguage: text('WHATSAPP_TEMPLATE_LANGUAGE') ?? 'en',
+      templateLanguage: text('WHATSAPP_TEMPLATE_LANGUAGE') ?? WHATSAPP_DEFAULTS.templateLanguage,
     },
   };
   const webhookProblems = webhookSettingsProblems(settings.webhook);

@@ -74,9 +74,16 @@ export async function readOwnSettings(
   };
 }
 
+export async function merchantsWithOwnChannel(queries: Queries): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    'select merchant_id from channel_settings where channel is not null order by merchant_id',
+  );
+  return rows.map(({ merchant_id }) => merchant_id);
+}
+
 /** Replaces the channel as a whole; workers follow within seconds. */
 export async function setOwnChannel<Name extends ChannelName>(
-  queries: Queries,
+  tx: Queries,
   vault: Vault,
   merchantId: MerchantId,
   { name, settings }: { name: Name; settings: Unchecked<ChannelSettings[Name]> },
@@ -86,17 +93,18 @@ export async function setOwnChannel<Name extends ChannelName>(
   if (problems.length > 0) throw new ChannelSettingsError(problems);
   // All of it is sealed: an address or a number's id may tell as much as a secret.
   const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));
-  await queries.run(
+  await tx.run(
     `insert into channel_settings (merchant_id, channel, sealed_settings, updated_at) values ($1, $2, $3, $4)
       on conflict (merchant_id) do update set channel = excluded.channel,
         sealed_settings = excluded.sealed_settings, updated_at = excluded.updated_at`,
     [merchantId, name, sealed, at.toISOString()],
   );
+  await lookAgain(tx, merchantId, 'customer', at);
 }
 
 /** `undefined`: the environment's limit again. */
 export async function setDailyLimit(
-  queries: Queries,
+  tx: Queries,
   merchantId: MerchantId,
   limit: number | undefined,
   at: Date,
@@ -104,19 +112,35 @@ export async function setDailyLimit(
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= DAILY_LIMIT_MAX)) {
     throw new ChannelSettingsError([`The limit must be a whole number from 1 to ${DAILY_LIMIT_MAX}.`]);
   }
-  await queries.run(
+  await tx.run(
     `insert into channel_settings (merchant_id, daily_limit, updated_at) values ($1, $2, $3)
       on conflict (merchant_id) do update set daily_limit = excluded.daily_limit, updated_at = excluded.updated_at`,
     [merchantId, limit ?? null, at.toISOString()],
   );
+  await lookAgain(tx, merchantId, 'limit', at);
 }
 
 /** The environment's channel again; a limit of its own stays. Says whether there was one. */
-export async function removeOwnChannel(queries: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
-  const rows = await queries.run(
+export async function removeOwnChannel(tx: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
+  const rows = await tx.run(
     `update channel_settings set channel = null, sealed_settings = null, updated_at = $2
       where merchant_id = $1 and channel is not null returning merchant_id`,
     [merchantId, at.toISOString()],
   );
+  if (rows.length > 0) await lookAgain(tx, merchantId, 'customer', at);
   return rows.length > 0;
+}
+
+/** What waits by the old settings need not wait by the new ones. */
+async function lookAgain(
+  tx: Queries,
+  merchantId: MerchantId,
+  waitingFor: 'limit' | 'customer',
+  at: Date,
+): Promise<void> {
+  await tx.run(
+    `update deliveries set due_at = $3
+      where merchant_id = $1 and state = 'waiting' and waiting_for = $2 and due_at > $3`,
+    [merchantId, waitingFor, at.toISOString()],
+  );
 }

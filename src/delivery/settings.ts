@@ -20,6 +20,12 @@ export interface WhatsAppSettings {
   templateLanguage: string;
 }
 
+export const WHATSAPP_DEFAULTS = {
+  baseUrl: 'https://graph.facebook.com',
+  version: 'v23.0',
+  templateLanguage: 'en',
+} as const;
+
 type Given<T> = { [key in keyof T]: T[key] | undefined };
 
 export function webhookSettingsProblems({ url, secret }: Given<WebhookSettings>): string[] {
