@@ -26,11 +26,11 @@ interface Patient {
   now: () => Date;
 }
 
-type Check = (patient: Patient) => Promise<Finding[]>;
+export type Check = (patient: Patient) => Promise<Finding[]>;
 
-const good = (says: string): Finding[] => [{ state: 'good', says }];
-const hint = (says: string, mend: string): Finding[] => [{ state: 'hint', says, mend }];
-const bad = (says: string, mend: string): Finding[] => [{ state: 'bad', says, mend }];
+export const good = (says: string): Finding[] => [{ state: 'good', says }];
+export const hint = (says: string, mend: string): Finding[] => [{ state: 'hint', says, mend }];
+export const bad = (says: string, mend: string): Finding[] => [{ state: 'bad', says, mend }];
 
 const KEY_AGE_MAX_DAYS = 180;
 const CLOCK_APART_MAX_MS = 5000;
@@ -93,7 +93,7 @@ const migrations: Check = async ({ database }) => {
 };
 
 /** What follows needs the tables, and would only repeat that they are missing. */
-const withTables =
+export const withTables =
   (check: (patient: Patient & { database: Database }) => Promise<Finding[]>): Check =>
   async (patient) => {
     const { database } = patient;

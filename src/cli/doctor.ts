@@ -1,6 +1,7 @@
 import { ConfigError, readConfig } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
+import { CHANNEL_CHECKS } from './channelChecks.ts';
 import { CHECKS, type Finding } from './checks.ts';
 import { command as define } from './command.ts';
 
@@ -34,7 +35,7 @@ async function examine(): Promise<Finding[]> {
     });
   }
   try {
-    for (const check of CHECKS) {
+    for (const check of [...CHECKS, ...CHANNEL_CHECKS]) {
       findings.push(...(await check({ config, database, absence, now: () => new Date() }).catch(failed)));
     }
   } finally {

@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs';
-import { keysOpen, listKeys, rotateKeys } from '../auth/keys.ts';
-import type { Config } from '../config.ts';
-import type { Database } from '../database/database.ts';
-import { createVault, readOrMakeSecretKey, type Vault } from '../secrets.ts';
-import { command, Failure, PROGRAM } from './command.ts';
+import { listKeys, rotateKeys } from '../auth/keys.ts';
+import { command } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count, minute } from './terminal.ts';
+import { vaultFor } from './vault.ts';
 
 export const commands = {
   list: command({
@@ -45,22 +42,3 @@ expired, and is then removed; so nobody is signed out, unless --revoke asks for 
       }),
   }),
 };
-
-/**
- * A key sealed with a SECRET_KEY that the servers do not have would stop them. Where all others are removed
- * that is the very purpose: so one recovers from a SECRET_KEY that was lost.
- */
-async function vaultFor(database: Database, config: Config, { revoke }: { revoke: boolean }): Promise<Vault> {
-  const isFirst = (await listKeys(database)).length === 0;
-  const lost = `"${PROGRAM} keys rotate --revoke" goes on without it: everybody must sign in again.`;
-  if (config.secretKey === undefined && !existsSync(config.secretKeyFile) && !isFirst && !revoke) {
-    throw new Failure(`${config.secretKeyFile} is missing. Restore it, or if it is lost: ${lost}`);
-  }
-  const vault = createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
-  if (!revoke && !(await keysOpen(database, vault))) {
-    throw new Failure(
-      `SECRET_KEY does not fit this database: its keys were sealed with another. Set that one, or if it is lost: ${lost}`,
-    );
-  }
-  return vault;
-}

@@ -47,8 +47,8 @@ export function count(number: number, noun: string): string {
 /** "2026-01-15 09:30" in UTC. */
 export const minute = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
 
-/** At a terminal asked for twice and never shown; else the first line of standard input. */
-export async function readPassword(): Promise<string> {
+/** Standard input line by line. At a terminal each line is asked for, and what is typed is not shown. */
+export function openHiddenInput() {
   const atTerminal = process.stdin.isTTY === true;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface(
@@ -58,23 +58,35 @@ export async function readPassword(): Promise<string> {
   );
   lines.once('SIGINT', () => lines.close());
   const reading = lines[Symbol.asyncIterator]();
-  // Questions go to standard error: standard output belongs to what the command gives.
-  const ask = async (question: string): Promise<string> => {
-    if (atTerminal) process.stderr.write(question);
-    const { value, done } = await reading.next();
-    if (atTerminal) process.stderr.write('\n');
-    if (done) throw new Failure(atTerminal ? 'Nothing was changed.' : 'No password came on standard input.');
-    return value;
+  return {
+    atTerminal,
+    // Questions go to standard error: standard output belongs to what the command gives.
+    async ask(question: string, missing: string): Promise<string> {
+      if (atTerminal) process.stderr.write(question);
+      const { value, done } = await reading.next();
+      if (atTerminal) process.stderr.write('\n');
+      if (done) throw new Failure(atTerminal ? 'Nothing was changed.' : missing);
+      return value;
+    },
+    close() {
+      lines.close();
+      process.stdin.destroy();
+    },
   };
+}
+
+/** At a terminal asked for twice and never shown; else the first line of standard input. */
+export async function readPassword(): Promise<string> {
+  const { atTerminal, ask, close } = openHiddenInput();
+  const missing = 'No password came on standard input.';
   try {
-    const password = await ask('Password: ');
-    if (atTerminal && (await ask('The same again: ')) !== password) {
+    const password = await ask('Password: ', missing);
+    if (atTerminal && (await ask('The same again: ', missing)) !== password) {
       throw new Failure('The two passwords differ. Nothing was changed.');
     }
     return password;
   } finally {
-    lines.close();
-    process.stdin.destroy();
+    close();
   }
 }
 

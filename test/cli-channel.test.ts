@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DELIVERIES } from '../src/delivery/outbox.ts';
+import { type Run, root, run } from './command.ts';
+import { onEachEngine } from './harness.ts';
+import { run as start } from './process.ts';
+import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
+import { FIRST, SECOND, type Sending, startSending } from './sending.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 'command').toString('base64')}`;
+const WHATSAPP = {
+  token: 'EAAG-a-long-token',
+  app_secret: 'an-app-secret-of-some-length',
+  verify_token: 'verify-me',
+};
+
+function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
+  assert.match(stderr, message);
+  assert.equal(code, expectedCode, stderr);
+  assert.equal(stdout, '');
+  assert.doesNotMatch(stderr, /hunter2/);
+}
+
+onEachEngine('channels on the command line', (engine) => {
+  let receiver: Receiver;
+  let sending: Sending;
+  before(async () => {
+    receiver = await startReceiver();
+    sending = await startSending(engine, { settings: { CHANNEL_DAILY_LIMIT: '1', PORT: '0' } });
+  });
+  after(async () => {
+    await sending?.close();
+    await receiver.close();
+  });
+  afterEach(() => {
+    receiver.received.length = 0;
+    receiver.answer = (response) => response.writeHead(204).end();
+  });
+  const deskbell = (args: string[], input = '') => run(args, { env: sending.env, input });
+  const json = async (args: string[], input = '') => {
+    const done = await deskbell([...args, '--json'], input);
+    assert.equal(done.code, 0, done.stderr);
+    return done.json;
+  };
+  const setWebhook = () =>
+    json(
+      ['channel', 'set', 'webhook', '--merchant', '1', '--url', `${receiver.url}?key=abc`, '--allow-private'],
+      SECRET,
+    );
+
+  it('show what a merchant has from the settings', async () => {
+    assert.deepEqual(await json(['channel', 'show', '--merchant', '1']), {
+      merchant_id: 1,
+      channel: 'simulator',
+      own_channel: false,
+      settings: {},
+      limit: 1,
+      own_limit: false,
+      used: 0,
+      stopped_until: null,
+    });
+    assertFailure(await deskbell(['channel', 'show', '--merchant', '9']), 1, /There is no merchant 9/);
+  });
+
+  it('give a merchant a webhook of its own, and show no secret of it', async () => {
+    const shown = await setWebhook();
+    assert.equal(shown.own_channel, true);
+    assert.deepEqual(shown.settings, {
+      url: `${receiver.url}?…`,
+      'allow-private': 'yes',
+      secret: 'set',
+    });
+    const seen = await deskbell(['channel', 'show', '--merchant', '1']);
+    assert.match(seen.stdout, /^MERCHANT 1 +Aurora\nchannel +webhook\n/);
+    assert.ok(!seen.stdout.includes(SECRET.slice(6)) && !seen.stdout.includes('abc'));
+
+    sending.clock.advance(5);
+    await sending.put(FIRST);
+    await sending.put(SECOND);
+    await sending.settle();
+    assert.equal(receiver.received.length, 1);
+    assert.ok(isGenuine(receiver.received[0]!, SECRET));
+  });
+
+  it('test a channel without sending', async () => {
+    assert.deepEqual(await json(['channel', 'test', '--merchant', '1']), {
+      channel: 'webhook',
+      ok: true,
+      problem: null,
+    });
+    assert.equal(receiver.received.length, 0);
+    await json(
+      ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],
+      SECRET,
+    );
+    const broken = await deskbell(['channel', 'test', '--merchant', '2']);
+    assert.equal(broken.code, 1);
+    assert.match(
+      broken.stdout,
+      /The channel webhook of Borealis has a problem: 127\.0\.0\.1: nothing listens/,
+    );
+  });
+
+  it('take the secrets as lines or as JSON', async () => {
+    const set = (input: string) =>
+      json(
+        [
+          'channel',
+          'set',
+          'whatsapp',
+          '--merchant',
+          '2',
+          '--phone-number-id',
+          '123456789',
+          '--template',
+          'reply_1',
+        ],
+        input,
+      );
+    const expected = {
+      'phone-number-id': '123456789',
+      template: 'reply_1',
+      'template-language': 'en',
+      'base-url': 'https://graph.facebook.com/',
+      version: 'v23.0',
+      token: 'set',
+      app_secret: 'set',
+      verify_token: 'set',
+    };
+    assert.deepEqual((await set(JSON.stringify(WHATSAPP))).settings, expected);
+    assert.deepEqual((await set(`${Object.values(WHATSAPP).join('\r\n')}\n`)).settings, expected);
+  });
+
+  it('refuse what is wrong, by the name of the option, and repeat no secret', async () => {
+    const set = (args: string[], input = '') =>
+      deskbell(['channel', 'set', ...args, '--merchant', '2'], input);
+    const before = await json(['channel', 'show', '--merchant', '2']);
+    const [missing, both, inside, stray, unknown, argument, few, members, broken] = await Promise.all([
+      set(['webhook'], SECRET),
+      set(['webhook', '--url', 'ftp://hooks.example'], 'hunter2'),
+      set(['webhook', '--url', receiver.url], SECRET),
+      set(['webhook', '--url', receiver.url, '--template', 'a'], SECRET),
+      set(['pigeon']),
+      set(['webhook', '--url', receiver.url, '--secret', 'hunter2']),
+      set(['whatsapp', '--phone-number-id', '123456789'], 'hunter2'),
+      set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2", "secret": "hunter2"}'),
+      set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2"'),
+    ]);
+    assertFailure(missing, 1, /^--url must be an address/);
+    assertFailure(both, 1, /^--url must be an address.*\nThe secret secret must be "whsec_"/);
+    assertFailure(inside, 1, /^--url must not lead into a private network/);
+    assertFailure(stray, 2, /--template belongs to the channel whatsapp, not to webhook/);
+    assertFailure(unknown, 2, /CHANNEL is one of simulator, webhook, whatsapp/);
+    assertFailure(argument, 2, /A secret on the command line can be read by others/);
+    assertFailure(few, 1, /must hold token, app_secret, verify_token: one a line, or as JSON/);
+    assertFailure(members, 1, /must have token, app_secret, verify_token/);
+    assertFailure(broken, 1, /not valid JSON/);
+    assert.deepEqual(await json(['channel', 'show', '--merchant', '2']), before);
+  });
+
+  it('take a channel back', async () => {
+    assert.equal((await json(['channel', 'unset', '--merchant', '2'])).channel, 'simulator');
+    const again = await deskbell(['channel', 'unset', '--merchant', '2']);
+    assert.match(again.stdout, /Borealis has no channel of its own/);
+  });
+
+  it('raise the day’s limit, and what waited for it goes out', async () => {
+    const campaign = (recipient: string) => sending.put(FIRST, { mode: 'campaign', recipient });
+    await campaign('+3545550111');
+    const second = await campaign('+3545550112');
+    await sending.settle();
+    assert.equal((await sending.row(second)).state, 'waiting');
+
+    const raised = await json(['channel', 'limit', '20', '--merchant', '1']);
+    assert.deepEqual([raised.limit, raised.own_limit, raised.used], [20, true, 1]);
+    await sending.settle();
+    assert.equal((await sending.row(second)).state, 'sent');
+
+    assert.equal((await json(['channel', 'limit', 'default', '--merchant', '1'])).limit, 1);
+    for (const wrong of ['0', '1.5', 'many', '99999999999']) {
+      assertFailure(await deskbell(['channel', 'limit', wrong, '--merchant', '1']), 2, /N is a whole number/);
+    }
+  });
+
+  it('let a stopped channel go on', async () => {
+    assert.match((await deskbell(['channel', 'resume'])).stdout, /No channel is stopped/);
+    const { id } = JSON.parse((await deskbell(['delivery', 'list', '--merchant', '1', '--json'])).stdout)[0];
+    const until = new Date(sending.clock.now().getTime() + 300_000).toISOString();
+    await sending.database.run(
+      `update deliveries set state = 'queued', last_code = 'TOKEN_EXPIRED', due_at = $2 where id = $1`,
+      [id, until],
+    );
+    await sending.database.run(
+      `insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)`,
+      ['webhook:0123456789abcdef', 'TOKEN_EXPIRED', sending.clock.now().toISOString(), until],
+    );
+    const sick = await deskbell(['doctor']);
+    assert.match(
+      sick.stdout,
+      /✖ The channel webhook:0123456789abcdef refuses us since .* \(TOKEN_EXPIRED\).*\n +Mend it, then run "npm run deskbell -- channel resume"/,
+    );
+    assert.deepEqual(await json(['channel', 'resume']), { resumed: ['webhook:0123456789abcdef'] });
+    await sending.settle();
+    assert.equal((await sending.row(id)).state, 'sent');
+  });
+
+  it('list, show and retry messages', async () => {
+    receiver.answer = (response) => response.writeHead(410).end();
+    const id = String(await sending.put(FIRST, { content: 'a\u001b[31mb' }));
+    await sending.settle();
+    const failed = await deskbell(['delivery', 'list', '--merchant', '1', '--state', 'failed']);
+    assert.match(
+      failed.stdout,
+      /^ID +WRITTEN[^\n]+\n\d+ .* failed +1 +– +The receiving system takes no more/,
+    );
+    const shown = await deskbell(['delivery', 'show', id, '--merchant', '1']);
+    assert.match(shown.stdout, /content +ab\n.+AT \(UTC\).+ failed +HTTP_410 /s);
+    assertFailure(await deskbell(['delivery', 'show', id, '--merchant', '2']), 1, /has no delivery/);
+
+    receiver.answer = (response) => response.writeHead(200).end();
+    assert.equal((await json(['delivery', 'retry', id, '--merchant', '1'])).state, 'queued');
+    await sending.settle();
+    assert.equal((await sending.row(Number(id))).state, 'sent');
+    assertFailure(await deskbell(['delivery', 'retry', id, '--merchant', '1']), 1, /has not failed/);
+    assertFailure(
+      await deskbell(['delivery', 'list', '--merchant', '1', '--state', 'lost']),
+      2,
+      /--state is one of/,
+    );
+  });
+
+  it('are examined by the doctor, who names what is broken and what waits', async () => {
+    const well = await deskbell(['doctor']);
+    assert.match(well.stdout, /✔ The channel of the settings, simulator, answers\./);
+    assert.match(well.stdout, /✔ 1 own channel of merchants answered\./);
+    assert.match(well.stdout, /✔ No message is waiting to be sent\./);
+
+    await json(
+      ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],
+      SECRET,
+    );
+    await sending.worker.stop();
+    await sending.put(FIRST, { at: new Date(Date.now() - 10 * 60_000) });
+    const ill = await deskbell(['doctor']);
+    assert.equal(ill.code, 1);
+    assert.match(
+      ill.stdout,
+      /✖ The channel of merchant 2, webhook, has a problem: 127\.0\.0\.1: nothing listens there\.\n +Mend the system there, or correct the address with "npm run deskbell -- channel set --merchant 2"\./,
+    );
+    assert.match(
+      ill.stdout,
+      /✖ 1 message to be sent, and nobody sends: the first is due for 10 minutes\.\n +Start the server/,
+    );
+  });
+
+  // What the doctor found waiting is still there, and no other worker runs any more.
+  if (engine === 'sqlite') {
+    it('leave the embedded database to its server', async () => {
+      const refused = await deskbell(['work']);
+      assertFailure(refused, 1, /^The embedded database has one process, the server[^\n]+DATABASE_URL\.\n$/);
+    });
+    return;
+  }
+
+  it('are worked on by a worker alone, which lets the last message finish', async () => {
+    let held: () => void = () => {};
+    receiver.answer = (response) => {
+      held = () => response.writeHead(200).end();
+    };
+    const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+    await worker.says(/sending messages/);
+    for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(10);
+    assert.equal(receiver.received.length, 1);
+    const ended = worker.stop();
+    await sleep(200);
+    held();
+    assert.deepEqual(await ended, { code: 0, signal: null });
+    assert.match(worker.stdout(), /Stopped after 1 attempt\./);
+    const states = await sending.database.all<{ state: string }>(
+      'select distinct state from deliveries where merchant_id = 1',
+    );
+    assert.deepEqual(states.map(({ state }) => state).sort(), ['sent']);
+  });
+
+  it('wake a worker at once', async () => {
+    const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+    await worker.says(/sending messages/);
+    await sleep(300);
+    const from = Date.now();
+    await sending.put(FIRST, { at: new Date() });
+    sending.database.signal(DELIVERIES);
+    for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(5);
+    assert.ok(Date.now() - from < 1500, `it took ${Date.now() - from} ms`);
+    await worker.stop();
+  });
+});
