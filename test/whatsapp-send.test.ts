@@ -265,6 +265,20 @@ onEachEngine('the channel as a whole', (engine) => {
   });
 });
 
+onEachEngine('a day’s limit at Meta that is lower than ours', (engine) => {
+  const whatsapp = useWhatsApp(engine, TEMPLATE, 2);
+  const { send, row, later } = lazily(whatsapp);
+
+  it('delays the messages beyond it by a day and loses none', async () => {
+    const ids: number[] = [];
+    for (let n = 0; n < 3; n += 1) ids.push(await send(newPhone()));
+    const third = await row(ids[2]!);
+    assert.deepEqual([third.state, third.last_code], ['queued', '131049']);
+    await later(24 * HOUR + 1);
+    for (const id of ids) assert.equal((await row(id)).state, 'sent');
+  });
+});
+
 /** The functions of a fixture that is filled only when its suite begins. */
 function lazily(whatsapp: ReturnType<typeof useWhatsApp>) {
   return {

@@ -29,7 +29,7 @@ interface PutOptions {
   merchantId?: number;
 }
 
-export interface DeliveryRecord {
+interface DeliveryRecord {
   key: string;
   state: string;
   waiting_for: string | null;
@@ -40,10 +40,14 @@ export interface DeliveryRecord {
   channel_message_id: string | null;
 }
 
-export function useWhatsApp(engine: Engine, settings: Record<string, string> = {}): WhatsApp {
+export function useWhatsApp(
+  engine: Engine,
+  settings: Record<string, string> = {},
+  portfolioLimit = 10_000,
+): WhatsApp {
   const whatsapp = {} as WhatsApp;
   before(async () => {
-    Object.assign(whatsapp, await startWhatsApp(engine, settings));
+    Object.assign(whatsapp, await startWhatsApp(engine, settings, portfolioLimit));
   });
   after(async () => {
     await whatsapp.deskbell?.close();
@@ -52,9 +56,13 @@ export function useWhatsApp(engine: Engine, settings: Record<string, string> = {
   return whatsapp;
 }
 
-async function startWhatsApp(engine: Engine, settings: Record<string, string>): Promise<WhatsApp> {
+async function startWhatsApp(
+  engine: Engine,
+  settings: Record<string, string>,
+  portfolioLimit: number,
+): Promise<WhatsApp> {
   let now = () => new Date();
-  const meta = await startMeta({ now: () => now() });
+  const meta = await startMeta({ now: () => now(), portfolioLimit });
   const deskbell = await startDeskbell(engine, metaEnv(meta, settings));
   now = deskbell.clock.now;
   meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;

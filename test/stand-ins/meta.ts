@@ -24,9 +24,9 @@ export interface Meta {
   close(): Promise<void>;
 }
 
-export type Status = 'sent' | 'delivered' | 'read' | 'failed';
+type Status = 'sent' | 'delivered' | 'read' | 'failed';
 
-export interface Accepted {
+interface Accepted {
   wamid: string;
   key: string;
   to: string;
