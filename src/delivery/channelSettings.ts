@@ -8,11 +8,11 @@ import { webhookSettingsProblems, whatsappSettingsProblems } from './settings.ts
 
 /** A merchant's own channel and limit, where it does not have those of the environment. */
 
-export type OwnChannel = {
+type OwnChannel = {
   [name in ChannelName]: { name: name; settings: ChannelSettings[name] };
 }[ChannelName];
 
-export interface OwnSettings {
+interface OwnSettings {
   channel: OwnChannel | undefined;
   dailyLimit: number | undefined;
   updatedAt: string;

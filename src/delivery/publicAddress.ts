@@ -54,7 +54,7 @@ export function isPublicAddress(address: string): boolean {
   return (family === 4 || family === 6) && !notPublic[family].check(plain, `ipv${family}`);
 }
 
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED';
 }
 
