@@ -8,8 +8,11 @@ import { identifyCallers } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
 import { authRoutes } from './auth/routes.ts';
+import { sessionRoutes } from './auth/sessionRoutes.ts';
+import { createSignIn } from './auth/signIn.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
+import type { DemoUser } from './contract/auth.ts';
 import type { Database } from './database/database.ts';
 import type { Channels } from './delivery/channels.ts';
 import type { Outbox } from './delivery/outbox.ts';
@@ -44,6 +47,8 @@ export interface Parts {
   metrics: Metrics;
   log: Logger;
   now: () => Date;
+  /** Who may be offered for signing in with one click: the demo's users, while they are there. */
+  demoUsers: () => Promise<readonly DemoUser[]>;
 }
 
 /** A client that sends its request slower than this is cut off. */
@@ -95,9 +100,9 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await collectOpenApi(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;
-  await app.register(authRoutes({ ...parts, accessTtlSeconds, refreshTtlSeconds }), {
-    prefix: '/api/v1/auth',
-  });
+  const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
+  await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
+  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });

@@ -1,5 +1,6 @@
 import type { Passwords } from './auth/passwords.ts';
 import { emailKeyOf } from './auth/store.ts';
+import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
 import type { NotificationType } from './contract/notifications.ts';
 import type { Database, Param, Queries } from './database/database.ts';
@@ -141,15 +142,28 @@ export async function seedDemo(database: Database, passwords: Passwords, now: Da
 
 /** The addresses of those who can still sign in with the password that the demo gave them. */
 export async function openDemoUsers(queries: Queries, passwords: Passwords): Promise<string[]> {
-  const open: string[] = [];
-  for (const { email, password } of DEMO_USERS) {
-    const user = await queries.one<{ password_hash: string }>(
-      'select password_hash from users where email_key = $1 and disabled_at is null',
-      [emailKeyOf(email)],
-    );
-    if (user && (await passwords.matches(password, user.password_hash))) open.push(email);
-  }
-  return open;
+  return (await createDemoSignIns(queries, passwords)()).map(({ email }) => email);
+}
+
+/** Asks again and again: a hash that was compared once is not compared a second time. */
+export function createDemoSignIns(queries: Queries, passwords: Passwords): () => Promise<DemoUser[]> {
+  const judged = new Map<string, Promise<boolean>>();
+  return async () => {
+    const open: DemoUser[] = [];
+    for (const { email, password, about } of DEMO_USERS) {
+      const user = await queries.one<{ password_hash: string }>(
+        'select password_hash from users where email_key = $1 and disabled_at is null',
+        [emailKeyOf(email)],
+      );
+      if (!user) continue;
+      const key = `${email} ${user.password_hash}`;
+      const known = judged.get(key) ?? passwords.matches(password, user.password_hash);
+      judged.set(key, known);
+      known.catch(() => judged.delete(key));
+      if (await known) open.push({ email, password, about });
+    }
+    return open;
+  };
 }
 
 async function isEmpty(queries: Queries): Promise<boolean> {

@@ -94,6 +94,12 @@ export const merchantTokenRequired = () =>
   new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
 /** What every endpoint that needs a merchant's token may answer. */
 export const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
+/** Another page, or no browser at all, at an address that trusts a cookie. */
+export const notFromDashboard = () =>
+  new ApiError(
+    'FORBIDDEN',
+    'This address is for the dashboard alone. Programs sign in at /api/v1/auth/login.',
+  );
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
 
 // Validation

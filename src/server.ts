@@ -13,7 +13,7 @@ import { createChannels } from './delivery/channels.ts';
 import { processInbound, removeOldUpdates } from './delivery/inbound.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
-import { seedDemo } from './demo.ts';
+import { createDemoSignIns, seedDemo } from './demo.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
@@ -66,6 +66,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       metrics,
       log,
       now,
+      demoUsers: config.demo && !config.production ? createDemoSignIns(database, passwords) : async () => [],
     });
     const worker = config.worker
       ? startWorker({

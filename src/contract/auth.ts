@@ -67,3 +67,20 @@ export const User = Type.Object(
   },
 );
 export type User = Static<typeof User>;
+
+export const DemoUser = Type.Object({
+  email: Type.String(),
+  password: Type.String(),
+  about: Type.String({ description: 'Whose account it is.' }),
+});
+export type DemoUser = Static<typeof DemoUser>;
+
+export const DemoUsers = Type.Object(
+  { users: Type.Array(DemoUser) },
+  {
+    description: 'Those who can sign in with the password that the demo gave them.',
+    examples: [
+      { users: [{ email: 'owner@aurora.example', password: 'aurora-demo', about: 'Aurora Coffee' }] },
+    ],
+  },
+);

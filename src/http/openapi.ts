@@ -29,6 +29,7 @@ declare module 'fastify' {
 
 const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
+  { name: 'session', description: 'Sign-in of the dashboard, by a cookie that no script can read.' },
   { name: 'notifications', description: 'What the assistant could not answer, for the merchant to answer.' },
   { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
   { name: 'simulator', description: 'A customer’s telephone, for the demo.' },

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts';
+import type { Database } from '../database/database.ts';
+import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
+import type { Passwords } from './passwords.ts';
+import {
+  type Attempt,
+  attemptOf,
+  endSession,
+  findAccount,
+  findSessionUser,
+  openSession,
+  recordFailure,
+} from './store.ts';
+import type { Tokens } from './tokens.ts';
+
+export interface SignInParts {
+  database: Database;
+  tokens: Tokens;
+  passwords: Passwords;
+  accessTtlSeconds: number;
+  refreshTtlSeconds: number;
+  now: () => Date;
+}
+
+/** Sessions, however their refresh token travels: in a body for programs, in a cookie for the dashboard. */
+export interface SignIn {
+  /** Opens a session, or throws why not. */
+  begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
+  renew(refreshToken: string): Promise<RefreshedToken>;
+  end(refreshToken: string): Promise<void>;
+}
+
+export function createSignIn(parts: SignInParts): SignIn {
+  const { database, tokens, passwords, accessTtlSeconds, refreshTtlSeconds, now } = parts;
+
+  const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
+    tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
+
+  /** Past the limit a right password and a wrong one are told the same. */
+  const refusalOf = async (attempt: Attempt) => {
+    const { retryAfterSeconds } = await findAccount(database, attempt);
+    return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();
+  };
+
+  /** The user and the session of a good refresh token whose session still stands. */
+  const sessionOf = async (refreshToken: string) => {
+    const { userId, tokenId } = await tokens.verify('refresh', refreshToken);
+    const user = await findSessionUser(database, userId, tokenId);
+    if (!user) throw userNotFound();
+    if (user.session_id === null || user.disabled_at !== null) throw tokenInvalid();
+    return { user, sessionId: tokenId };
+  };
+
+  return {
+    async begin({ email, password }, address) {
+      const attempt = attemptOf(email, address, now());
+      const { account, retryAfterSeconds } = await findAccount(database, attempt);
+      if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
+
+      const fits = await passwords.matches(password, account?.password_hash);
+      if (!account || !fits || account.disabled_at !== null) {
+        const counted = await recordFailure(database, attempt);
+        throw counted ? invalidCredentials() : await refusalOf(attempt);
+      }
+
+      const session = {
+        id: randomUUID(),
+        userId: account.id,
+        passwordHash: account.password_hash,
+        expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
+      };
+      const opened = await openSession(database, session, attempt);
+      if (!opened) throw await refusalOf(attempt);
+
+      const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
+      const [access_token, refresh_token] = await Promise.all([
+        accessTokenFor(account),
+        tokens.sign('refresh', subject, session.id),
+      ]);
+      return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
+    },
+
+    async renew(refreshToken) {
+      const { user } = await sessionOf(refreshToken);
+      const access_token = await accessTokenFor(user);
+      return { access_token, token_type: 'bearer', expires_in: accessTtlSeconds };
+    },
+
+    async end(refreshToken) {
+      const { sessionId } = await sessionOf(refreshToken);
+      if (!(await endSession(database, sessionId, now()))) throw tokenInvalid();
+    },
+  };
+}

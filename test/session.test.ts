@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { disableUser, FAILURES_MAX } from '../src/auth/store.ts';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  type Deskbell,
+  login,
+  me,
+  onEachEngine,
+  type Reply,
+  refresh,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+
+/** A browser's part in it: the header of our page, and the cookie as it came. */
+const OURS = { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin' };
+
+const session = (
+  deskbell: Deskbell,
+  endpoint: 'login' | 'refresh' | 'logout',
+  {
+    cookie,
+    body,
+    headers = OURS,
+  }: { cookie?: string; body?: unknown; headers?: Record<string, string> } = {},
+) =>
+  deskbell.call('POST', `/session/${endpoint}`, {
+    body,
+    headers: { ...headers, ...(cookie === undefined ? {} : { cookie }) },
+  });
+
+const setCookie = ({ headers }: Reply) => headers.get('set-cookie') ?? '';
+const cookieOf = (reply: Reply) => setCookie(reply).split(';')[0]!;
+const attributesOf = (reply: Reply) => setCookie(reply).split('; ').slice(1).sort();
+const CLEARED = /^deskbell_refresh=; Max-Age=0;/;
+
+onEachEngine('the dashboard’s session', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const signIn = async (user: object = AURORA) => {
+    const reply = await session(deskbell, 'login', { body: user });
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
+  };
+
+  it('signing in gives an access token, and the refresh token in the cookie alone', async () => {
+    const reply = await signIn();
+    assert.deepEqual(Object.keys(reply.json).sort(), ['access_token', 'expires_in', 'token_type']);
+    assert.equal((await me(deskbell, reply.json.access_token)).json.email, AURORA.email);
+    assert.match(cookieOf(reply), /^deskbell_refresh=[\w-]+\.[\w-]+\.[\w-]+$/);
+    assert.ok(!reply.text.includes(cookieOf(reply).split('=')[1]!));
+  });
+
+  it('no script reads the cookie, no other site sends it, no other address gets it', async () => {
+    const reply = await signIn();
+    assert.deepEqual(attributesOf(reply), [
+      'HttpOnly',
+      `Max-Age=${30 * 86_400}`,
+      'Path=/session',
+      'SameSite=Strict',
+    ]);
+  });
+
+  it('the access token is renewed silently, as often as it must be', async () => {
+    const cookie = cookieOf(await signIn());
+    for (let time = 0; time < 3; time += 1) {
+      const renewed = await session(deskbell, 'refresh', { cookie });
+      assert.equal(renewed.status, 200, renewed.text);
+      assert.equal(setCookie(renewed), '');
+      assert.equal((await me(deskbell, renewed.json.access_token)).status, 200);
+    }
+  });
+
+  it('the cookie is found among others', async () => {
+    const cookie = cookieOf(await signIn());
+    const among = `theme=dark; xdeskbell_refresh=a.b.c; ${cookie} ; broken; =x`;
+    assert.equal((await session(deskbell, 'refresh', { cookie: among })).status, 200);
+  });
+
+  it('signing out ends the session on the server and takes the cookie back', async () => {
+    const cookie = cookieOf(await signIn());
+    const out = await session(deskbell, 'logout', { cookie });
+    assert.equal(out.status, 200);
+    assert.equal(out.json.message, 'Signed out.');
+    assert.match(setCookie(out), CLEARED);
+    const after = await session(deskbell, 'refresh', { cookie });
+    assertError(after, 401, 'INVALID_TOKEN');
+    assert.match(setCookie(after), CLEARED);
+    assertError(await refresh(deskbell, cookie.split('=')[1]), 401, 'INVALID_TOKEN');
+  });
+
+  it('signing out twice, or without a cookie, is no error', async () => {
+    const cookie = cookieOf(await signIn());
+    await session(deskbell, 'logout', { cookie });
+    for (const again of [{ cookie }, {}, { cookie: 'deskbell_refresh=nonsense' }]) {
+      const reply = await session(deskbell, 'logout', again);
+      assert.equal(reply.status, 200);
+      assert.match(setCookie(reply), CLEARED);
+    }
+  });
+
+  it('signing in anew in the same browser leaves no session behind', async () => {
+    const first = cookieOf(await signIn());
+    const second = await session(deskbell, 'login', { body: AURORA, cookie: first });
+    assert.notEqual(cookieOf(second), first);
+    assertError(await session(deskbell, 'refresh', { cookie: first }), 401, 'INVALID_TOKEN');
+    assert.equal((await session(deskbell, 'refresh', { cookie: cookieOf(second) })).status, 200);
+  });
+
+  const strangers = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
+  for (const cookie of strangers) {
+    it(`the cookie ${JSON.stringify(cookie)} renews nothing and is taken back`, async () => {
+      const reply = await session(deskbell, 'refresh', cookie === '' ? {} : { cookie });
+      assertError(reply, 401, 'INVALID_TOKEN');
+      assert.match(setCookie(reply), CLEARED);
+    });
+  }
+
+  it('an access token in the cookie is no refresh token', async () => {
+    const cookie = `deskbell_refresh=${await deskbell.signIn()}`;
+    assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
+  });
+
+  it('a user who is disabled or gone has no session any more', async () => {
+    for (const leave of [
+      (id: number) => disableUser(deskbell.database, id, deskbell.clock.now()),
+      async (id: number) => {
+        await deskbell.database.run('delete from sessions where user_id = $1', [id]);
+        await deskbell.database.run('delete from users where id = $1', [id]);
+      },
+    ]) {
+      const user = await addUser(deskbell);
+      const cookie = cookieOf(await signIn({ email: user.email, password: user.password }));
+      await leave(user.id);
+      const reply = await session(deskbell, 'refresh', { cookie });
+      assertError(reply, 401, 'INVALID_TOKEN');
+      assert.match(setCookie(reply), CLEARED);
+    }
+  });
+
+  const foreign: [title: string, headers: Record<string, string>][] = [
+    ['without the header', {}],
+    ['with another value in it', { 'x-deskbell-dashboard': 'true' }],
+    ['from another site', { ...OURS, 'sec-fetch-site': 'cross-site' }],
+    ['from a neighbour of the site', { ...OURS, 'sec-fetch-site': 'same-site' }],
+    ['typed into the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
+  ];
+  for (const [title, headers] of foreign) {
+    it(`a request ${title} is forbidden, and nothing of it is done`, async () => {
+      const cookie = cookieOf(await signIn());
+      for (const endpoint of ['login', 'refresh', 'logout'] as const) {
+        const body = endpoint === 'login' ? '{"broken' : undefined;
+        const reply = await session(deskbell, endpoint, { cookie, body, headers });
+        assertError(reply, 403, 'FORBIDDEN');
+        assert.equal(setCookie(reply), '');
+      }
+      assertError(await deskbell.call('GET', '/session/demo', { headers }), 403, 'FORBIDDEN');
+      assert.equal((await session(deskbell, 'refresh', { cookie })).status, 200);
+    });
+  }
+
+  it('a browser too old to say where a request comes from can sign in all the same', async () => {
+    const headers = { 'x-deskbell-dashboard': '1' };
+    assert.equal((await session(deskbell, 'login', { body: AURORA, headers })).status, 200);
+  });
+
+  it('a wrong password, and a body that does not fit, are told as at the API’s own sign-in', async () => {
+    for (const body of [{ ...AURORA, password: 'wrong' }, { email: AURORA.email }, '[]']) {
+      const here = await session(deskbell, 'login', { body });
+      const there = await deskbell.call('POST', '/api/v1/auth/login', { body });
+      assert.equal(here.status, there.status);
+      assert.equal(here.text, there.text);
+      assert.equal(setCookie(here), '');
+    }
+  });
+
+  it('failed sign-ins here and there are counted together', async () => {
+    const { email } = await addUser(deskbell);
+    const wrong = { email, password: 'wrong' };
+    for (let time = 0; time < FAILURES_MAX; time += 1) {
+      const reply = await (time % 2 ? login(deskbell, wrong) : session(deskbell, 'login', { body: wrong }));
+      assertError(reply, 401, 'INVALID_CREDENTIALS');
+    }
+    const right = { email, password: AURORA.password };
+    assertError(await session(deskbell, 'login', { body: right }), 429, 'RATE_LIMITED');
+    assertError(await login(deskbell, right), 429, 'RATE_LIMITED');
+  });
+
+  it('the session ends with its refresh token', async () => {
+    const cookie = cookieOf(await signIn());
+    deskbell.clock.advance(30 * 86_400 + 1);
+    const reply = await session(deskbell, 'refresh', { cookie });
+    assertError(reply, 401, 'INVALID_TOKEN');
+    assert.match(setCookie(reply), CLEARED);
+  });
+
+  it('neither cookie nor token is logged', async () => {
+    const reply = await signIn();
+    await session(deskbell, 'refresh', { cookie: cookieOf(reply) });
+    const log = deskbell.logged.join('');
+    for (const secret of [cookieOf(reply).split('=')[1]!, reply.json.access_token]) {
+      assert.ok(!log.includes(secret));
+    }
+  });
+});
+
+onEachEngine('the dashboard’s session behind a proxy', (engine) => {
+  const deskbell = useDeskbell(engine, { TRUST_PROXY: '1' });
+
+  it('the cookie is Secure where the browser came by https, and only there', async () => {
+    const { headers } = { headers: { ...OURS, 'x-forwarded-proto': 'https' } };
+    assert.ok(attributesOf(await session(deskbell, 'login', { body: AURORA, headers })).includes('Secure'));
+    assert.ok(!attributesOf(await session(deskbell, 'login', { body: AURORA })).includes('Secure'));
+  });
+});
+
+onEachEngine('the demo’s users', (engine) => {
+  const users = (deskbell: Deskbell) => deskbell.call('GET', '/session/demo', { headers: OURS });
+
+  it('are offered while they are there with their passwords', async () => {
+    const deskbell = await startDeskbell(engine);
+    try {
+      const all = await users(deskbell);
+      assert.equal(all.status, 200, all.text);
+      assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password']);
+      for (const { email, password } of all.json.users) await deskbell.signIn(email, password);
+      await disableUser(deskbell.database, 1, deskbell.clock.now());
+      assert.equal((await users(deskbell)).json.users.length, all.json.users.length - 1);
+      await deskbell.database.run(
+        `update users set password_hash = (select password_hash from users where id = 2) where id = 3`,
+      );
+      const left = (await users(deskbell)).json.users;
+      assert.deepEqual(
+        left.map(({ email }: { email: string }) => email),
+        ['owner@borealis.example'],
+      );
+      await deskbell.database.run('update users set disabled_at = created_at');
+      assertError(await users(deskbell), 404, 'NOT_FOUND');
+    } finally {
+      await deskbell.close();
+    }
+  });
+
+  for (const settings of [{ DEMO: 'false' }, { DEMO: 'true', NODE_ENV: 'production' }]) {
+    it(`are nobody’s with ${JSON.stringify(settings)}`, async () => {
+      const deskbell = await startDeskbell(engine, settings as Record<string, string>);
+      try {
+        assertError(await users(deskbell), 404, 'NOT_FOUND');
+      } finally {
+        await deskbell.close();
+      }
+    });
+  }
+});
