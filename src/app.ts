@@ -33,6 +33,7 @@ import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { knowledgeRoutes, suggestionRoutes } from './knowledge/routes.ts';
+import { liveRoutes } from './live/routes.ts';
 import type { Metrics } from './metrics.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 
@@ -109,6 +110,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   const { channelDailyLimit } = config;
   await app.register(deliveryRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
   await app.register(simulatorRoutes(parts), { prefix: '/api/v1/simulator' });
+  await app.register(liveRoutes(parts), { prefix: '/api/v1' });
   await app.register(whatsappRoutes({ ...parts, onInbound: parts.outbox.announce }));
   operationsRoutes(app, parts);
   serveDocs(app);
@@ -151,7 +153,8 @@ function observeRequests(app: FastifyInstance, metrics: Metrics): void {
     const route = request.routeOptions.url ?? 'none';
     const code = request.problem?.code;
     const outcome = code === undefined ? 'ok' : isFailure(code) ? 'failed' : 'refused';
-    metrics.request(route, request.method, reply.statusCode, outcome, reply.elapsedTime / 1000);
+    const seconds = request.routeOptions.config.lasting ? undefined : reply.elapsedTime / 1000;
+    metrics.request(route, request.method, reply.statusCode, outcome, seconds);
     const { caller } = request;
     request.log.info(
       {
@@ -190,8 +193,16 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
 async function allowOrigins(app: FastifyInstance, origins: string[] | '*'): Promise<void> {
   await app.register(cors, {
     origin: origins,
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'Idempotency-Key',
+      'If-Match',
+      'If-None-Match',
+      'Last-Event-ID',
+      'X-Request-Id',
+    ],
     exposedHeaders: [
       'ETag',
       'Link',

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export interface Metrics {
   /** `outcome` keeps what the contract asks for, 500s included, apart from real failures. */
-  request(route: string, method: string, status: number, outcome: Outcome, seconds: number): void;
+  request(route: string, method: string, status: number, outcome: Outcome, seconds: number | undefined): void;
   /** What came of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
   /** With the queue as it stands; with the database away the last figures stay. */
@@ -49,7 +49,7 @@ export function createMetrics(): Metrics {
     attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });
-      durations.observe({ method, route }, seconds);
+      if (seconds !== undefined) durations.observe({ method, route }, seconds);
     },
     text(queue) {
       if (queue) {

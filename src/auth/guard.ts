@@ -56,6 +56,11 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   return merchantId;
 }
 
+/** Until when the caller's token is good. */
+export function expiryOf(request: FastifyRequest): Date {
+  return new Date(callerOf(request).expiresAtSeconds * 1000);
+}
+
 /** For a whole feature: without a merchant's token nothing of a request is read, its body included. */
 export function requireMerchant(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, _payload, done) => {

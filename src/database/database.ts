@@ -5,6 +5,9 @@
 export type Engine = 'sqlite' | 'postgres';
 export type Param = string | number | null;
 
+/** Signalled after the commit of whatever a merchant sees: its notifications, messages or documents. */
+export const CHANGES = 'deskbell_changes';
+
 export interface Queries {
   readonly engine: Engine;
   /** Reads. */

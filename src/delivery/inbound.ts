@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
+import { CHANGES, type Database, type Queries, type Transaction } from '../database/database.ts';
 import { classify } from './channels/whatsappErrors.ts';
 import type { Channels } from './channels.ts';
 import type { Claimed } from './outbox.ts';
@@ -72,6 +72,7 @@ export async function processInbound(parts: InboundParts): Promise<number> {
       log.warn({ err, channel: row.channel_id }, 'an update cannot be worked on; it is tried again');
     }
   }
+  if (done > 0) database.signal(CHANGES);
   return done;
 }
 

@@ -10,7 +10,7 @@ import {
   DeliveryWithTimeline,
   Limits,
 } from '../contract/delivery.ts';
-import type { Database } from '../database/database.ts';
+import { CHANGES, type Database } from '../database/database.ts';
 import { deliveryNotFailed, deliveryNotFound, invalid, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
@@ -114,6 +114,7 @@ export function deliveryRoutes({
         if (!queued)
           throw (await findDelivery(database, merchantId, id)) ? deliveryNotFailed() : deliveryNotFound();
         outbox.announce();
+        database.signal(CHANGES);
         return { message: 'The message is queued again.' };
       },
     );

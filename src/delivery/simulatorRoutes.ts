@@ -4,7 +4,7 @@ import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import { SimulatorMessages, SimulatorText } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database } from '../database/database.ts';
+import { CHANGES, type Database } from '../database/database.ts';
 import { notFound, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
@@ -120,5 +120,6 @@ export function simulatorRoutes({ database, channels, now }: SimulatorParts): Fa
         if (delivery) await advance(tx, delivery, 'read', now());
       }
     });
+    database.signal(CHANGES);
   }
 }

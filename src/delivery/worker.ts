@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Database } from '../database/database.ts';
+import { CHANGES, type Database } from '../database/database.ts';
 import type { Channel, Outgoing, SendResult } from './channel.ts';
 import type { Channels } from './channels.ts';
 import { takePlace } from './limits.ts';
@@ -84,6 +84,7 @@ export function startWorker(parts: WorkerParts): Worker {
       .catch((err) => log.error({ err, delivery_id: delivery.id }, 'delivery interrupted'))
       .finally(() => {
         inFlight.delete(work);
+        database.signal(CHANGES);
         wake();
       });
     inFlight.add(work);

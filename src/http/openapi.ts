@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Which column of the table of statuses applies; `general` if absent. */
     area?: Area;
+    /** Its response takes as long as somebody listens: how long that was says nothing about the server. */
+    lasting?: boolean;
   }
   interface FastifySchema {
     /** The errors this route may answer with; the document makes responses of them. */
@@ -34,6 +36,7 @@ const TAGS = [
   { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
   { name: 'simulator', description: 'A customer’s telephone, for the demo.' },
   { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
+  { name: 'live', description: 'Changes, as they happen.' },
   { name: 'operations', description: 'For those who run the service.' },
 ] as const;
 

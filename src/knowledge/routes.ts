@@ -12,7 +12,7 @@ import {
   SuggestionList,
   SuggestionQuery,
 } from '../contract/knowledge.ts';
-import type { Database } from '../database/database.ts';
+import { CHANGES, type Database } from '../database/database.ts';
 import {
   documentChanged,
   documentNotFound,
@@ -147,6 +147,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
           ),
         );
         if (!document) throw documentNotFound();
+        database.signal(CHANGES);
         return tagged(reply, document);
       },
     );
@@ -183,6 +184,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
           ),
         );
         if (!document) throw documentNotFound();
+        database.signal(CHANGES);
         return tagged(reply, document);
       },
     );
@@ -203,6 +205,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
       async (request) => {
         const deleted = await deleteDocument(database, merchantOf(request), idOf(request));
         if (!deleted) throw documentNotFound();
+        database.signal(CHANGES);
         return { message: 'Document deleted.' };
       },
     );

@@ -12,7 +12,7 @@ import {
   Unchanged,
   WriteHeaders,
 } from '../contract/notifications.ts';
-import type { Database, Queries } from '../database/database.ts';
+import { CHANGES, type Database, type Queries } from '../database/database.ts';
 import type { Outbox } from '../delivery/outbox.ts';
 import {
   alreadyAnswered,
@@ -70,6 +70,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       statements,
       perform,
     });
+    database.signal(CHANGES);
     reply.headers(headers);
     return { message };
   }
@@ -196,6 +197,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       async (request) => {
         const deleted = await deleteNotification(database, merchantOf(request), idOf(request));
         if (!deleted) throw notificationNotFound();
+        database.signal(CHANGES);
         return { message: 'Notification deleted.' };
       },
     );

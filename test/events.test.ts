@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  engines,
+  NOTIFICATIONS,
+  OPERATOR,
+  onEachEngine,
+  raise,
+  startBeside,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+import { EVENTS, type Listening, listen } from './listening.ts';
+
+/** Long enough for whatever was announced; the slow look comes after five seconds. */
+const AWHILE_MS = 300;
+
+onEachEngine('live events', (engine) => {
+  const deskbell = useDeskbell(engine);
+
+  /** With listeners that are gone afterwards. */
+  const withListeners = async <T>(
+    opened: Promise<Listening>[],
+    work: (...listeners: Listening[]) => Promise<T>,
+  ) => {
+    const listeners = await Promise.all(opened);
+    try {
+      return await work(...listeners);
+    } finally {
+      for (const listener of listeners) listener.stop();
+    }
+  };
+
+  it('a stream is what proxies pass on at once: no compression, no buffering, no caching', async () => {
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token, { 'accept-encoding': 'gzip, br' })], async ({ headers }) => {
+      assert.equal(headers.get('content-type'), 'text/event-stream; charset=utf-8');
+      assert.equal(headers.get('x-accel-buffering'), 'no');
+      assert.equal(headers.get('content-encoding'), null);
+      assert.match(headers.get('cache-control')!, /no-cache/);
+      assert.match(headers.get('x-request-id')!, /\S/);
+    });
+  });
+
+  it('two windows learn of a notification that is raised, answered and deleted, each within a second', async () => {
+    const token = await deskbell.signIn();
+    const both = [listen(deskbell, token), listen(deskbell, await deskbell.signIn())];
+    await withListeners(both, async (one, other) => {
+      const changes = [
+        async () => {
+          address = await raise(deskbell, token);
+        },
+        () => deskbell.call('POST', `${address}/answer`, { token, body: { resolve_only: true } }),
+        () => deskbell.call('DELETE', address, { token }),
+      ];
+      let address = '';
+      for (const change of changes) {
+        await change();
+        const [first, second] = await Promise.all([one!.next('inbox'), other!.next('inbox')]);
+        assert.deepEqual(first, second);
+        assert.equal(first.data, '{}');
+        const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
+        assert.equal(list.headers.get('etag'), `W/"1-${first.id}"`);
+      }
+    });
+  });
+
+  it('an answer’s message is followed until the customer has read it', async () => {
+    const token = await deskbell.signIn();
+    const address = await raise(deskbell, token);
+    await withListeners([listen(deskbell, token)], async (one) => {
+      await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes.' } });
+      await one!.next('inbox');
+      await one!.next('knowledge');
+      await one!.next('deliveries');
+      await deskbell.allSent();
+      await sleep(AWHILE_MS);
+      const before = one!.heard.length;
+      await deskbell.call('GET', '/api/v1/simulator/1', { token });
+      await sleep(AWHILE_MS);
+      assert.deepEqual(
+        one!.heard.slice(before).map(({ event }) => event),
+        ['deliveries'],
+      );
+    });
+  });
+
+  it('a document that is changed or deleted is told', async () => {
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token)], async (one) => {
+      const body = { title: 'Shipping' };
+      await deskbell.call('PATCH', '/api/v1/knowledge/1', { token, body });
+      await one!.next('knowledge');
+      await deskbell.call('POST', '/api/v1/knowledge/1/revert', { token });
+      await one!.next('knowledge');
+      await deskbell.call('DELETE', '/api/v1/knowledge/4', { token });
+      await one!.next('knowledge');
+      assert.deepEqual([...new Set(one!.heard.map(({ event }) => event))], ['knowledge']);
+    });
+  });
+
+  it('nobody hears of another merchant’s changes', async () => {
+    const theirs = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    await withListeners([listen(deskbell, theirs)], async (other) => {
+      const address = await raise(deskbell, await deskbell.signIn());
+      await deskbell.call('POST', `${address}/answer`, {
+        token: await deskbell.signIn(),
+        body: { answer: 'Yes.' },
+      });
+      await deskbell.allSent();
+      await sleep(AWHILE_MS);
+      assert.deepEqual(other!.heard, []);
+    });
+  });
+
+  it('who comes back with the last id hears at once that the inbox has changed, and nothing where it has not', async () => {
+    const token = await deskbell.signIn();
+    const id = await withListeners([listen(deskbell, token)], async (one) => {
+      await raise(deskbell, token);
+      return (await one!.next('inbox')).id;
+    });
+    await withListeners([listen(deskbell, token, { 'last-event-id': id })], async (same) => {
+      await sleep(AWHILE_MS);
+      assert.ok(!same!.heard.some(({ event }) => event === 'inbox'));
+    });
+    await raise(deskbell, token);
+    for (const stale of [id, 'never-heard-of']) {
+      await withListeners([listen(deskbell, token, { 'last-event-id': stale })], async (late) => {
+        assert.notEqual((await late!.next('inbox', 300)).id, stale);
+      });
+    }
+  });
+
+  it('the version to come back with is there before anything has happened', async () => {
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token)], async (one) => {
+      await sleep(100);
+      const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
+      assert.equal(list.headers.get('etag'), `W/"1-${/^id: (\w+)$/m.exec(one!.text())![1]}"`);
+    });
+  });
+
+  it('a write that nobody announced is seen by the slow look', async () => {
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token)], async (one) => {
+      await deskbell.database.run('delete from notifications where merchant_id = 1 and id = 1');
+      await one!.next('inbox', 6000);
+    });
+  });
+
+  it('a hundred writes in a row are told in few events, the last one included', async () => {
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token)], async (one) => {
+      await Promise.all(Array.from({ length: 100 }, () => raise(deskbell, token)));
+      await sleep(AWHILE_MS);
+      const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
+      assert.equal(list.headers.get('etag'), `W/"1-${one!.heard.at(-1)!.id}"`);
+      assert.ok(one!.heard.length <= 30, `${one!.heard.length} events`);
+    });
+  });
+
+  it('without a merchant’s token there is nothing to hear', async () => {
+    assertError(await deskbell.call('GET', EVENTS), 401, 'INVALID_TOKEN');
+    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    assertError(await deskbell.call('GET', EVENTS, { token: operator }), 401, 'INVALID_TOKEN');
+  });
+
+  it('nothing but GET is understood, not even HEAD', async () => {
+    const token = await deskbell.signIn();
+    for (const method of ['HEAD', 'POST']) {
+      assert.equal((await deskbell.call(method, EVENTS, { token })).status, 405);
+    }
+  });
+
+  it('a stream says nothing about how fast the server is', async () => {
+    const { text } = await deskbell.call('GET', '/metrics');
+    const seconds = [
+      ...text.matchAll(/^deskbell_http_request_seconds_count\{method="GET",route="([^"]+)"/gm),
+    ];
+    assert.ok(seconds.length > 0);
+    assert.ok(!seconds.some(([, route]) => route === EVENTS));
+  });
+});
+
+onEachEngine('the end of a stream', (engine) => {
+  it('comes with the end of its token, and a new token opens the next', async () => {
+    const deskbell = await startDeskbell(engine, { ACCESS_TOKEN_TTL_SECONDS: '10' });
+    try {
+      const token = await deskbell.signIn();
+      deskbell.clock.advance(8);
+      const listener = await listen(deskbell, token);
+      const began = Date.now();
+      await listener.ended;
+      assert.ok(Date.now() - began < 2500, `${Date.now() - began} ms`);
+      deskbell.clock.advance(1);
+      assertError(await deskbell.call('GET', EVENTS, { token }), 401, 'TOKEN_EXPIRED');
+      (await listen(deskbell, await deskbell.signIn())).stop();
+    } finally {
+      await deskbell.close();
+    }
+  });
+
+  it('an expired token hears nothing more, whatever the clock of the machine says', async () => {
+    const deskbell = await startDeskbell(engine);
+    try {
+      const listener = await listen(deskbell, await deskbell.signIn());
+      deskbell.clock.advance(901);
+      await raise(deskbell, await deskbell.signIn());
+      await listener.ended;
+      assert.deepEqual(listener.heard, []);
+    } finally {
+      await deskbell.close();
+    }
+  });
+
+  it('comes with the end of the server, which does not wait for its listeners', async () => {
+    const deskbell = await startDeskbell(engine);
+    const token = await deskbell.signIn();
+    const listeners = await Promise.all(Array.from({ length: 20 }, () => listen(deskbell, token)));
+    const began = Date.now();
+    await deskbell.close();
+    assert.ok(Date.now() - began < 1500, `${Date.now() - began} ms`);
+    await Promise.all(listeners.map(({ ended }) => ended));
+  });
+
+  it('a hundred listeners count as a hundred requests, whatever they hear', async () => {
+    const deskbell = await startDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '1000' });
+    try {
+      const token = await deskbell.signIn();
+      const listeners = await Promise.all(Array.from({ length: 100 }, () => listen(deskbell, token)));
+      await raise(deskbell, token);
+      await Promise.all(listeners.map((one) => one.next('inbox', 2000)));
+      const { headers } = await deskbell.call('GET', '/api/v1/auth/me', { token });
+      assert.equal(headers.get('ratelimit-remaining'), String(1000 - 102));
+      for (const one of listeners) one.stop();
+    } finally {
+      await deskbell.close();
+    }
+  });
+});
+
+it('a change in one process is heard in another within a second', {
+  skip: engines.length === 1 && 'needs PostgreSQL',
+}, async () => {
+  const first: Deskbell = await startDeskbell('postgres');
+  const second = await startBeside(first);
+  try {
+    const token = await first.signIn();
+    const listener = await listen(second, token);
+    for (const at of [first, second]) {
+      await raise(at, token);
+      await listener.next('inbox');
+    }
+    listener.stop();
+  } finally {
+    await second.close();
+    await first.close();
+  }
+});

@@ -1,0 +1,88 @@
+import type { Deskbell } from './harness.ts';
+
+export const EVENTS = '/api/v1/events';
+
+export interface Heard {
+  event: string;
+  id: string;
+  data: string;
+}
+
+/** A window that listens, as a browser's page does: by fetch, since only that sends a bearer token. */
+export interface Listening {
+  headers: Headers;
+  heard: Heard[];
+  /** Everything that came, comments included. */
+  text(): string;
+  /** The next event of this name that was not waited for yet, or an error after so long. */
+  next(event: string, withinMs?: number): Promise<Heard>;
+  /** Resolves when the server ends the stream. */
+  ended: Promise<void>;
+  stop(): void;
+}
+
+export async function listen(
+  { url }: Pick<Deskbell, 'url'>,
+  token: string,
+  headers: Record<string, string> = {},
+): Promise<Listening> {
+  const leave = new AbortController();
+  const response = await fetch(url + EVENTS, {
+    headers: { authorization: `Bearer ${token}`, ...headers },
+    signal: leave.signal,
+  });
+  if (response.status !== 200) throw new Error(`not listening: ${response.status} ${await response.text()}`);
+  const heard: Heard[] = [];
+  const waited = new Map<string, number>();
+  let text = '';
+  let wake = () => {};
+
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    let rest = '';
+    try {
+      for await (const chunk of response.body!) {
+        const part = decoder.decode(chunk, { stream: true });
+        text += part;
+        const blocks = (rest + part).split('\n\n');
+        rest = blocks.pop()!;
+        for (const block of blocks) if (block.includes('data:')) heard.push(read(block));
+        wake();
+      }
+    } catch (error) {
+      if (!leave.signal.aborted) throw error;
+    }
+  })();
+
+  return {
+    headers: response.headers,
+    heard,
+    text: () => text,
+    async next(event, withinMs = 1000) {
+      const place = waited.get(event) ?? 0;
+      const deadline = Date.now() + withinMs;
+      for (;;) {
+        const found = heard.filter((one) => one.event === event)[place];
+        if (found) {
+          waited.set(event, place + 1);
+          return found;
+        }
+        const leftMs = deadline - Date.now();
+        if (leftMs <= 0) throw new Error(`no ${event} within ${withinMs} ms, but ${JSON.stringify(text)}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          setTimeout(resolve, leftMs);
+        });
+      }
+    },
+    ended,
+    stop: () => leave.abort(),
+  };
+}
+
+function read(block: string): Heard {
+  const fields = Object.fromEntries(
+    block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+  );
+  return { event: fields.event ?? 'message', id: fields.id ?? '', data: fields.data ?? '' };
+}
