@@ -75,3 +75,23 @@ export async function upsertConversations(
   const added = rows.filter(({ created_at }) => created_at === at.toISOString()).length;
   return { added, updated: rows.length - added };
 }
+
+const AMONG: Readonly<Record<Engine, string>> = {
+  sqlite: 'id in (select value from json_each($3))',
+  postgres: 'id in (select json_array_elements_text($3::json)::bigint)',
+};
+
+/** Newest first: those of these ids, or the newest there are. */
+export function findConversations(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[] | undefined,
+  limit: number,
+): Promise<Pick<Conversation, 'id' | 'customer_name' | 'customer_phone'>[]> {
+  const among = ids === undefined ? '' : `and ${AMONG[queries.engine]}`;
+  return queries.all(
+    `select id, customer_name, customer_phone from conversations
+      where merchant_id = $1 ${among} order by id desc limit $2`,
+    [merchantId, limit, ...(ids === undefined ? [] : [JSON.stringify(ids)])],
+  );
+}

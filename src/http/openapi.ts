@@ -33,6 +33,7 @@ const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
   { name: 'session', description: 'Sign-in of the dashboard, by a cookie that no script can read.' },
   { name: 'notifications', description: 'What the assistant could not answer, for the merchant to answer.' },
+  { name: 'conversations', description: 'The customers behind the notifications.' },
   { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
   { name: 'simulator', description: 'A customer’s telephone, for the demo.' },
   { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },

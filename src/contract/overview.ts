@@ -1,0 +1,62 @@
+import { type Static, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+
+export const DAYS_MAX = 90;
+
+export const OverviewQuery = Type.Object({
+  days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: DAYS_MAX,
+      description: 'How many days, today included; 14 unless given.',
+    }),
+  ),
+  time_zone: Type.Optional(
+    Type.String({
+      description: 'In which days are counted, by its IANA name; UTC unless given.',
+      examples: ['Europe/Madrid'],
+    }),
+  ),
+});
+
+const ByType = Type.Object({
+  user_question_request: Type.Integer(),
+  user_support_request: Type.Integer(),
+});
+
+export const Overview = Type.Object(
+  {
+    pending: Type.Object({
+      total: Type.Integer(),
+      by_type: ByType,
+      oldest_at: Type.Union([Timestamp, Type.Null()], { description: 'When the oldest was raised.' }),
+    }),
+    answered_per_day: Type.Array(
+      Type.Object({ day: Type.String({ examples: ['2026-01-15'] }), count: Type.Integer() }),
+      { description: 'Every day of the period, oldest first.' },
+    ),
+    median_seconds_to_answer: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Of what was answered in the period; of the last 10,000, where there are more.',
+    }),
+    by_type: ByType,
+  },
+  {
+    description: 'What waits now, and what was answered in the period.',
+    examples: [
+      {
+        pending: {
+          total: 3,
+          by_type: { user_question_request: 2, user_support_request: 1 },
+          oldest_at: '2026-01-15T08:02:00.000Z',
+        },
+        answered_per_day: [
+          { day: '2026-01-14', count: 9 },
+          { day: '2026-01-15', count: 4 },
+        ],
+        median_seconds_to_answer: 412,
+        by_type: { user_question_request: 10, user_support_request: 3 },
+      },
+    ],
+  },
+);
+export type Overview = Static<typeof Overview>;

@@ -1,0 +1,45 @@
+/** Calendar days in a time zone. Pure. */
+
+const QUARTER_MS = 15 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+export interface Days {
+  /** `2026-01-15`, oldest first, today last. */
+  names: string[];
+  /** Where the first of them begins. */
+  from: Date;
+  dayOf(at: Date): string;
+}
+
+/** Nothing where there is no such time zone. */
+export function lastDays(count: number, timeZone: string, now: Date): Days | undefined {
+  const format = formatIn(timeZone);
+  if (!format) return undefined;
+  const dayOf = (at: Date) => format.format(at);
+  // By the calendar, which knows no hours: a day may have 23 of them, or 25.
+  const today = Date.parse(dayOf(now));
+  const names = Array.from({ length: count }, (_, index) =>
+    new Date(today - (count - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  );
+  // Every zone's day begins at a quarter of an hour. From two days before, which is early enough anywhere.
+  let from = Math.floor((now.getTime() - (count + 1) * DAY_MS) / QUARTER_MS) * QUARTER_MS;
+  while (dayOf(new Date(from)) < names[0]!) from += QUARTER_MS;
+  return { names, from: new Date(from), dayOf };
+}
+
+function formatIn(timeZone: string): Intl.DateTimeFormat | undefined {
+  // Offsets such as +02:00 are no zones: they know nothing of summer.
+  if (!/^[A-Za-z][\w+/-]{0,63}$/.test(timeZone)) return undefined;
+  try {
+    return new Intl.DateTimeFormat('en-CA', {
+      timeZone,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+    });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { assertError, BOREALIS, idsOf, onEachEngine, useDeskbell } from './harness.ts';
+
+const CONVERSATIONS = '/api/v1/conversation';
+const DAY_MS = 24 * 60 * 60_000;
+
+onEachEngine('conversations', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const list = (token: string, query = '') => deskbell.call('GET', `${CONVERSATIONS}/${query}`, { token });
+
+  it('are the merchant’s own, newest first, each with its customer', async () => {
+    const reply = await list(await deskbell.signIn());
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual(idsOf(reply), [3, 2, 1]);
+    assert.deepEqual(reply.json[2], {
+      id: 1,
+      customer_name: 'Lucía Fernández',
+      customer_phone: '+34611550101',
+      window_open_until: null,
+    });
+  });
+
+  it('can be asked for by id; what is not the merchant’s is left out', async () => {
+    const token = await deskbell.signIn();
+    assert.deepEqual(idsOf(await list(token, '?ids=1,3,4,999999999999999')), [3, 1]);
+    assert.deepEqual(idsOf(await list(token, '?ids=2&ids=3,2')), [3, 2]);
+    assert.deepEqual(idsOf(await list(token, '?ids=4,5')), []);
+    assert.deepEqual(idsOf(await list(token, '?ids=')), []);
+    const theirs = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    assert.deepEqual(idsOf(await list(theirs, '?ids=1,2,3,4,5')), [5, 4]);
+  });
+
+  it('answer without the trailing slash too', async () => {
+    const reply = await deskbell.call('GET', CONVERSATIONS, { token: await deskbell.signIn() });
+    assert.equal(reply.json.length, 3);
+  });
+
+  const many = Array.from({ length: 201 }, (_, index) => index + 1).join(',');
+  for (const ids of ['abc', '1,', '0', '-1', '1.5', '1,2,x', many]) {
+    it(`refuse the ids ${ids.slice(0, 12)}`, async () => {
+      assertError(await list(await deskbell.signIn(), `?ids=${ids}`), 422, 'VALIDATION_ERROR', 'ids');
+    });
+  }
+
+  it('have a window that opens when the customer writes, for 24 hours', async () => {
+    const token = await deskbell.signIn();
+    const windowOf = async () => (await list(token, '?ids=2')).json[0].window_open_until;
+    const before = deskbell.clock.now().getTime();
+    await deskbell.call('POST', '/api/v1/simulator/2', { token, body: { text: 'Hello?' } });
+    const until = Date.parse(await windowOf());
+    assert.ok(until >= before + DAY_MS && until <= deskbell.clock.now().getTime() + DAY_MS);
+    // What the assistant said counts for nothing.
+    assert.equal((await list(token, '?ids=1')).json[0].window_open_until, null);
+    await deskbell.database.run(
+      `update simulator_messages set at = $1 where from_customer = 1 and phone = '+351912550102'`,
+      [new Date(before - DAY_MS).toISOString()],
+    );
+    assert.equal(await windowOf(), null);
+    const opened = new Date(before - 60_000);
+    await deskbell.database.run(
+      `insert into customer_windows (channel_id, phone, opened_at) values ('simulator', '+351912550102', $1)`,
+      [opened.toISOString()],
+    );
+    assert.equal(await windowOf(), new Date(opened.getTime() + DAY_MS).toISOString());
+  });
+
+  it('are at most 200', async () => {
+    for (let count = 0; count < 201; count += 1) {
+      await deskbell.database.run(
+        `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+          values (2, $1, 'Ana', '+3545550101', $2, $2)`,
+        [`many-${count}`, deskbell.clock.now().toISOString()],
+      );
+    }
+    const reply = await list(await deskbell.signIn(BOREALIS.email, BOREALIS.password));
+    assert.equal(reply.json.length, 200);
+    assert.ok(!idsOf(reply).includes(4));
+  });
+
+  it('need a merchant’s token', async () => {
+    assertError(await deskbell.call('GET', `${CONVERSATIONS}/?ids=x`), 401, 'INVALID_TOKEN');
+  });
+});
