@@ -4,6 +4,7 @@ import compress from '@fastify/compress';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import type { Assistant } from './assistant/assistant.ts';
 import { identifyCallers } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
@@ -13,12 +14,14 @@ import { createSignIn } from './auth/signIn.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
+import { conversationRoutes } from './conversations/routes.ts';
 import type { Database } from './database/database.ts';
 import type { Channels } from './delivery/channels.ts';
 import type { Outbox } from './delivery/outbox.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { simulatorRoutes } from './delivery/simulatorRoutes.ts';
 import { whatsappRoutes } from './delivery/whatsappRoutes.ts';
+import { createWindows } from './delivery/windows.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDocs } from './http/docs.ts';
 import {
@@ -35,6 +38,7 @@ import { operationsRoutes } from './http/operations.ts';
 import { knowledgeRoutes, suggestionRoutes } from './knowledge/routes.ts';
 import { liveRoutes } from './live/routes.ts';
 import type { Metrics } from './metrics.ts';
+import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 
 export interface Parts {
@@ -48,6 +52,8 @@ export interface Parts {
   metrics: Metrics;
   log: Logger;
   now: () => Date;
+  /** Answers on the simulator's telephones. */
+  assistant: Assistant;
   /** Who may be offered for signing in with one click: the demo's users, while they are there. */
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
@@ -105,11 +111,15 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
   await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
+  await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
+  const windowsOf = createWindows(parts);
+  await app.register(conversationRoutes({ ...parts, windowsOf }), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
   const { channelDailyLimit } = config;
   await app.register(deliveryRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
-  await app.register(simulatorRoutes(parts), { prefix: '/api/v1/simulator' });
+  const onCustomerMessage = parts.assistant;
+  await app.register(simulatorRoutes({ ...parts, onCustomerMessage }), { prefix: '/api/v1/simulator' });
   await app.register(liveRoutes(parts), { prefix: '/api/v1' });
   await app.register(whatsappRoutes({ ...parts, onInbound: parts.outbox.announce }));
   operationsRoutes(app, parts);

@@ -1,22 +1,26 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { removeExpiredSignIns } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
-import { type Database, DatabaseProblem } from './database/database.ts';
+import { CHANGES, type Database, DatabaseProblem } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
+import { sayOnTelephone } from './delivery/channels/simulator.ts';
 import { createChannels } from './delivery/channels.ts';
 import { processInbound, removeOldUpdates } from './delivery/inbound.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { startWorker, type Worker } from './delivery/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
+import { suggestFor } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
+import { insertNotification } from './notifications/store.ts';
 import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
 
 export interface Server {
@@ -66,6 +70,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       metrics,
       log,
       now,
+      assistant: openAssistant(database, log, now),
       demoUsers: config.demo && !config.production ? createDemoSignIns(database, passwords) : async () => [],
     });
     const worker = config.worker
@@ -99,6 +104,24 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await database.close();
     throw error;
   }
+}
+
+/** The demo's assistant is no feature: it uses them, as a merchant's own would over HTTP. */
+function openAssistant(database: Database, log: Logger, now: () => Date): Assistant {
+  return createAssistant({
+    log,
+    async findAnswers(merchantId, question) {
+      const suggestions = await suggestFor(database, merchantId, question);
+      return suggestions.filter(({ kind }) => kind === 'document');
+    },
+    async raise(merchantId, conversationId, context) {
+      const contextText = JSON.stringify(context);
+      const type = 'user_question_request';
+      await insertNotification(database, merchantId, { type, conversationId, contextText, at: now() });
+      database.signal(CHANGES);
+    },
+    say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
+  });
 }
 
 export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {

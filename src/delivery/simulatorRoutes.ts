@@ -16,6 +16,11 @@ interface SimulatorParts {
   database: Database;
   channels: Channels;
   now: () => Date;
+  /** Whoever answers the customer at once. */
+  onCustomerMessage: (
+    merchantId: MerchantId,
+    message: { conversationId: number; phone: string; text: string },
+  ) => Promise<void>;
 }
 
 interface MessageRow {
@@ -28,10 +33,12 @@ interface MessageRow {
 }
 
 /** The customer's telephone, for merchants whose channel is the simulator; for others it does not exist. */
-export function simulatorRoutes({ database, channels, now }: SimulatorParts): FastifyPluginAsyncTypebox {
+export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebox {
+  const { database, channels, now, onCustomerMessage } = parts;
+
   async function phoneOfConversation(
     request: FastifyRequest,
-  ): Promise<{ merchantId: MerchantId; phone: string }> {
+  ): Promise<{ merchantId: MerchantId; conversationId: number; phone: string }> {
     const merchantId = merchantOf(request);
     const id = readId((request.params as { conversation_id: string }).conversation_id);
     const channel = await channels.of(merchantId);
@@ -41,7 +48,7 @@ export function simulatorRoutes({ database, channels, now }: SimulatorParts): Fa
       [merchantId, id],
     );
     if (!row) throw notFound();
-    return { merchantId, phone: phoneOf(row.customer_phone) };
+    return { merchantId, conversationId: id, phone: phoneOf(row.customer_phone) };
   }
 
   return async (app) => {
@@ -85,7 +92,9 @@ export function simulatorRoutes({ database, channels, now }: SimulatorParts): Fa
       {
         schema: {
           ...describeRoute('simulator', 'Write as the customer', {
-            description: 'The customer’s message, as if it came from a telephone.',
+            description:
+              'The customer’s message, as if it came from a telephone. The demo’s assistant answers it from the ' +
+              'knowledge base, or raises a notification and says that it asks a colleague.',
             errors: [...OF_TOKENS, notFound()],
           }),
           body: SimulatorText,
@@ -93,12 +102,13 @@ export function simulatorRoutes({ database, channels, now }: SimulatorParts): Fa
         },
       },
       async (request) => {
-        const { merchantId, phone } = await phoneOfConversation(request);
+        const { merchantId, conversationId, phone } = await phoneOfConversation(request);
         const { text } = request.body;
         await database.run(
           `insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 1, $3, $4)`,
           [merchantId, phone, storableText(text), now().toISOString()],
         );
+        await onCustomerMessage(merchantId, { conversationId, phone, text });
         return { message: 'Message received.' };
       },
     );

@@ -33,7 +33,17 @@ export async function suggestAnswers(
     [merchantId, notificationId],
   );
   if (!notification) throw notificationNotFound();
-  const words = stemsOf(askedIn(notification.context)).slice(0, WORDS_MAX);
+  const suggestions = await suggestFor(queries, merchantId, askedIn(notification.context));
+  return suggestions.filter(({ kind, id }) => kind === 'document' || id !== notificationId).slice(0, limit);
+}
+
+/** The same for a question that nobody has raised, all of them. */
+export async function suggestFor(
+  queries: Queries,
+  merchantId: MerchantId,
+  question: string,
+): Promise<Suggestion[]> {
+  const words = stemsOf(question).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
 
   const groups = words.map((word) => [{ word }]);
@@ -63,11 +73,9 @@ export async function suggestAnswers(
 
   const suggestions = [
     ...documents.map((row) => suggestion('document', row, documentScore(asked, row))),
-    ...questions
-      .filter(({ id }) => id !== notificationId)
-      .map((row) => suggestion('notification', row, likeness(asked, row.words.split(' ')))),
+    ...questions.map((row) => suggestion('notification', row, likeness(asked, row.words.split(' ')))),
   ];
-  return withoutRepeats(suggestions.filter(({ score }) => score >= SCORE_MIN).sort(better)).slice(0, limit);
+  return withoutRepeats(suggestions.filter(({ score }) => score >= SCORE_MIN).sort(better));
 }
 
 function askedIn(contextText: string): string {

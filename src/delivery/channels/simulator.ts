@@ -1,4 +1,5 @@
-import type { Database } from '../../database/database.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Queries } from '../../database/database.ts';
 import type { Channel } from '../channel.ts';
 
 /** A customer's telephone inside Deskbell. No network; a message is delivered when it is written down. */
@@ -19,4 +20,16 @@ export function createSimulator({ database, now }: { database: Database; now: ()
     },
     check: async () => undefined,
   };
+}
+
+/** Writes on a customer's telephone without a delivery: what the demo's assistant says by itself. */
+export async function sayOnTelephone(
+  queries: Queries,
+  merchantId: MerchantId,
+  { phone, text, at }: { phone: string; text: string; at: Date },
+): Promise<void> {
+  await queries.run(
+    'insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 0, $3, $4)',
+    [merchantId, phone, text, at.toISOString()],
+  );
 }

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  NOTIFICATIONS,
+  onEachEngine,
+  raise,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
+
+interface Shown {
+  from_customer: boolean;
+  text: string;
+}
+
+onEachEngine('the demo’s assistant', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const write = (token: string, text: string, conversation = 1, { call }: Deskbell = deskbell) =>
+    call('POST', `/api/v1/simulator/${conversation}`, { token, body: { text } });
+  const telephone = async (token: string, conversation = 1): Promise<Shown[]> =>
+    (await deskbell.call('GET', `/api/v1/simulator/${conversation}`, { token })).json;
+  const open = async (token: string) =>
+    (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
+
+  it('answers what the knowledge base knows, with the document’s own text', async () => {
+    const token = await deskbell.signIn();
+    const before = (await open(token)).length;
+    for (const [question, answer] of [
+      ['How do I store the coffee beans?', /dark and dry cupboard/],
+      ['What does shipping to Portugal cost?', /Shipping is free from 35/],
+    ] as const) {
+      assert.equal((await write(token, question)).status, 200);
+      const [asked, answered] = (await telephone(token)).slice(-2);
+      assert.deepEqual([asked!.from_customer, asked!.text], [true, question]);
+      assert.equal(answered!.from_customer, false);
+      assert.match(answered!.text, answer);
+    }
+    assert.equal((await open(token)).length, before);
+  });
+
+  it('rings the bell for what it does not know, and says that it asks a colleague', async () => {
+    const token = await deskbell.signIn();
+    const before = (await open(token)).length;
+    await write(token, '  Do you deliver to the moon?  ', 2);
+    const list = await open(token);
+    assert.equal(list.length, before + 1);
+    assert.equal(list[0].notification_type, 'user_question_request');
+    assert.equal(list[0].conversation_id, 2);
+    assert.deepEqual(list[0].context, {
+      question: 'Do you deliver to the moon?',
+      lead_phone: '+351912550102',
+    });
+    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+  });
+
+  it('asks rather than guess between two documents', async () => {
+    const token = await deskbell.signIn();
+    await write(token, 'Beans?', 2);
+    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+  });
+
+  it('has learned from the answer when the question comes again', async () => {
+    const token = await deskbell.signIn();
+    const question = 'Is the decaf made with water or with solvents?';
+    await write(token, question, 3);
+    const [notification] = await open(token);
+    const answer = 'With water alone, in Colombia.';
+    await deskbell.call('POST', `${NOTIFICATIONS}/${notification.id}/answer`, { token, body: { answer } });
+    await deskbell.allSent();
+    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    await write(token, 'Is your decaf made with solvents, or with water?', 3);
+    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    assert.ok(!(await open(token)).some(({ id }: { id: number }) => id > notification.id));
+  });
+
+  it('knows nothing of another merchant’s documents', async () => {
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    await write(token, 'How do I store the coffee beans?', 4);
+    assert.match((await telephone(token, 4)).at(-1)!.text, /colleague/);
+    assertError(await write(token, 'Hello?', 1), 404, 'NOT_FOUND');
+  });
+
+  for (const text of ['👍', 'a\0b \ud800', '<script>alert(1)</script>', 'x'.repeat(4096)]) {
+    it(`is at a loss with ${JSON.stringify(text).slice(0, 30)}, and asks`, async () => {
+      const token = await deskbell.signIn();
+      assert.equal((await write(token, text)).status, 200);
+      assert.equal((await open(token))[0].context.question, text);
+      assert.match((await telephone(token)).at(-1)!.text, /colleague/);
+    });
+  }
+
+  it('says nothing to a blank message', async () => {
+    const token = await deskbell.signIn();
+    const before = (await open(token)).length;
+    assert.equal((await write(token, '  \n ')).status, 200);
+    assert.equal((await telephone(token)).at(-1)!.from_customer, true);
+    assert.equal((await open(token)).length, before);
+  });
+
+  it('is not there where the channel is another', async () => {
+    const other = await startDeskbell(engine, {
+      CHANNEL: 'webhook',
+      WEBHOOK_URL: 'https://hooks.example/deskbell',
+      WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    });
+    try {
+      const token = await other.signIn();
+      await raise(other, token);
+      assertError(await write(token, 'Hello?', 1, other), 404, 'NOT_FOUND');
+    } finally {
+      await other.close();
+    }
+  });
+});
