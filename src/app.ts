@@ -121,7 +121,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   const onCustomerMessage = parts.assistant;
   await app.register(simulatorRoutes({ ...parts, onCustomerMessage }), { prefix: '/api/v1/simulator' });
   await app.register(liveRoutes(parts), { prefix: '/api/v1' });
-  await app.register(whatsappRoutes({ ...parts, onInbound: parts.outbox.announce }));
+  await app.register(whatsappRoutes({ ...parts, onInbound: () => parts.outbox.announce() }));
   operationsRoutes(app, parts);
   serveDocs(app);
   refuseOtherMethods(app, routes);

@@ -6,7 +6,7 @@ import { EventText, ResumeHeaders } from '../contract/live.ts';
 import type { Database } from '../database/database.ts';
 import { OF_TOKENS, serviceUnavailable } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { createHub } from './hub.ts';
+import { createHub, type Hub } from './hub.ts';
 import { EventStream } from './stream.ts';
 import type { Topic } from './versions.ts';
 
@@ -20,9 +20,12 @@ export interface LiveParts {
 export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
-    const hub = createHub({ database, log });
+    let opened: Hub | undefined;
+    const openHub = () => (opened ??= createHub({ database, log }));
+    // Its ear to other processes is there before the first window is.
+    app.addHook('onListen', async () => void openHub());
     // Before the server waits for its connections: these would last until their tokens end.
-    app.addHook('preClose', async () => hub.close());
+    app.addHook('preClose', async () => opened?.close());
 
     app.get(
       '/events',
@@ -47,6 +50,7 @@ export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyn
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);
+        const hub = openHub();
         const stream = new EventStream({
           expiresAt: expiryOf(request),
           now,
