@@ -22,6 +22,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 if (asked.length === 0) {
   check('types', 'tsc', []);
+  check('types of the dashboard', 'tsc', ['-p', 'dashboard']);
   check('lint and format', 'biome', ['check', '--error-on-warnings']);
   check('dead code', 'knip', []);
 }

@@ -23,6 +23,7 @@ import { simulatorRoutes } from './delivery/simulatorRoutes.ts';
 import { whatsappRoutes } from './delivery/whatsappRoutes.ts';
 import { createWindows } from './delivery/windows.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
+import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
 import {
   answerBrokenHttp,
@@ -124,6 +125,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await app.register(whatsappRoutes({ ...parts, onInbound: () => parts.outbox.announce() }));
   operationsRoutes(app, parts);
   serveDocs(app);
+  serveDashboard(app);
   refuseOtherMethods(app, routes);
   return app;
 }

@@ -11,7 +11,6 @@ onEachEngine('an address', (engine) => {
 
   it('that is none answers 404, other versions of the API included', async () => {
     for (const path of [
-      '/',
       '/api',
       '/api/v1',
       '/api/notification/',

@@ -1,0 +1,78 @@
+import { Button, Skeleton } from '@mantine/core';
+import type { NotificationDetail } from '../api/types.ts';
+import { useWording } from '../i18n/language.tsx';
+import { useNow } from '../shell/now.ts';
+import { dropDraft } from './drafts.ts';
+import { fieldTexts } from './fields.ts';
+import { MessageTimeline } from './MessageTimeline.tsx';
+import { dismissRefusal, type Refusal } from './submit.ts';
+
+/** What was answered, and what became of it. */
+export function Outcome(props: { item: NotificationDetail; refusal: Refusal | undefined; loading: boolean }) {
+  const { item, refusal, loading } = props;
+  const { t, relative, dateTime } = useWording();
+  const now = useNow();
+  const answer = (item.answer ?? {}) as Record<string, unknown>;
+  const said = item.answered_fields.filter(
+    (field) => typeof answer[field] === 'string' && answer[field] !== '',
+  );
+  const silently = answer.resolve_only === true;
+  return (
+    <div className="outcome">
+      {refusal?.first && <AnsweredFirst id={item.id} refusal={refusal} fields={item.answered_fields} />}
+      <h3>
+        {t('whatWasAnswered')}{' '}
+        <time className="quiet" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
+          {relative(item.updated_at, now)}
+        </time>
+      </h3>
+      {loading && <Skeleton height={72} radius="md" />}
+      {!loading && silently && <p className="quiet">{t('resolvedSilently')}</p>}
+      {!silently &&
+        said.map((field, index) => (
+          <div key={field} className={index === 0 ? 'said said-content' : 'said'}>
+            {item.answered_fields.length > 1 && <h4>{fieldTexts(field, t).label}</h4>}
+            <p dir="auto">{String(answer[field])}</p>
+          </div>
+        ))}
+      {item.delivery ? (
+        <MessageTimeline deliveryId={item.delivery.id} />
+      ) : (
+        !loading && !silently && <Skeleton height={120} radius="md" visible={false} />
+      )}
+    </div>
+  );
+}
+
+function AnsweredFirst({ id, refusal, fields }: { id: number; refusal: Refusal; fields: readonly string[] }) {
+  const { t } = useWording();
+  const texts = fields
+    .map((field) => refusal.body[field])
+    .filter((text) => typeof text === 'string' && text !== '');
+  return (
+    <div className="notice" role="alert">
+      <strong>{t('answeredFirst')}</strong>
+      <p>{t('answeredFirstHint')}</p>
+      {texts.length > 0 && (
+        <details open>
+          <summary>{t('yourText')}</summary>
+          {texts.map((text) => (
+            <p key={String(text)} className="notice-text" dir="auto">
+              {String(text)}
+            </p>
+          ))}
+        </details>
+      )}
+      <Button
+        size="compact-md"
+        variant="default"
+        onClick={() => {
+          dropDraft(id);
+          dismissRefusal(id);
+        }}
+      >
+        {t('close')}
+      </Button>
+    </div>
+  );
+}

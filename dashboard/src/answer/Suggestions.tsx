@@ -1,0 +1,57 @@
+import { Kbd, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { calls } from '../api/calls.ts';
+import { ask } from '../api/client.ts';
+import type { Notification, Suggestion } from '../api/types.ts';
+import { useWording } from '../i18n/language.tsx';
+import { useKeys } from '../keyboard/keys.ts';
+import { CurlButton } from '../shell/CurlButton.tsx';
+import { reused } from './reuse.ts';
+
+const NONE: readonly Suggestion[] = [];
+
+export function Suggestions({ item }: { item: Notification }) {
+  const { t, percent } = useWording();
+  const query = useQuery({
+    queryKey: ['suggestions', item.id],
+    queryFn: ({ signal }) => ask<Suggestion[]>(calls.suggestions(item.id), { signal }),
+  });
+  const found = query.data ?? NONE;
+  const use = (text: string) => reused.set({ id: item.id, text });
+  useKeys(Object.fromEntries(found.map(({ answer }, index) => [String(index + 1), () => use(answer)])));
+
+  return (
+    <section className="suggestions" aria-labelledby="suggestions-title">
+      <div className="suggestions-head">
+        <h3 id="suggestions-title">{t('suggestions')}</h3>
+        <CurlButton call={calls.suggestions(item.id)} label={t('suggestions')} />
+      </div>
+      {query.isPending && <Skeleton height={72} radius="md" />}
+      {query.isSuccess && found.length === 0 && (
+        <p className="quiet">
+          {t('noSuggestions')} {t('noSuggestionsHint')}
+        </p>
+      )}
+      <ol>
+        {found.map(({ kind, id, question, answer, score }, index) => (
+          <li key={`${kind}-${id}`}>
+            <button type="button" className="suggestion" onClick={() => use(answer)}>
+              <span className="suggestion-question" dir="auto">
+                {question}
+              </span>
+              <span className="suggestion-answer" dir="auto">
+                {answer}
+              </span>
+              <span className="suggestion-foot">
+                <Kbd className="key-hint">{index + 1}</Kbd>
+                <span>{t(kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}</span>
+                <span className="tabular">{t('suggestionLikeness', { percent: percent(score) })}</span>
+                <span className="suggestion-use">{t('suggestionUse')}</span>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,71 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { calls } from '../api/calls.ts';
+import { ask, type Call } from '../api/client.ts';
+import { Problem } from '../api/problem.ts';
+import type { Notification, NotificationDetail } from '../api/types.ts';
+import { asDetail, assumeStatus, detailKey, LIST_KEY } from '../inbox/list.ts';
+import { createStore } from '../shell/store.ts';
+import { say } from '../shell/toasts.tsx';
+import { dropDraft, readDraft } from './drafts.ts';
+
+/** Answers that were refused, until they are tried again. `first`: somebody else was faster. */
+export interface Refusal {
+  error: unknown;
+  first: boolean;
+  body: Record<string, unknown>;
+}
+export const refusals = createStore<ReadonlyMap<number, Refusal>>(new Map());
+
+function setRefusal(id: number, refusal: Refusal | undefined): void {
+  const next = new Map(refusals.get());
+  if (refusal) next.set(id, refusal);
+  else next.delete(id);
+  refusals.set(next);
+}
+
+export const dismissRefusal = (id: number): void => setRefusal(id, undefined);
+
+export function answerCall(id: number, body: Record<string, unknown>): Call {
+  const call = calls.answer(id, body);
+  return body.resolve_only === true ? call : { ...call, headers: { 'Idempotency-Key': readDraft(id).key } };
+}
+
+/** Felt at once: answered on the screen while it is on its way, and put back with its text if refused. */
+export async function submitAnswer(
+  client: QueryClient,
+  item: Notification,
+  body: Record<string, unknown>,
+): Promise<void> {
+  const { id } = item;
+  setRefusal(id, undefined);
+  const putBack = assumeStatus(client, new Set([id]), 'answered');
+  const key = detailKey(id);
+  const before = client.getQueryData<NotificationDetail>(key) ?? asDetail(item);
+  await client.cancelQueries({ queryKey: key });
+  client.setQueryData<NotificationDetail>(key, {
+    ...before,
+    status: 'answered',
+    updated_at: new Date().toISOString(),
+    answer: body,
+  });
+  try {
+    await ask(answerCall(id, body));
+    dropDraft(id);
+    say(body.resolve_only === true ? 'resolved' : 'answerSent');
+  } catch (error) {
+    const first = error instanceof Problem && error.code === 'ALREADY_ANSWERED';
+    if (!first) {
+      client.setQueryData(key, before);
+      putBack();
+    }
+    setRefusal(id, { error, first, body });
+  }
+  await Promise.all([
+    client.invalidateQueries({ queryKey: key }),
+    client.invalidateQueries({ queryKey: LIST_KEY }),
+    client.invalidateQueries({ queryKey: ['overview'] }),
+  ]);
+}
+
+export const resolveOne = (client: QueryClient, item: Notification): Promise<void> =>
+  submitAnswer(client, item, { resolve_only: true });

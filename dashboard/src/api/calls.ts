@@ -1,0 +1,46 @@
+import type { Call } from './client.ts';
+
+/** Every call that the dashboard makes, by its name. */
+export const calls = {
+  notifications: (): Call => ({ method: 'GET', path: '/api/v1/notification/' }),
+  notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
+  suggestions: (id: number): Call => ({
+    method: 'GET',
+    path: `/api/v1/notification/${id}/suggestions?limit=5`,
+  }),
+  answer: (id: number, body: Record<string, unknown>): Call => ({
+    method: 'POST',
+    path: `/api/v1/notification/${id}/answer`,
+    body,
+  }),
+  deleteNotification: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}` }),
+  conversations: (ids?: readonly number[]): Call => ({
+    method: 'GET',
+    path: `/api/v1/conversation/${ids ? `?ids=${ids.join(',')}` : ''}`,
+  }),
+  delivery: (id: number): Call => ({ method: 'GET', path: `/api/v1/delivery/${id}` }),
+  retryDelivery: (id: number): Call => ({ method: 'POST', path: `/api/v1/delivery/${id}/retry` }),
+  limits: (): Call => ({ method: 'GET', path: '/api/v1/limits' }),
+  overview: (days: number, timeZone: string): Call => ({
+    method: 'GET',
+    path: `/api/v1/overview?days=${days}&time_zone=${encodeURIComponent(timeZone)}`,
+  }),
+  documents: (search: string): Call => ({
+    method: 'GET',
+    path: `/api/v1/knowledge/?limit=100${search ? `&q=${encodeURIComponent(search)}` : ''}`,
+  }),
+  document: (id: number): Call => ({ method: 'GET', path: `/api/v1/knowledge/${id}` }),
+  changeDocument: (id: number, version: number, body: { title: string; body: string }): Call => ({
+    method: 'PATCH',
+    path: `/api/v1/knowledge/${id}`,
+    headers: { 'If-Match': `"${id}-${version}"` },
+    body,
+  }),
+  revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
+  telephone: (id: number): Call => ({ method: 'GET', path: `/api/v1/simulator/${id}` }),
+  writeAsCustomer: (id: number, text: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/simulator/${id}`,
+    body: { text },
+  }),
+};

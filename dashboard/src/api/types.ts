@@ -1,0 +1,12 @@
+import type { Static } from 'typebox';
+import type { DeliveryWithTimeline, SimulatorMessages } from '../../../src/contract/delivery.ts';
+import type { DocumentWithVersions } from '../../../src/contract/knowledge.ts';
+import type { NotificationWithAnswer } from '../../../src/contract/notifications.ts';
+
+export type { Limits } from '../../../src/contract/delivery.ts';
+export type { Document, DocumentVersion, Suggestion } from '../../../src/contract/knowledge.ts';
+export type { Notification, NotificationType, Status } from '../../../src/contract/notifications.ts';
+export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
+export type DocumentDetail = Static<typeof DocumentWithVersions>;
+export type NotificationDetail = Static<typeof NotificationWithAnswer>;
+export type SimulatorMessage = Static<typeof SimulatorMessages>[number];

@@ -1,0 +1,76 @@
+import { ActionIcon, Button, Modal } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { calls } from '../api/calls.ts';
+import type { Notification } from '../api/types.ts';
+import { useWording } from '../i18n/language.tsx';
+import { CurlButton } from '../shell/CurlButton.tsx';
+import { Icon } from '../shell/Icon.tsx';
+import { useStore } from '../shell/store.ts';
+import { resolveAll } from './bulk.ts';
+import { removeSoon } from './remove.ts';
+import { selection } from './view.ts';
+
+/** Stands in the place of the filters while something is selected. */
+export function BulkBar({ items }: { items: readonly Notification[] }) {
+  const { t } = useWording();
+  const client = useQueryClient();
+  const chosen = useStore(selection);
+  const [asking, setAsking] = useState(false);
+  const ids = [...chosen];
+  const pending = items
+    .filter(({ id, status }) => chosen.has(id) && status === 'requested')
+    .map(({ id }) => id);
+  const clear = () => selection.set(new Set());
+  return (
+    <div className="bulk" role="toolbar" aria-label={t('selectedCount', { n: ids.length })}>
+      <div className="bulk-line">
+        <ActionIcon variant="subtle" color="gray" size={44} aria-label={t('clearSelection')} onClick={clear}>
+          <Icon name="close" size={18} />
+        </ActionIcon>
+        <strong className="bulk-count">{t('selectedCount', { n: ids.length })}</strong>
+        <Button
+          variant="subtle"
+          color="gray"
+          onClick={() => selection.set(new Set(items.map(({ id }) => id)))}
+        >
+          {t('selectAll')}
+        </Button>
+      </div>
+      <div className="bulk-line">
+        <Button disabled={pending.length === 0} onClick={() => setAsking(true)} variant="default">
+          {t('bulkResolve')}
+        </Button>
+        <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
+        <Button variant="default" className="danger" onClick={() => removeSoon(client, ids)}>
+          {t('delete')}
+        </Button>
+        <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />
+      </div>
+      <Modal
+        opened={asking}
+        onClose={() => setAsking(false)}
+        title={t('bulkResolveTitle', { n: pending.length })}
+        lockScroll={false}
+        centered
+        closeButtonProps={{ 'aria-label': t('close'), size: 44 }}
+      >
+        <p className="modal-text">{t('bulkResolveHint')}</p>
+        <div className="modal-actions">
+          <Button variant="default" onClick={() => setAsking(false)}>
+            {t('cancel')}
+          </Button>
+          <Button
+            data-autofocus
+            onClick={() => {
+              setAsking(false);
+              void resolveAll(client, pending);
+            }}
+          >
+            {t('bulkResolve')}
+          </Button>
+        </div>
+      </Modal>
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { calls } from '../api/calls.ts';
+import { askWhole } from '../api/client.ts';
+import { connection } from '../api/events.ts';
+import type { Notification, NotificationDetail, Status } from '../api/types.ts';
+import { useStore } from '../shell/store.ts';
+
+export const LIST_KEY = ['notifications'] as const;
+/** Without a live connection the list is asked for now and then. */
+const POLL_MS = 10_000;
+
+interface Tagged {
+  etag: string | null;
+  items: readonly Notification[];
+}
+let known: Tagged | undefined;
+
+export function forgetList(): void {
+  known = undefined;
+}
+
+async function readList({ signal }: { signal: AbortSignal }): Promise<readonly Notification[]> {
+  const headers: Record<string, string> = known?.etag ? { 'If-None-Match': known.etag } : {};
+  const { body, headers: received } = await askWhole<Notification[] | undefined>(
+    { ...calls.notifications(), headers },
+    { signal },
+  );
+  if (body === undefined) return known!.items;
+  known = { etag: received.get('etag'), items: body };
+  return body;
+}
+
+/** What has not changed keeps its identity: of 10,000 rows only the changed ones are drawn again. */
+function reuse(before: unknown, after: unknown): unknown {
+  if (!before || before === after) return after;
+  const earlier = new Map((before as Notification[]).map((item) => [item.id, item]));
+  return (after as Notification[]).map((item) => {
+    const same = earlier.get(item.id);
+    return same && same.status === item.status && same.updated_at === item.updated_at ? same : item;
+  });
+}
+
+export function useNotifications() {
+  const live = useStore(connection) === 'live';
+  return useQuery({
+    queryKey: LIST_KEY,
+    queryFn: readList,
+    structuralSharing: reuse,
+    refetchInterval: live ? false : POLL_MS,
+  });
+}
+
+/** Shows a state before the server has confirmed it. Gives the way back. */
+export function assumeStatus(client: QueryClient, ids: ReadonlySet<number>, status: Status): () => void {
+  void client.cancelQueries({ queryKey: LIST_KEY });
+  const put = (wanted: ReadonlyMap<number, Pick<Notification, 'status' | 'updated_at'>>) =>
+    client.setQueryData<readonly Notification[]>(LIST_KEY, (items) =>
+      items?.map((item) => (wanted.has(item.id) ? { ...item, ...wanted.get(item.id) } : item)),
+    );
+  const before = new Map(
+    (client.getQueryData<readonly Notification[]>(LIST_KEY) ?? [])
+      .filter(({ id }) => ids.has(id))
+      .map(({ id, status: was, updated_at }) => [id, { status: was, updated_at }]),
+  );
+  const at = new Date().toISOString();
+  put(new Map([...ids].map((id) => [id, { status, updated_at: at }])));
+  return () => {
+    put(before);
+    void client.invalidateQueries({ queryKey: LIST_KEY });
+  };
+}
+
+export const detailKey = (id: number) => ['notification', id] as const;
+
+/** The question or the reason: what the person reads first. */
+export function textOf({ context, requested_fields }: Notification): string {
+  for (const field of requested_fields) {
+    const value = (context as Record<string, unknown>)[field];
+    if (typeof value === 'string' && value.trim() !== '') return value;
+  }
+  return '';
+}
+
+export const asDetail = (item: Notification): NotificationDetail => ({
+  ...item,
+  answer: null,
+  delivery: null,
+});

@@ -1,0 +1,22 @@
+let audio: AudioContext | undefined;
+
+/** Two soft strokes of a desk bell, made here: no file to load. Silent until the page has been touched. */
+export function ring(): void {
+  if (!navigator.userActivation?.hasBeenActive) return;
+  audio ??= new AudioContext();
+  const at = audio.currentTime;
+  for (const [offset, pitch] of [
+    [0, 1318.5],
+    [0.12, 1760],
+  ] as const) {
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    tone.frequency.value = pitch;
+    volume.gain.setValueAtTime(0, at + offset);
+    volume.gain.linearRampToValueAtTime(0.05, at + offset + 0.01);
+    volume.gain.exponentialRampToValueAtTime(0.0001, at + offset + 0.7);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(at + offset);
+    tone.stop(at + offset + 0.75);
+  }
+}

@@ -1,0 +1,77 @@
+import { useQueryClient } from '@tanstack/react-query';
+import type { RefObject } from 'react';
+import { resolveOne } from '../answer/submit.ts';
+import type { Notification } from '../api/types.ts';
+import { useKeys } from '../keyboard/keys.ts';
+import { go } from '../shell/route.ts';
+import { isWide } from '../shell/useWide.ts';
+import { removeSoon } from './remove.ts';
+import { cursor, selection, toggleSelected } from './view.ts';
+
+const REPLY_FIELD = '[data-reply]';
+
+interface ListKeys {
+  shown: readonly Notification[];
+  openId: number | undefined;
+  searchRef: RefObject<HTMLInputElement | null>;
+}
+
+/** Where a row stood that is not there any more: the next one has moved into its place. */
+let lastPlace = 0;
+
+export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
+  const client = useQueryClient();
+  const at = shown.findIndex(({ id }) => id === (cursor.get() ?? openId));
+  if (at >= 0) lastPlace = at;
+
+  const move = (step: number) => {
+    const from = shown.findIndex(({ id }) => id === (cursor.get() ?? openId));
+    const none = cursor.get() === undefined && openId === undefined;
+    const to = from >= 0 ? from + step : none ? 0 : step > 0 ? lastPlace : lastPlace - 1;
+    const item = shown[Math.max(0, Math.min(to, shown.length - 1))];
+    if (!item) return;
+    cursor.set(item.id);
+    if (isWide() || openId !== undefined)
+      go({ page: 'inbox', id: item.id }, openId === undefined ? 'push' : 'replace');
+  };
+  const current = () => {
+    const id = openId ?? cursor.get();
+    return shown.find((item) => item.id === id);
+  };
+  const reply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
+
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    Enter() {
+      const id = cursor.get() ?? shown[0]?.id;
+      if (id === undefined) return;
+      if (openId === id) return reply();
+      cursor.set(id);
+      go({ page: 'inbox', id });
+    },
+    r: reply,
+    e() {
+      const item = current();
+      if (item?.status === 'requested') void resolveOne(client, item);
+    },
+    '#'() {
+      const chosen = [...selection.get()];
+      const item = current();
+      removeSoon(client, chosen.length > 0 ? chosen : item ? [item.id] : []);
+    },
+    x() {
+      const item = current();
+      if (item) toggleSelected(item.id);
+    },
+    '/': () => searchRef.current?.focus(),
+    Escape() {
+      const active = document.activeElement;
+      if (active instanceof HTMLElement && active.matches('input, textarea')) active.blur();
+      else if (selection.get().size > 0) selection.set(new Set());
+      else if (openId !== undefined) go({ page: 'inbox', id: undefined });
+    },
+  });
+}

@@ -1,0 +1,46 @@
+import { Kbd, Modal } from '@mantine/core';
+import { useWording } from '../i18n/language.tsx';
+import type { TextKey } from '../i18n/texts.ts';
+import { MOD } from './keys.ts';
+
+const KEYS: readonly (readonly [keys: readonly string[], text: TextKey])[] = [
+  [['j'], 'keyNext'],
+  [['k'], 'keyPrevious'],
+  [['Enter'], 'keyOpen'],
+  [['r'], 'keyReply'],
+  [[MOD, 'Enter'], 'keySend'],
+  [['1', '…', '5'], 'keySuggestion'],
+  [['e'], 'keyResolve'],
+  [['#'], 'keyDelete'],
+  [['x'], 'keySelect'],
+  [['/'], 'keySearch'],
+  [['t'], 'keyTelephone'],
+  [['g', 'i', 'k', 'o', 't'], 'keyGo'],
+  [[MOD, 'K'], 'keyPalette'],
+  [['Esc'], 'keyBack'],
+  [['?'], 'keyHelp'],
+];
+
+export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const { t } = useWording();
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={t('keyboard')}
+      lockScroll={false}
+      closeButtonProps={{ 'aria-label': t('close'), size: 44 }}
+    >
+      <dl className="keys">
+        {KEYS.map(([keys, text]) => (
+          <div key={text} className="keys-row">
+            <dt dir="ltr">
+              {keys.map((key) => (key === '…' ? <span key={key}>…</span> : <Kbd key={key}>{key}</Kbd>))}
+            </dt>
+            <dd>{t(text)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Modal>
+  );
+}

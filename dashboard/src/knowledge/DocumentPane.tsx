@@ -1,0 +1,111 @@
+import { ActionIcon, Button, Skeleton } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { calls } from '../api/calls.ts';
+import { ask } from '../api/client.ts';
+import type { Document, DocumentDetail } from '../api/types.ts';
+import { useWording } from '../i18n/language.tsx';
+import { CurlButton } from '../shell/CurlButton.tsx';
+import { EmptyState } from '../shell/EmptyState.tsx';
+import { Icon } from '../shell/Icon.tsx';
+import { explain } from '../shell/problems.ts';
+import { go } from '../shell/route.ts';
+import { say } from '../shell/toasts.tsx';
+import { useWide } from '../shell/useWide.ts';
+import { DocumentEditor } from './DocumentEditor.tsx';
+import { Versions } from './Versions.tsx';
+
+export function DocumentPane({ id }: { id: number }) {
+  const wording = useWording();
+  const { t } = wording;
+  const wide = useWide();
+  const client = useQueryClient();
+  const [editing, setEditing] = useState(false);
+  const query = useQuery({
+    queryKey: ['document', id],
+    queryFn: ({ signal }) => ask<DocumentDetail>(calls.document(id), { signal }),
+  });
+  const refresh = () => {
+    void client.invalidateQueries({ queryKey: ['document', id] });
+    void client.invalidateQueries({ queryKey: ['documents'] });
+  };
+  const revert = useMutation({
+    mutationFn: () => ask<Document>(calls.revertDocument(id)),
+    onSuccess: ({ version }) => say('reverted', { values: { version } }),
+    onError: (error) => say('answerKept', { values: { reason: explain(wording, error) }, tone: 'bad' }),
+    onSettled: refresh,
+  });
+
+  const document = query.data;
+  if (!document) {
+    return query.isError ? (
+      <EmptyState icon="knowledge" title={t('documentGone')}>
+        <Button variant="default" onClick={() => go({ page: 'knowledge', id: undefined })}>
+          {t('back')}
+        </Button>
+      </EmptyState>
+    ) : (
+      <div className="pane-loading" role="status" aria-label={t('loading')}>
+        <Skeleton height={28} width="60%" />
+        <Skeleton height={160} />
+      </div>
+    );
+  }
+  return (
+    <article className="pane document">
+      <div className="asked-bar">
+        {!wide && (
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={44}
+            aria-label={t('back')}
+            onClick={() => go({ page: 'knowledge', id: undefined })}
+          >
+            <Icon name="back" />
+          </ActionIcon>
+        )}
+        <h2 className="document-title" dir="auto">
+          {document.title}
+        </h2>
+      </div>
+      {editing ? (
+        <DocumentEditor document={document} onDone={() => setEditing(false)} onSaved={refresh} />
+      ) : (
+        <>
+          <p className="document-body" dir="auto">
+            {document.body}
+          </p>
+          <div className="answer-actions">
+            <span className="action">
+              <Button leftSection={<Icon name="pencil" size={18} />} onClick={() => setEditing(true)}>
+                {t('edit')}
+              </Button>
+              <CurlButton
+                call={calls.changeDocument(id, document.version, {
+                  title: document.title,
+                  body: document.body,
+                })}
+                label={t('edit')}
+              />
+            </span>
+            {document.versions.length > 1 && (
+              <span className="action">
+                <Button
+                  variant="default"
+                  leftSection={<Icon name="undo" size={18} />}
+                  loading={revert.isPending}
+                  onClick={() => revert.mutate()}
+                >
+                  {t('revert')}
+                </Button>
+                <CurlButton call={calls.revertDocument(id)} label={t('revert')} />
+              </span>
+            )}
+          </div>
+        </>
+      )}
+      <Versions document={document} onRestored={refresh} />
+    </article>
+  );
+}

@@ -1,0 +1,103 @@
+import { Button, PasswordInput, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
+import { useWording } from '../i18n/language.tsx';
+import { LanguageChoice } from '../preferences/LanguageChoice.tsx';
+import { Icon } from '../shell/Icon.tsx';
+import { explain } from '../shell/problems.ts';
+import { signIn } from './session.ts';
+
+interface DemoUsers {
+  users: readonly DemoUser[];
+}
+
+/** Where the demo is on, its accounts; else nothing, and nobody is told. */
+async function readDemo(): Promise<DemoUsers> {
+  const response = await fetch('/session/demo', { headers: { 'X-Deskbell-Dashboard': '1' } });
+  return response.ok ? ((await response.json()) as DemoUsers) : { users: [] };
+}
+
+export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
+  const wording = useWording();
+  const { t } = wording;
+  const demo = useQuery({ queryKey: ['demo'], queryFn: readDemo, staleTime: Number.POSITIVE_INFINITY });
+  const [credentials, setCredentials] = useState<LoginBody>({ email: '', password: '' });
+  const [busy, setBusy] = useState<string>();
+  const [error, setError] = useState<unknown>();
+
+  const enter = (given: LoginBody, who: string) => {
+    setBusy(who);
+    setError(undefined);
+    signIn(given).catch((reason: unknown) => {
+      setError(reason);
+      setBusy(undefined);
+    });
+  };
+  return (
+    <main className="sign-in">
+      <div className="sign-in-card">
+        <span className="sign-in-bell">
+          <Icon name="bell" size={34} />
+        </span>
+        <h1>{t('signInTitle')}</h1>
+        <p className="quiet">{because === 'asked' ? t('signedOut') : t('signInLead')}</p>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            enter(credentials, 'form');
+          }}
+        >
+          <TextInput
+            label={t('email')}
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            dir="ltr"
+            withAsterisk={false}
+            value={credentials.email}
+            onChange={(event) => setCredentials({ ...credentials, email: event.currentTarget.value })}
+          />
+          <PasswordInput
+            label={t('password')}
+            name="password"
+            autoComplete="current-password"
+            required
+            withAsterisk={false}
+            value={credentials.password}
+            onChange={(event) => setCredentials({ ...credentials, password: event.currentTarget.value })}
+          />
+          {error !== undefined && (
+            <p className="notice" role="alert">
+              {explain(wording, error)}
+            </p>
+          )}
+          <Button type="submit" fullWidth loading={busy === 'form'}>
+            {t('signIn')}
+          </Button>
+        </form>
+        {demo.data && demo.data.users.length > 0 && (
+          <div className="sign-in-demo">
+            <h2>{t('demoTitle')}</h2>
+            {demo.data.users.map(({ email, password, about }) => (
+              <Button
+                key={email}
+                variant="default"
+                fullWidth
+                loading={busy === email}
+                onClick={() => enter({ email, password }, email)}
+              >
+                {t('demoSignIn', { about })}
+              </Button>
+            ))}
+          </div>
+        )}
+        <div className="sign-in-foot">
+          <LanguageChoice />
+          <a href="/docs">{t('apiDocs')}</a>
+        </div>
+      </div>
+    </main>
+  );
+}

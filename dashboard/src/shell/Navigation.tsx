@@ -1,0 +1,67 @@
+import { Tooltip } from '@mantine/core';
+import { useWording } from '../i18n/language.tsx';
+import { ConnectionState } from './ConnectionState.tsx';
+import { Icon, type IconName } from './Icon.tsx';
+import { go, type PageName, pathOf, type Route, useRoute } from './route.ts';
+
+export const PAGES: readonly { page: PageName; icon: IconName; route: Route; key: string }[] = [
+  { page: 'inbox', icon: 'inbox', route: { page: 'inbox', id: undefined }, key: 'i' },
+  { page: 'knowledge', icon: 'knowledge', route: { page: 'knowledge', id: undefined }, key: 'k' },
+  { page: 'overview', icon: 'overview', route: { page: 'overview' }, key: 'o' },
+  { page: 'telephone', icon: 'telephone', route: { page: 'telephone', id: undefined }, key: 't' },
+];
+
+interface NavigationProps {
+  pending: number;
+  withTelephone: boolean;
+  onPalette: () => void;
+  onPreferences: () => void;
+}
+
+/** A rail beside the page where there is room, a bar below it where there is not. */
+export function Navigation({ pending, withTelephone, onPalette, onPreferences }: NavigationProps) {
+  const { t, number } = useWording();
+  const { page: current } = useRoute();
+  return (
+    <nav className="nav" aria-label={t('mainNavigation')}>
+      <span className="nav-brand" aria-hidden="true">
+        <Icon name="bell" size={26} />
+      </span>
+      {PAGES.filter(({ page }) => page !== 'telephone' || withTelephone).map(({ page, icon, route }) => (
+        <a
+          key={page}
+          className="nav-item"
+          href={pathOf(route)}
+          aria-current={page === current ? 'page' : undefined}
+          onClick={(event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            go(route);
+          }}
+        >
+          <span className="nav-icon">
+            <Icon name={icon} size={22} />
+            {page === 'inbox' && pending > 0 && (
+              <span className="nav-badge" aria-hidden="true">
+                {pending > 99 ? '99+' : number(pending)}
+              </span>
+            )}
+          </span>
+          <span className="nav-name">{t(page)}</span>
+          {page === 'inbox' && <span className="visually-hidden">{t('countPending', { n: pending })}</span>}
+        </a>
+      ))}
+      <span className="nav-space" />
+      <ConnectionState />
+      <Tooltip label={t('palette')} position="right">
+        <button type="button" className="nav-item nav-palette" onClick={onPalette} aria-label={t('palette')}>
+          <Icon name="command" size={22} />
+        </button>
+      </Tooltip>
+      <button type="button" className="nav-item" onClick={onPreferences}>
+        <Icon name="sliders" size={22} />
+        <span className="nav-name">{t('menu')}</span>
+      </button>
+    </nav>
+  );
+}
