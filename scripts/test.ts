@@ -28,6 +28,8 @@ if (asked.length === 0) {
 }
 await start('PostgreSQL', 'postgres', 'postgresql', (program) => startPostgres(program, { durable: false }));
 await start('Redis', 'redis-server', 'redis-server', startRedis);
+findBrowser();
+buildDashboard();
 try {
   await runTests(asked.length > 0 ? asked : globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).sort());
 } finally {
@@ -62,6 +64,18 @@ async function start(
   const service = await launch(path);
   services.push(service);
   process.env[`TEST_${title.toUpperCase()}_URL`] = service.url;
+}
+
+/** Nothing to start: each test file has a browser of its own. */
+function findBrowser(): void {
+  const path = findOrInstall('chromium', 'chromium');
+  if (path) process.env.TEST_CHROMIUM = path;
+  else missing.push('Chromium');
+}
+
+function buildDashboard(): void {
+  const { status } = spawnSync(process.execPath, ['scripts/build-dashboard.mjs'], { stdio: 'inherit' });
+  if (status !== 0) failed += 1;
 }
 
 async function runTests(files: string[]): Promise<void> {

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { QUESTION, raise, SUPPORT } from '../harness.ts';
+import { button, inBrowser, live, rowOf } from './browser.ts';
+
+const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
+
+inBrowser('the inbox', (desk) => {
+  const api = async (method: string, path: string, body?: unknown) =>
+    desk.deskbell.call(method, path, { token: await desk.deskbell.signIn(), body });
+  const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
+  /** A new notification's id. */
+  const newOne = async (body: unknown = QUESTION) =>
+    (await raise(desk.deskbell, await desk.deskbell.signIn(), body)).split('/').at(-1)!;
+
+  it('a question raised elsewhere arrives by itself in two windows, and leaves both when it is answered', async () => {
+    const windows = await Promise.all([desk.open(), desk.open()]);
+    await Promise.all(windows.map(({ page }) => live(page)));
+    const id = await newOne();
+    await Promise.all(windows.map(({ page }) => rowOf(page, id).waitFor()));
+    await api('POST', `/api/v1/notification/${id}/answer`, { resolve_only: true });
+    await Promise.all(windows.map(({ page }) => rowOf(page, id).waitFor({ state: 'detached' })));
+    for (const window of windows) await window.close();
+  });
+
+  it('a question is answered, the customer gets the answer and the assistant has learned it', async () => {
+    const id = await newOne({ ...QUESTION, context: { question: 'Do you have chicory coffee?' } });
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await answerField(page).fill('Yes, roasted in León.');
+    await button(page, 'Send answer').click();
+    await page.getByText('What was answered').waitFor();
+    await page.getByText('Delivered').first().waitFor();
+    assert.deepEqual((await read(id)).answer.answer, 'Yes, roasted in León.');
+    const [document] = (await api('GET', '/api/v1/knowledge/?q=chicory')).json;
+    assert.equal(document.body, 'Yes, roasted in León.');
+    await window.close();
+  });
+
+  it('with teaching switched off it goes once, as a campaign', async () => {
+    const id = await newOne({ ...QUESTION, context: { question: 'Is there parking at the roastery?' } });
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await answerField(page).fill('Right behind it.');
+    await page.getByRole('switch', { name: 'Teach the assistant' }).uncheck({ force: true });
+    await page.getByText('as a campaign').first().waitFor();
+    await button(page, 'Send answer').click();
+    await page.getByText('What was answered').waitFor();
+    await desk.deskbell.allSent();
+    const { delivery } = await read(id);
+    assert.equal((await api('GET', `/api/v1/delivery/${delivery.id}`)).json.mode, 'campaign');
+    assert.deepEqual((await api('GET', '/api/v1/knowledge/?q=parking')).json, []);
+    await window.close();
+  });
+
+  it('a support request takes a reply and notes, and only the reply is sent', async () => {
+    const id = await newOne(SUPPORT);
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    const notes = page.getByRole('textbox', { name: 'Private notes' });
+    await page.getByRole('textbox', { name: 'Your reply to the customer' }).fill('A new one leaves today.');
+    await button(page, 'Send reply').click();
+    await page.getByText('This is needed.').waitFor();
+    await notes.fill('Ask the carrier.');
+    await button(page, 'Send reply').click();
+    await page.getByText('What was answered').waitFor();
+    await desk.deskbell.allSent();
+    const { answer, delivery } = await read(id);
+    assert.equal(answer.resolution_notes, 'Ask the carrier.');
+    assert.equal(
+      (await api('GET', `/api/v1/delivery/${delivery.id}`)).json.content,
+      'A new one leaves today.',
+    );
+    await window.close();
+  });
+
+  it('resolving closes it and sends nothing', async () => {
+    const id = await newOne();
+    const window = await desk.open({ at: `/inbox/${id}` });
+    await button(window.page, 'Resolve without replying').click();
+    await window.page.getByText('Resolved without replying. Nothing was sent.').waitFor();
+    const { status, delivery } = await read(id);
+    assert.deepEqual([status, delivery], ['answered', null]);
+    await window.close();
+  });
+
+  it('a similar answer is reused with one key', async () => {
+    const id = await newOne({
+      ...QUESTION,
+      context: { question: 'Do you grind the beans for a moka pot?' },
+    });
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await page.locator('.suggestion').first().waitFor();
+    await page.keyboard.press('1');
+    const said = await answerField(page).inputValue();
+    assert.match(said, /moka/i);
+    await window.close();
+  });
+
+  it('who answers second is told so, sees what the customer got, and keeps the text', async () => {
+    const id = await newOne();
+    // The server refuses it, which browsers note.
+    const window = await desk.open({ at: `/inbox/${id}`, mayFail: /status of 500/ });
+    const { page } = window;
+    await answerField(page).fill('My own words.');
+    // While it is on its way, somebody else's arrives.
+    await page.route('**/answer', async (route) => {
+      await api('POST', `/api/v1/notification/${id}/answer`, { answer: 'The first answer.' });
+      await route.continue();
+    });
+    await button(page, 'Send answer').click();
+    await page.getByText('Somebody else answered first').waitFor();
+    await page.getByText('The first answer.').waitFor();
+    await page.getByText('My own words.').waitFor();
+    await window.close();
+  });
+
+  it('a delete can be undone for a while; nothing has happened then', async () => {
+    const id = await newOne();
+    const window = await desk.open();
+    const { page } = window;
+    await rowOf(page, id).click();
+    await button(page, 'Delete').first().click();
+    await rowOf(page, id).waitFor({ state: 'detached' });
+    await button(page, 'Undo').click();
+    await rowOf(page, id).waitFor();
+    assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('a delete that nobody undoes is done when the page is left', async () => {
+    const id = await newOne();
+    const window = await desk.open();
+    const { page } = window;
+    await rowOf(page, id).click();
+    await button(page, 'Delete').first().click();
+    await rowOf(page, id).waitFor({ state: 'detached' });
+    await page.goto('/docs');
+    for (let tries = 0; tries < 40 && (await read(id)).code !== 'NOTIFICATION_NOT_FOUND'; tries += 1) {
+      await page.waitForTimeout(50);
+    }
+    assert.equal((await read(id)).code, 'NOTIFICATION_NOT_FOUND');
+    await window.close();
+  });
+
+  it('without a network it says so, and back in it catches up', async () => {
+    const window = await desk.open({ mayFail: /ERR_INTERNET_DISCONNECTED|Failed to fetch|network/i });
+    const { page } = window;
+    await live(page);
+    await page.context().setOffline(true);
+    await page.locator('.connection[data-state="offline"]').waitFor();
+    const id = await newOne();
+    await page.context().setOffline(false);
+    await rowOf(page, id).waitFor();
+    await live(page);
+    await window.close();
+  });
+
+  it('what the assistant cannot answer on the telephone rings here at once', async () => {
+    const window = await desk.open();
+    const { page } = window;
+    await live(page);
+    const telephone = await window.tab('/telephone/2');
+    await telephone.getByRole('textbox').fill('Do you repair espresso machines?');
+    await telephone.keyboard.press('Enter');
+    await telephone.getByText('ask a colleague').waitFor();
+    await page.getByText('Do you repair espresso machines?').first().waitFor();
+    await window.close();
+  });
+
+  it('from the door to the answer with the keyboard alone', async () => {
+    const id = await newOne({ ...QUESTION, context: { question: 'Only by keyboard?' } });
+    const window = await desk.open({ as: 'nobody' });
+    const { page } = window;
+    await page.getByLabel('E-mail').waitFor();
+    for (let presses = 0; presses < 5; presses += 1) {
+      await page.keyboard.press('Tab');
+      if (await page.evaluate("document.activeElement?.getAttribute('name') === 'email'")) break;
+    }
+    await page.keyboard.type('owner@aurora.example');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('aurora-demo');
+    await page.keyboard.press('Enter');
+    await rowOf(page, id).waitFor();
+    await page.keyboard.press('j');
+    await page.getByText('Only by keyboard?').first().waitFor();
+    await answerField(page).waitFor();
+    await page.keyboard.press('r');
+    await page.keyboard.type('Yes, all of it.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('What was answered').waitFor();
+    assert.equal((await read(id)).answer.answer, 'Yes, all of it.');
+    await window.close();
+  });
+});
