@@ -2,7 +2,7 @@ import type { Deskbell } from './harness.ts';
 
 export const EVENTS = '/api/v1/events';
 
-export interface Heard {
+interface Heard {
   event: string;
   id: string;
   data: string;

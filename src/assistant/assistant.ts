@@ -19,7 +19,7 @@ interface Found {
   score: number;
 }
 
-export interface CustomerMessage {
+interface CustomerMessage {
   conversationId: number;
   phone: string;
   text: string;

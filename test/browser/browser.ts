@@ -14,7 +14,7 @@ export interface Desk {
   open(options?: WindowOptions): Promise<Window>;
 }
 
-export interface WindowOptions extends BrowserContextOptions {
+interface WindowOptions extends BrowserContextOptions {
   /** Where it begins; the inbox unless given. */
   at?: string;
   /** Who is signed in; Aurora's owner unless given. */
@@ -23,7 +23,7 @@ export interface WindowOptions extends BrowserContextOptions {
   mayFail?: RegExp;
 }
 
-export interface Window {
+interface Window {
   page: Page;
   /** What the browser has complained about so far. */
   complaints: string[];
