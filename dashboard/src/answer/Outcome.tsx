@@ -1,11 +1,12 @@
 import { Button, Skeleton } from '@mantine/core';
+import { useEffect, useRef } from 'react';
 import type { NotificationDetail } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
 import { useNow } from '../shell/now.ts';
 import { dropDraft } from './drafts.ts';
 import { fieldTexts } from './fields.ts';
 import { MessageTimeline } from './MessageTimeline.tsx';
-import { dismissRefusal, type Refusal } from './submit.ts';
+import { dismissRefusal, type Refusal, wasJustSubmitted } from './submit.ts';
 
 /** What was answered, and what became of it. */
 export function Outcome(props: { item: NotificationDetail; refusal: Refusal | undefined; loading: boolean }) {
@@ -17,10 +18,16 @@ export function Outcome(props: { item: NotificationDetail; refusal: Refusal | un
     (field) => typeof answer[field] === 'string' && answer[field] !== '',
   );
   const silently = answer.resolve_only === true;
+  // The form that had the focus has gone: a reader goes on here.
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (wasJustSubmitted(item.id) && document.activeElement === document.body)
+      heading.current?.focus({ preventScroll: true });
+  }, [item.id]);
   return (
     <div className="outcome">
       {refusal?.first && <AnsweredFirst id={item.id} refusal={refusal} fields={item.answered_fields} />}
-      <h3>
+      <h3 ref={heading} tabIndex={-1}>
         {t('whatWasAnswered')}{' '}
         <time className="quiet" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}
@@ -35,11 +42,7 @@ export function Outcome(props: { item: NotificationDetail; refusal: Refusal | un
             <p dir="auto">{String(answer[field])}</p>
           </div>
         ))}
-      {item.delivery ? (
-        <MessageTimeline deliveryId={item.delivery.id} />
-      ) : (
-        !loading && !silently && <Skeleton height={120} radius="md" visible={false} />
-      )}
+      {item.delivery && <MessageTimeline deliveryId={item.delivery.id} />}
     </div>
   );
 }
@@ -52,7 +55,6 @@ function AnsweredFirst({ id, refusal, fields }: { id: number; refusal: Refusal; 
   return (
     <div className="notice" role="alert">
       <strong>{t('answeredFirst')}</strong>
-      <p>{t('answeredFirstHint')}</p>
       {texts.length > 0 && (
         <details open>
           <summary>{t('yourText')}</summary>
@@ -63,6 +65,7 @@ function AnsweredFirst({ id, refusal, fields }: { id: number; refusal: Refusal; 
           ))}
         </details>
       )}
+      <p>{t('answeredFirstHint')}</p>
       <Button
         size="compact-md"
         variant="default"

@@ -30,6 +30,10 @@ export function answerCall(id: number, body: Record<string, unknown>): Call {
   return body.resolve_only === true ? call : { ...call, headers: { 'Idempotency-Key': readDraft(id).key } };
 }
 
+/** The one that was answered last from here: who wrote it is led on to what became of it. */
+let lastSubmittedId: number | undefined;
+export const wasJustSubmitted = (id: number): boolean => lastSubmittedId === id;
+
 /** Felt at once: answered on the screen while it is on its way, and put back with its text if refused. */
 export async function submitAnswer(
   client: QueryClient,
@@ -38,10 +42,11 @@ export async function submitAnswer(
 ): Promise<void> {
   const { id } = item;
   setRefusal(id, undefined);
+  lastSubmittedId = id;
   const putBack = assumeStatus(client, new Set([id]), 'answered');
   const key = detailKey(id);
   const before = client.getQueryData<NotificationDetail>(key) ?? asDetail(item);
-  await client.cancelQueries({ queryKey: key });
+  void client.cancelQueries({ queryKey: key });
   client.setQueryData<NotificationDetail>(key, {
     ...before,
     status: 'answered',

@@ -52,9 +52,9 @@ export function InboxPage({ id }: { id: number | undefined }) {
   const open = id === undefined ? undefined : items.find((item) => item.id === id);
   return (
     <div className="inbox">
+      <h1 className="visually-hidden">{t('inbox')}</h1>
       {listVisible && (
         <section className="inbox-list" aria-label={t('inbox')}>
-          <h1 className="visually-hidden">{t('inbox')}</h1>
           {chosen.size > 0 ? <BulkBar items={shown} /> : <Filters counts={counts} searchRef={searchRef} />}
           {query.isPending ? (
             <Loading label={t('loading')} />

@@ -66,7 +66,9 @@ export const Row = memo(function Row({ item, customer, open, atCursor, selected 
             </span>
           </span>
         </span>
-        <span className="row-text">{textOf(item)}</span>
+        <span className="row-text">
+          <bdi>{textOf(item)}</bdi>
+        </span>
         <span className="row-foot">
           <span className="row-type" data-type={item.notification_type}>
             {typeName}

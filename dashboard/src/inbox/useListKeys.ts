@@ -60,7 +60,12 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     '#'() {
       const chosen = [...selection.get()];
       const item = current();
-      removeSoon(client, chosen.length > 0 ? chosen : item ? [item.id] : []);
+      const gone = chosen.length > 0 ? chosen : item ? [item.id] : [];
+      removeSoon(client, gone);
+      if (openId === undefined || !gone.includes(openId)) return;
+      const after = shown.slice(lastPlace).find(({ id }) => !gone.includes(id));
+      cursor.set(after?.id);
+      go({ page: 'inbox', id: isWide() ? after?.id : undefined }, 'replace');
     },
     x() {
       const item = current();

@@ -58,9 +58,9 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   });
   return (
     <div className="inbox">
+      <h1 className="visually-hidden">{t('knowledge')}</h1>
       {(wide || id === undefined) && (
         <section className="inbox-list" aria-label={t('knowledge')}>
-          <h1 className="visually-hidden">{t('knowledge')}</h1>
           <div className="filters filters-row">
             <TextInput
               ref={searchRef}
