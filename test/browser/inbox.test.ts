@@ -158,6 +158,18 @@ inBrowser('the inbox', (desk) => {
     await window.close();
   });
 
+  it('seven tabs of one person are all live, and stay so when the first is closed', async () => {
+    const window = await desk.open();
+    const tabs = await Promise.all(Array.from({ length: 6 }, () => window.tab()));
+    await Promise.all([window.page, ...tabs].map(live));
+    const first = await newOne();
+    await Promise.all([window.page, ...tabs].map((page) => rowOf(page, first).waitFor()));
+    await window.page.close();
+    const second = await newOne();
+    await Promise.all(tabs.map((page) => rowOf(page, second).waitFor()));
+    await window.close();
+  });
+
   it('what the assistant cannot answer on the telephone rings here at once', async () => {
     const window = await desk.open();
     const { page } = window;

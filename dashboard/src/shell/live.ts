@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { listen } from '../api/events.ts';
+import { listenTogether } from '../api/listenTogether.ts';
 import type { Notification } from '../api/types.ts';
 import { refreshConversations } from '../inbox/conversations.ts';
 import { LIST_KEY } from '../inbox/list.ts';
@@ -27,7 +27,7 @@ export function followEvents(client: QueryClient): () => void {
     for (const key of keys) void client.invalidateQueries({ queryKey: [key] });
     if (keys.includes('notifications')) refreshConversations(conversationsInSight(client));
   };
-  const stop = listen((name) => {
+  const stop = listenTogether((name) => {
     const keys = name === 'open' ? Object.values(STALE).flat() : (STALE[name] ?? []);
     for (const key of keys) stale.add(key);
     const length = client.getQueryData<readonly Notification[]>(LIST_KEY)?.length ?? 0;
