@@ -1,6 +1,7 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import { readPreferences, savePreferences } from '../preferences/preferences.ts';
 import { en } from './en.ts';
+import { numberFormat } from './formats.ts';
 import { fill, LANGUAGES, type Language, type TextKey, type Texts, type Values } from './texts.ts';
 import { clockTime, dateTime, duration, exactTime, relative } from './times.ts';
 
@@ -67,8 +68,8 @@ export function LanguageProvider(props: { language: Language; texts: Texts; chil
       language,
       direction,
       t: (key, values) => fill(language, texts[key], values),
-      number: (value) => new Intl.NumberFormat(language).format(value),
-      percent: (share) => new Intl.NumberFormat(language, { style: 'percent' }).format(share),
+      number: (value) => numberFormat(language, {}).format(value),
+      percent: (share) => numberFormat(language, { style: 'percent' }).format(share),
       duration: (seconds) => duration(language, seconds),
       relative: (at, now) => relative(language, at, now),
       dateTime: (at) => dateTime(language, at),

@@ -1,4 +1,5 @@
 import type { en } from './en.ts';
+import { numberFormat, pluralRules } from './formats.ts';
 
 /** A text, or one for each plural form that its language has. */
 type Plural = { readonly other: string } & { readonly [form in Intl.LDMLPluralRule]?: string };
@@ -19,13 +20,16 @@ export type Values = Readonly<Record<string, string | number>>;
 
 /** Fills a text; numbers are written as the language writes them. */
 export function fill(language: Language, text: string | Plural, values: Values = {}): string {
-  const numbers = new Intl.NumberFormat(language);
   const chosen =
     typeof text === 'string'
       ? text
-      : (text[new Intl.PluralRules(language).select(Number(values.n ?? 0))] ?? text.other);
+      : (text[pluralRules(language, {}).select(Number(values.n ?? 0))] ?? text.other);
   return chosen.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
-    return value === undefined ? whole : typeof value === 'number' ? numbers.format(value) : value;
+    return value === undefined
+      ? whole
+      : typeof value === 'number'
+        ? numberFormat(language, {}).format(value)
+        : value;
   });
 }

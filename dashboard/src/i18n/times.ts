@@ -1,3 +1,4 @@
+import { dateFormat, numberFormat, relativeFormat } from './formats.ts';
 import type { Language } from './texts.ts';
 
 const MINUTE = 60;
@@ -16,32 +17,30 @@ function inUnits(seconds: number): [amount: number, unit: 'second' | 'minute' | 
 export function duration(language: Language, seconds: number): string {
   const [amount, unit] = inUnits(seconds);
   const few = unit === 'second' ? ([1, 'minute'] as const) : ([amount, unit] as const);
-  const text = new Intl.NumberFormat(language, { style: 'unit', unit: few[1], unitDisplay: 'short' }).format(
-    few[0],
-  );
+  const text = numberFormat(language, { style: 'unit', unit: few[1], unitDisplay: 'short' }).format(few[0]);
   return unit === 'second' ? `< ${text}` : text;
 }
 
 /** "3 minutes ago", "in 2 hours", "now". */
 export function relative(language: Language, at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000;
-  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
+  const format = relativeFormat(language, { numeric: 'auto', style: 'short' });
   if (Math.abs(seconds) < MINUTE) return format.format(0, 'second');
   const [amount, unit] = inUnits(Math.abs(seconds));
   return format.format(Math.sign(seconds) * amount, unit);
 }
 
 export function dateTime(language: Language, at: string): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
+  return dateFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
 }
 
 export function clockTime(language: Language, at: string): string {
-  return new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' }).format(new Date(at));
+  return dateFormat(language, { hour: 'numeric', minute: '2-digit' }).format(new Date(at));
 }
 
 /** With seconds: a message is queued, sent and read within one minute. */
 export function exactTime(language: Language, at: string): string {
-  return new Intl.DateTimeFormat(language, {
+  return dateFormat(language, {
     day: 'numeric',
     month: 'short',
     hour: 'numeric',

@@ -1,4 +1,3 @@
-import { Checkbox } from '@mantine/core';
 import { memo } from 'react';
 import type { Notification } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
@@ -36,7 +35,8 @@ export const Row = memo(function Row({ item, customer, open, atCursor, selected 
     >
       <label className="row-mark" htmlFor={`select-${item.id}`}>
         <TypeMark type={item.notification_type} />
-        <Checkbox
+        <input
+          type="checkbox"
           id={`select-${item.id}`}
           className="row-check"
           checked={selected}

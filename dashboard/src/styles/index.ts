@@ -15,7 +15,6 @@ import '@mantine/core/styles/Input.css';
 import '@mantine/core/styles/InlineInput.css';
 import '@mantine/core/styles/ActionIcon.css';
 import '@mantine/core/styles/Button.css';
-import '@mantine/core/styles/Checkbox.css';
 import '@mantine/core/styles/FloatingIndicator.css';
 import '@mantine/core/styles/Kbd.css';
 import '@mantine/core/styles/Modal.css';
