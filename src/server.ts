@@ -87,10 +87,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       worker,
       async close() {
         clearInterval(tidying);
+        // Clients may take their time to leave: what is being sent needs that time to end in order.
+        const sent = worker?.stop();
         // A connection whose last request is still in flight is idle only after that.
         const hangUp = setInterval(() => app.server.closeIdleConnections(), HANG_UP_EVERY_MS);
         await app.close().finally(() => clearInterval(hangUp));
-        await worker?.stop();
+        await sent;
         await database.close();
       },
     };

@@ -117,12 +117,13 @@ async function waitingAhead(queries: Queries, merchantId: MerchantId, id: number
   return row?.ahead ?? 0;
 }
 
-/** The n-th in line gets the place that is the n-th to become free. */
+/**
+ * The n-th in line gets the place that is the n-th to become free: first those that are taken, then those
+ * that the ones ahead take now, and so on day by day.
+ */
 function freeAt(reached: readonly { reached_at: string }[], limit: number, ahead: number, at: Date): Date {
   const turn = Math.max(0, reached.length + ahead - limit);
-  const row = reached[Math.min(turn, reached.length - 1)];
-  if (!row) return new Date(at.getTime() + DAY_MS);
-  // Beyond a whole day's places the line moves on by days.
-  const days = Math.floor(turn / Math.max(1, reached.length));
-  return new Date(dayAfter(row.reached_at).getTime() + days * DAY_MS);
+  const places = Math.max(limit, reached.length);
+  const takenAt = reached[turn % places]?.reached_at ?? at.toISOString();
+  return new Date(dayAfter(takenAt).getTime() + Math.floor(turn / places) * DAY_MS);
 }

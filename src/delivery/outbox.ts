@@ -93,10 +93,14 @@ export interface Claimed {
 }
 
 const OPEN = `('queued', 'sending', 'waiting')`;
+/** A message never overtakes an earlier one to the same customer. */
+const FIRST_IN_LINE = `d.state in ${OPEN} and not exists (
+  select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
+    and e.id < d.id and e.state in ${OPEN})`;
 
 /**
  * Takes up to `max` deliveries that are due, for as long as the lease. One whose lease has run out is due
- * again: its holder is gone. A message never overtakes an earlier one to the same customer.
+ * again: its holder is gone.
  */
 export function claim(
   queries: Queries,
@@ -104,25 +108,25 @@ export function claim(
 ): Promise<Claimed[]> {
   // SQLite writes one at a time; on PostgreSQL workers step over each other's rows.
   const skipping = queries.engine === 'postgres' ? 'for update skip locked' : '';
+  // Materialized: a plan that ran the selection twice would lock, and take, more than `max`.
   return queries.run<Claimed>(
-    `update deliveries set
+    `with due (merchant, delivery) as materialized (
+        select d.merchant_id, d.id from deliveries d where d.due_at <= $1 and ${FIRST_IN_LINE}
+        order by d.due_at, d.id limit $3 ${skipping})
+      update deliveries set
         taken_over = case when state = 'sending' and unsettled_since is null then 1 else 0 end,
         unsettled_since = null, state = 'sending', attempts = attempts + 1, due_at = $2, updated_at = $1
-      where id in (
-        select d.id from deliveries d where d.state in ${OPEN} and d.due_at <= $1 and not exists (
-          select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
-            and e.id < d.id and e.state in ${OPEN})
-        order by d.due_at, d.id limit $3 ${skipping})
+      from due where merchant_id = due.merchant and id = due.delivery
       returning id, merchant_id, key, notification_id, conversation_id, recipient, mode, content, attempts,
         taken_over, due_at`,
     [at.toISOString(), leaseUntil.toISOString(), max],
   );
 }
 
-/** When the next delivery is due, if any is. */
+/** When the next delivery is due, if any is. One that may not overtake another is not. */
 export async function nextDueAt(queries: Queries): Promise<string | undefined> {
   const row = await queries.one<{ due_at: string }>(
-    `select due_at from deliveries where state in ${OPEN} order by due_at limit 1`,
+    `select d.due_at from deliveries d where ${FIRST_IN_LINE} order by d.due_at limit 1`,
   );
   return row?.due_at;
 }

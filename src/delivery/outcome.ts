@@ -56,7 +56,9 @@ export async function applyResult(
       else await fail(`It could not be delivered in ${delivery.attempts} attempts.`, result.code);
       return;
     case 'unknown':
-      if (!channel.echoes) await again(result.code);
+      if (delivery.attempts >= ATTEMPTS_MAX)
+        await fail(`After ${delivery.attempts} attempts nobody knows whether it arrived.`, result.code);
+      else if (!channel.echoes) await again(result.code);
       else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
       return;
     case 'window_closed':
