@@ -29,7 +29,8 @@ import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
-import { knowledgeRoutes, suggestionRoutes } from './knowledge/routes.ts';
+import { knowledgeRoutes } from './knowledge/routes.ts';
+import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import type { Metrics } from './metrics.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 

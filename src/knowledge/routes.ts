@@ -9,8 +9,6 @@ import {
   DocumentList,
   DocumentQuery,
   DocumentWithVersions,
-  SuggestionList,
-  SuggestionQuery,
 } from '../contract/knowledge.ts';
 import type { Database } from '../database/database.ts';
 import {
@@ -19,14 +17,13 @@ import {
   invalid,
   merchantTokenRequired,
   nothingToRevert,
-  notificationNotFound,
   tokenExpired,
   tokenInvalid,
   tokenMissing,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
-import { nextLink, readLimit } from '../http/paging.ts';
+import { nextLink } from '../http/paging.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
   changeDocument,
@@ -36,7 +33,6 @@ import {
   listVersions,
   type Origin,
 } from './store.ts';
-import { suggestAnswers } from './suggestions.ts';
 import { judgeChange } from './texts.ts';
 
 export interface KnowledgeParts {
@@ -44,12 +40,10 @@ export interface KnowledgeParts {
   now: () => Date;
 }
 
-const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
-const SUGGESTIONS_MAX = 20;
-const SUGGESTIONS_USUAL = 5;
+export const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 
 /** Judged by the routes, which name the culprit; the schemas describe. */
-const judgedHere = { validatorCompiler: () => () => true };
+export const judgedHere = { validatorCompiler: () => () => true };
 
 export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
   const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
@@ -204,47 +198,6 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         const deleted = await deleteDocument(database, merchantOf(request), idOf(request));
         if (!deleted) throw documentNotFound();
         return { message: 'Document deleted.' };
-      },
-    );
-  };
-}
-
-/** Stands among the notification routes: what may answer one of them. */
-export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
-
-    app.get(
-      '/:notification_id/suggestions',
-      {
-        config: { area: 'notification' },
-        ...judgedHere,
-        schema: {
-          ...describeRoute('knowledge', 'Suggest answers', {
-            description:
-              'Documents and answered notifications most like what this notification asks, the best first.',
-            errors: [
-              ...OF_TOKENS,
-              notificationNotFound(),
-              invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
-            ],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          querystring: SuggestionQuery,
-          response: { 200: SuggestionList },
-        },
-      },
-      async (request) => {
-        const id = readId((request.params as { notification_id: string }).notification_id);
-        if (id === undefined) throw notificationNotFound();
-        const { limit } = request.query as { limit?: unknown };
-        return suggestAnswers(
-          database,
-          merchantOf(request),
-          id,
-          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_USUAL,
-        );
       },
     );
   };
