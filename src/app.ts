@@ -105,7 +105,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   const { channelDailyLimit } = config;
   await app.register(deliveryRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
   await app.register(simulatorRoutes(parts), { prefix: '/api/v1/simulator' });
-  await app.register(whatsappRoutes({ ...parts, onInbound: parts.outbox.announce }));
+  await app.register(whatsappRoutes({ ...parts, onInbound: () => parts.outbox.announce() }));
   operationsRoutes(app, parts);
   serveDocs(app);
   refuseOtherMethods(app, routes);

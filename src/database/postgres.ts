@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { createSignals } from './signals.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -8,6 +7,7 @@ import {
   type Queries,
   type Transaction,
 } from './database.ts';
+import { createSignals } from './signals.ts';
 
 interface PostgresOptions {
   poolSize: number;

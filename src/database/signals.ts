@@ -67,7 +67,10 @@ export function createSignals(url: string, notify: (topic: string) => Promise<un
       if (!topics.has(topic)) {
         topics.add(topic);
         if (!client) connecting = connect();
-        else connecting = connecting?.then(async () => void (await client?.query(`listen ${pg.escapeIdentifier(topic)}`)));
+        else
+          connecting = connecting?.then(
+            async () => void (await client?.query(`listen ${pg.escapeIdentifier(topic)}`)),
+          );
         connecting?.catch(() => {});
       }
       return () => local.off(topic, onSignal);
