@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
@@ -51,8 +51,7 @@ const example = {
   answered_fields: ['answer'],
 };
 
-export const Notification = Type.Object(notificationFields, { examples: [example] });
-export type Notification = Static<typeof Notification>;
+const Notification = Type.Object(notificationFields, { examples: [example] });
 
 export const NotificationList = Type.Array(Notification, {
   description: 'Newest first. An empty array means that there are none.',
