@@ -4,13 +4,14 @@ import { Timestamp } from './common.ts';
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
+  type: 'string',
   description:
     '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
 });
 
 export const STATUSES = ['requested', 'answered'] as const;
 export type Status = (typeof STATUSES)[number];
-const StatusName = Type.Enum([...STATUSES]);
+const StatusName = Type.Enum([...STATUSES], { type: 'string' });
 
 const Context = Type.Object(
   {
