@@ -99,6 +99,9 @@ export function refuseOtherMethods(
   }
 }
 
+/** One that was told goodbye and does not hang up itself is let go of after this. */
+const LINGER_MS = 1000;
+
 /** What is no HTTP at all never reaches a route. */
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -116,4 +119,5 @@ export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): 
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
