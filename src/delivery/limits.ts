@@ -1,12 +1,19 @@
 import type { Limits } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 
 /** The day's limit: distinct customers reached by campaigns and templates in a moving 24 hours. */
 
 const DAY_MS = 24 * 60 * 60_000;
 const dayBefore = (at: Date) => new Date(at.getTime() - DAY_MS).toISOString();
 const dayAfter = (time: string) => new Date(Date.parse(time) + DAY_MS);
+
+interface PlaceSeeker {
+  merchantId: MerchantId;
+  id: number;
+  key: string;
+  recipient: string;
+}
 
 export type Place = { taken: true } | { taken: false; freeAt: Date };
 
@@ -15,31 +22,50 @@ export type Place = { taken: true } | { taken: false; freeAt: Date };
  * the deliveries: a later one takes a free place only if every earlier one that waits for a place has one
  * left too. Workers ask one after another, so together they never exceed the limit.
  */
-export async function takePlace(
+export function takePlace(
   database: Database,
-  delivery: { merchantId: MerchantId; id: number; key: string; recipient: string },
+  delivery: PlaceSeeker,
   defaultLimit: number,
   at: Date,
 ): Promise<Place> {
-  const { merchantId, id, key, recipient } = delivery;
-  return database.transaction(async (tx) => {
-    await tx.lock(`limit ${merchantId}`);
-    const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
-    const reached = await reachedCustomers(tx, merchantId, at);
-    const already = reached.some((row) => row.recipient === recipient);
-    if (!already) {
-      const ahead = await waitingAhead(tx, merchantId, id, at);
-      if (reached.length + ahead >= limit) return { taken: false, freeAt: freeAt(reached, limit, ahead, at) };
-    }
-    await tx.run(
-      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
+  const take = () => database.transaction((tx) => takePlaceIn(tx, delivery, defaultLimit, at));
+  // The embedded database writes one at a time anyway, and several with one commit.
+  return database.engine === 'postgres' ? inLine(database, take) : take();
+}
+
+/** One at a time in a process: the others would each hold a connection while they wait for the lock. */
+function inLine<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  const turn = (lines.get(database) ?? Promise.resolve()).then(work);
+  lines.set(
+    database,
+    turn.catch(() => {}),
+  );
+  return turn;
+}
+const lines = new WeakMap<Database, Promise<unknown>>();
+
+async function takePlaceIn(
+  tx: Transaction,
+  { merchantId, id, key, recipient }: PlaceSeeker,
+  defaultLimit: number,
+  at: Date,
+): Promise<Place> {
+  await tx.lock(`limit ${merchantId}`);
+  const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
+  const reached = await reachedCustomers(tx, merchantId, at);
+  const already = reached.some((row) => row.recipient === recipient);
+  if (!already) {
+    const ahead = await waitingAhead(tx, merchantId, id, at);
+    if (reached.length + ahead >= limit) return { taken: false, freeAt: freeAt(reached, limit, ahead, at) };
+  }
+  await tx.run(
+    `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
         on conflict (merchant_id, recipient) do update set reached_at = excluded.reached_at,
           delivery_key = case when reached_customers.reached_at > $5 then reached_customers.delivery_key
             else excluded.delivery_key end`,
-      [merchantId, recipient, at.toISOString(), key, dayBefore(at)],
-    );
-    return { taken: true };
-  });
+    [merchantId, recipient, at.toISOString(), key, dayBefore(at)],
+  );
+  return { taken: true };
 }
 
 /** A message that never went out reached nobody: its customer's place is free again. */
@@ -110,8 +136,8 @@ async function waitingAhead(queries: Queries, merchantId: MerchantId, id: number
   const row = await queries.one<{ ahead: number }>(
     `select count(distinct d.recipient) as ahead from deliveries d
       where d.merchant_id = $1 and d.id < $2 and d.needs_place = 1 and d.state in ('queued', 'sending', 'waiting')
-        and not exists (select 1 from reached_customers r where r.merchant_id = d.merchant_id
-          and r.recipient = d.recipient and r.reached_at > $3)`,
+        and coalesce((select r.reached_at from reached_customers r where r.merchant_id = d.merchant_id
+          and r.recipient = d.recipient), '') <= $3`,
     [merchantId, id, dayBefore(at)],
   );
   return row?.ahead ?? 0;

@@ -93,10 +93,14 @@ export interface Claimed {
 }
 
 const OPEN = `('queued', 'sending', 'waiting')`;
-/** A message never overtakes an earlier one to the same customer. */
-const FIRST_IN_LINE = `d.state in ${OPEN} and not exists (
-  select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
-    and e.id < d.id and e.state in ${OPEN})`;
+/**
+ * A message never overtakes an earlier one to the same customer. A scalar subquery is one look into the index
+ * for each row; PostgreSQL turned `not exists` into a join of the queue with itself: with 1,000 due and no
+ * fresh statistics 180 ms, and four times that with twice as many.
+ */
+const FIRST_IN_LINE = `d.state in ${OPEN} and d.id = (
+  select min(e.id) from deliveries e
+    where e.merchant_id = d.merchant_id and e.recipient = d.recipient and e.state in ${OPEN})`;
 
 /**
  * Takes up to `max` deliveries that are due, for as long as the lease. One whose lease has run out is due

@@ -51,6 +51,8 @@ export async function runFaults(options: FaultOptions): Promise<Tally> {
     const haste = hurry(database, options.haste);
     const work = { over: false };
     const killing = killAtRandom(options, servers, meta, database, work);
+    // Heard of where it is awaited, not before.
+    killing.catch(() => {});
     let acknowledged: Set<number>;
     let kills: number;
     try {
