@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
+import { createOutbox } from '../src/delivery/outbox.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
 import { insertNotification } from '../src/notifications/store.ts';
 import {
@@ -60,9 +61,13 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
   await place.arrange(async (database) => {
     const body = { answer: 'Yes, choose it at checkout and we see to it.' };
     const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
+    const answer = (on: Database, answered: number) =>
+      on.transaction((tx) =>
+        answerNotification(tx, { outbox: createOutbox(on, 250) }, { ...common, id: answered }),
+      );
     // The first answer also reads the schema, which the service then keeps.
-    await answerNotification(database, { ...common, id: spareId });
-    statements = await record(database, (recorded) => answerNotification(recorded, { ...common, id }));
+    await answer(database, spareId);
+    statements = await record(database, (recorded) => answer(recorded, id));
   });
   const [first, last] = ANSWER_IDS.floor;
   const figures = await runPgbench(program, {
@@ -88,6 +93,8 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
 interface Statement {
   sql: string;
   params: readonly Param[];
+  /** The id that it made, which later statements may name. */
+  madeId?: number | undefined;
 }
 
 /** What `work` sends, in order, transactions included. */
@@ -99,9 +106,12 @@ async function record(
   const recording = <Q extends Queries>(queries: Q): Q => {
     const noted =
       <Answer>(send: (sql: string, params?: readonly Param[]) => Promise<Answer>) =>
-      (sql: string, params: readonly Param[] = []) => {
-        statements.push({ sql, params });
-        return send(sql, params);
+      async (sql: string, params: readonly Param[] = []) => {
+        const statement: Statement = { sql, params };
+        statements.push(statement);
+        const answer = await send(sql, params);
+        if (/^\s*insert .*returning id/s.test(sql)) statement.madeId = (answer as { id: number }[])[0]?.id;
+        return answer;
       };
     return { ...queries, all: noted(queries.all), one: noted(queries.one), run: noted(queries.run) };
   };
@@ -135,16 +145,22 @@ async function runPgbench(
   { url, clients, seconds, statements, choose, variables }: PgbenchJob,
 ): Promise<{ perSecond: number; meanMs: number }> {
   const fixed: string[] = ['-D', 'n=-1'];
-  const body = statements.map(({ sql, params }) => {
+  const known = new Map(variables);
+  const body = statements.map(({ sql, params, madeId }, index) => {
     const text = sql.replace(/\s+/g, ' ').replace(/\$(\d+)/g, (_, position) => {
       const value = params[Number(position) - 1]!;
-      const variable = variables.get(value);
+      const variable = known.get(value);
       if (variable) return `:${variable}`;
+      // A key that must be new each time, and a value that is none.
+      if (typeof value === 'string' && /^[\da-f-]{36}$/.test(value)) return 'gen_random_uuid()::text';
+      if (value === null) return 'null';
       const name = `fixed${fixed.length}`;
       fixed.push('-D', `${name}=${value}`);
       return `:${name}`;
     });
-    return `${text};`;
+    if (madeId === undefined) return `${text};`;
+    known.set(madeId, `made${index}_id`);
+    return `${text} \\gset made${index}_`;
   });
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-pgbench-'));
   const script = join(folder, 'script.sql');

@@ -177,8 +177,9 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
     clearInterval(timer);
     delay.disable();
   });
-  app.addHook('onRequest', (_request, _reply, done) => {
-    if (overloaded) done(serviceUnavailable());
+  app.addHook('onRequest', (request, _reply, done) => {
+    // Whoever watches the process must still hear from it.
+    if (overloaded && request.url.startsWith('/api/')) done(serviceUnavailable());
     else done();
   });
 }
@@ -186,8 +187,15 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
 async function allowOrigins(app: FastifyInstance, origins: string[] | '*'): Promise<void> {
   await app.register(cors, {
     origin: origins,
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'Idempotency-Key',
+      'If-Match',
+      'If-None-Match',
+      'X-Request-Id',
+    ],
     exposedHeaders: [
       'ETag',
       'Link',

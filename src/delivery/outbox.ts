@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Delivery } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
 import { placeOutlook } from './limits.ts';
 
 /** The queue of messages to customers: rows of `deliveries`, and nothing besides them. */
@@ -70,11 +71,8 @@ export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: New
 /** `+` and digits where it is a telephone number; else as it came, and the channel says what is wrong. */
 export function phoneOf(given: string): string {
   const digits = given.replace(/[\s().-]/g, '').replace(/^00/, '+');
-  return /^\+?\d{4,20}$/.test(digits) ? `+${digits.replace('+', '')}` : storableText(given);
+  return /^\+?\d{4,20}$/.test(digits) ? `+${digits.replace('+', '')}` : storableText(given).slice(0, 64);
 }
-
-/** PostgreSQL's texts hold neither NUL nor half a surrogate pair, and no telephone shows them. */
-export const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
 
 export interface Claimed {
   id: number;
@@ -185,8 +183,10 @@ export async function settle(
   await addEvent(tx, merchantId, id, {
     at: time,
     state: change.state,
-    ...(change.code === undefined ? {} : { code: change.code }),
-    ...(change.reason === undefined ? {} : { note: change.reason }),
+    code: change.code,
+    note: change.reason,
+    // Looked at and put back as it was: nothing happened.
+    onlyIfNew: change.uncounted,
   });
   return true;
 }
@@ -194,18 +194,25 @@ export async function settle(
 interface DeliveryEvent {
   at: string;
   state: DeliveryState;
-  code?: string;
-  note?: string;
+  code?: string | undefined;
+  note?: string | undefined;
+  onlyIfNew?: boolean | undefined;
 }
 
 export async function addEvent(
   tx: Queries,
   merchantId: MerchantId,
   deliveryId: number,
-  { at, state, code, note }: DeliveryEvent,
+  { at, state, code, note, onlyIfNew }: DeliveryEvent,
 ): Promise<void> {
+  const known = `where not exists (
+    select 1 from delivery_events where id = (
+        select max(id) from delivery_events where merchant_id = $1 and delivery_id = $2)
+      and merchant_id = $1 and delivery_id = $2 and state = $4
+      and coalesce(code, '') = coalesce($5, '') and coalesce(note, '') = coalesce($6, ''))`;
   await tx.run(
-    'insert into delivery_events (merchant_id, delivery_id, at, state, code, note) values ($1, $2, $3, $4, $5, $6)',
+    `insert into delivery_events (merchant_id, delivery_id, at, state, code, note)
+      select cast($1 as bigint), cast($2 as bigint), $3, $4, $5, $6 ${onlyIfNew ? known : ''}`,
     [merchantId, deliveryId, at, state, code ?? null, note ?? null],
   );
 }

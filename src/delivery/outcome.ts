@@ -46,14 +46,18 @@ export async function applyResult(
       if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key);
     });
 
+  const retry = (code: string, seconds?: number, attemptsMax = ATTEMPTS_MAX) =>
+    delivery.attempts < attemptsMax
+      ? again(code, seconds)
+      : fail(`It could not be delivered in ${delivery.attempts} attempts.`, code);
+
   switch (result.outcome) {
     case 'sent':
       await write({ state: result.state, messageId: result.messageId });
       return;
     case 'retry':
-      if (result.uncounted || delivery.attempts < (result.attemptsMax ?? ATTEMPTS_MAX))
-        await again(result.code, result.afterSeconds, result.uncounted);
-      else await fail(`It could not be delivered in ${delivery.attempts} attempts.`, result.code);
+      if (result.uncounted) await again(result.code, result.afterSeconds, true);
+      else await retry(result.code, result.afterSeconds, result.attemptsMax);
       return;
     case 'unknown':
       if (delivery.attempts >= ATTEMPTS_MAX)
@@ -67,7 +71,9 @@ export async function applyResult(
         'delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3',
         [channel.id, delivery.recipient, result.asOf ?? now().toISOString()],
       );
-      await write({ state: 'queued', code: result.code });
+      // Said twice, it is not the window that stands between us: then as with any other refusal.
+      if (delivery.attempts > 2) await retry(result.code);
+      else await write({ state: 'queued', code: result.code });
       return;
     case 'wait_a_day':
       await write({ state: 'queued', dueAt: inMs(DAY_MS), code: result.code, reason: result.reason });

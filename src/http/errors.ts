@@ -85,8 +85,11 @@ export function refuseOtherMethods(
   routes: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
   for (const [url, methods] of routes) {
-    const others = app.supportedMethods.filter((method) => !methods.has(method) && method !== 'OPTIONS');
     const allowed = [...methods].sort();
+    // Where other origins are let in, their plugin answers OPTIONS.
+    const others = app.supportedMethods.filter(
+      (method) => !methods.has(method) && !(method === 'OPTIONS' && app.hasRoute({ method, url: '*' })),
+    );
     app.route({
       url,
       method: others,

@@ -11,18 +11,9 @@ import {
   DocumentWithVersions,
 } from '../contract/knowledge.ts';
 import type { Database } from '../database/database.ts';
-import {
-  documentChanged,
-  documentNotFound,
-  invalid,
-  merchantTokenRequired,
-  nothingToRevert,
-  tokenExpired,
-  tokenInvalid,
-  tokenMissing,
-} from '../errors.ts';
+import { documentChanged, documentNotFound, invalid, nothingToRevert, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
@@ -40,11 +31,6 @@ export interface KnowledgeParts {
   now: () => Date;
 }
 
-export const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
-
-/** Judged by the routes, which name the culprit; the schemas describe. */
-export const judgedHere = { validatorCompiler: () => () => true };
-
 export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
   const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
     what,
@@ -60,7 +46,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
       '/',
       {
         prefixTrailingSlash: 'slash',
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
             description:
@@ -83,7 +69,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.get(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Read one document', {
             description: 'One document with its versions. Its `ETag` names the current one.',
@@ -105,7 +91,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.patch(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
             description:
@@ -148,7 +134,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.post(
       '/:document_id/revert',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
             description:
@@ -184,7 +170,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.delete(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
             description: 'Deletes it for good, with its versions.',

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { SuggestionList, SuggestionQuery } from '../contract/knowledge.ts';
-import { invalid, notificationNotFound } from '../errors.ts';
+import { invalid, notificationNotFound, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import { readLimit } from '../http/paging.ts';
-import { judgedHere, type KnowledgeParts, OF_TOKENS } from './routes.ts';
+import type { KnowledgeParts } from './routes.ts';
 import { suggestAnswers } from './suggestions.ts';
 
 const SUGGESTIONS_MAX = 20;
@@ -20,7 +20,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
       '/:notification_id/suggestions',
       {
         config: { area: 'notification' },
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Suggest answers', {
             description:

@@ -38,6 +38,7 @@ export async function answerNotification(
 
   const verdict = judgeAnswer(
     {
+      type: notification.notification_type,
       status: notification.status,
       answeredFields: JSON.parse(notification.answered_fields) as string[],
       fits: await answerCheck(tx, notification.answer_schema_id),
