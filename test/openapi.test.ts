@@ -17,6 +17,18 @@ const ROUTES = {
   'post /api/v1/notification/request': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/notification/{notification_id}': 'notifications',
+  'get /api/v1/notification/{notification_id}/suggestions': 'knowledge',
+  'get /api/v1/knowledge/': 'knowledge',
+  'get /api/v1/knowledge/{document_id}': 'knowledge',
+  'patch /api/v1/knowledge/{document_id}': 'knowledge',
+  'post /api/v1/knowledge/{document_id}/revert': 'knowledge',
+  'delete /api/v1/knowledge/{document_id}': 'knowledge',
+  'get /api/v1/delivery/': 'deliveries',
+  'get /api/v1/delivery/{delivery_id}': 'deliveries',
+  'post /api/v1/delivery/{delivery_id}/retry': 'deliveries',
+  'get /api/v1/limits': 'deliveries',
+  'get /api/v1/simulator/{conversation_id}': 'simulator',
+  'post /api/v1/simulator/{conversation_id}': 'simulator',
   'get /healthz': 'operations',
   'get /readyz': 'operations',
   'get /metrics': 'operations',
@@ -60,7 +72,7 @@ describe('the OpenAPI document', () => {
     const tags: { name: string; description: string }[] = document.tags;
     assert.deepEqual(
       tags.map(({ name }) => name),
-      ['auth', 'notifications', 'operations'],
+      ['auth', 'notifications', 'knowledge', 'deliveries', 'simulator', 'operations'],
     );
     for (const { description } of tags) assert.match(description, /\w/);
     assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
@@ -73,7 +85,9 @@ describe('the OpenAPI document', () => {
 
   it('asks for a bearer token where one is needed, and nowhere else', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
-    const expected = Object.keys(ROUTES).filter((name) => / \/api\/v1\/(notification|auth\/me)/.test(name));
+    const expected = Object.keys(ROUTES).filter((name) =>
+      / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
+    );
     assert.deepEqual(needing.sort(), expected.sort());
   });
 
@@ -87,14 +101,17 @@ describe('the OpenAPI document', () => {
         for (const media of Object.values(response.content!))
           assert.ok(hasExample(media), `${name} ${status}`);
       }
-      assert.equal(requestBody !== undefined, name.startsWith('post '), name);
+      const takesBody = /^(post|patch) /.test(name) && !/\/(retry|revert)$/.test(name);
+      assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }
   });
 
   it('documents only errors that the table of errors can give, with the body that they have', () => {
-    for (const [name, { tags, responses }] of operations) {
-      const areas: Area[] = tags[0] === 'notifications' ? ['notification', 'notificationBody'] : ['general'];
+    for (const [name, { responses }] of operations) {
+      const areas: Area[] = name.includes('/api/v1/notification/')
+        ? ['notification', 'notificationBody']
+        : ['general'];
       const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
       assert.ok(errors.length > 0, name);
       for (const [status, { content }] of errors) {
@@ -142,6 +159,34 @@ describe('the OpenAPI document', () => {
         '/api/v1/notification/request',
         { token, body: 'x'.repeat(300_000) },
       ],
+      [
+        'get /api/v1/notification/{notification_id}/suggestions',
+        '/api/v1/notification/0/suggestions',
+        { token },
+      ],
+      [
+        'get /api/v1/notification/{notification_id}/suggestions',
+        '/api/v1/notification/4/suggestions?limit=21',
+        { token },
+      ],
+      ['get /api/v1/knowledge/', '/api/v1/knowledge/?limit=0', { token }],
+      ['get /api/v1/knowledge/{document_id}', '/api/v1/knowledge/0', { token }],
+      ['patch /api/v1/knowledge/{document_id}', '/api/v1/knowledge/1', { token, body: {} }],
+      [
+        'patch /api/v1/knowledge/{document_id}',
+        '/api/v1/knowledge/1',
+        { token, body: { body: 'New.' }, headers: { 'if-match': '"another"' } },
+      ],
+      ['post /api/v1/knowledge/{document_id}/revert', '/api/v1/knowledge/1/revert', { token }],
+      ['delete /api/v1/knowledge/{document_id}', '/api/v1/knowledge/0', { token }],
+      ['get /api/v1/delivery/', '/api/v1/delivery/?state=lost', { token }],
+      ['get /api/v1/delivery/', '/api/v1/delivery/?limit=0', { token }],
+      ['get /api/v1/delivery/{delivery_id}', '/api/v1/delivery/0', { token }],
+      ['post /api/v1/delivery/{delivery_id}/retry', '/api/v1/delivery/0/retry', { token }],
+      ['get /api/v1/limits', '/api/v1/limits', {}],
+      ['get /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token }],
+      ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token, body: { text: 'Hello' } }],
+      ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/1', { token, body: {} }],
     ];
     for (const [name, path, options] of calls) {
       const method = name.split(' ')[0]!.toUpperCase();
@@ -175,6 +220,18 @@ describe('the OpenAPI document', () => {
       'header idempotency-key',
       'path notification_id',
     ]);
+    assert.deepEqual(named('get /api/v1/notification/{notification_id}/suggestions'), [
+      'path notification_id',
+      'query limit',
+    ]);
+    assert.deepEqual(named('get /api/v1/knowledge/'), ['query cursor', 'query limit', 'query q']);
+    assert.deepEqual(named('patch /api/v1/knowledge/{document_id}'), ['header if-match', 'path document_id']);
+    assert.deepEqual(named('post /api/v1/knowledge/{document_id}/revert'), ['path document_id']);
+    assert.deepEqual(named('delete /api/v1/knowledge/{document_id}'), ['path document_id']);
+    assert.deepEqual(named('get /api/v1/delivery/'), ['query cursor', 'query limit', 'query state']);
+    assert.deepEqual(named('post /api/v1/delivery/{delivery_id}/retry'), ['path delivery_id']);
+    assert.deepEqual(named('get /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
+    assert.deepEqual(named('post /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
   });
 
   it('stands in the repository as the server gives it', () => {
