@@ -53,6 +53,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     });
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
+    if (config.production && config.channel.name === 'simulator') {
+      log.warn('CHANNEL is the simulator: merchants without a channel of their own reach no real telephone');
+    }
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config.channelDailyLimit);
     const app = await buildApp({

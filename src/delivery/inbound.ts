@@ -72,6 +72,10 @@ export async function processInbound(parts: InboundParts): Promise<number> {
       done += 1;
     } catch (err) {
       log.warn({ err, channel: row.channel_id }, 'an update cannot be worked on; it is tried again');
+      // Behind the others: one that cannot be worked on must not hold them up.
+      await database
+        .run('update inbound_updates set received_at = $2 where id = $1', [row.id, parts.now().toISOString()])
+        .catch(() => {});
     }
   };
   for (let n = 0; n < rows.length; n += TOGETHER) await Promise.all(rows.slice(n, n + TOGETHER).map(work));

@@ -52,11 +52,9 @@ async function takePlaceIn(
 ): Promise<Place> {
   await tx.lock(`limit ${merchantId}`);
   const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
-  const reached = await reachedCustomers(tx, merchantId, at);
-  const already = reached.some((row) => row.recipient === recipient);
-  if (!already) {
-    const ahead = await waitingAhead(tx, merchantId, id, at);
-    if (reached.length + ahead >= limit) return { taken: false, freeAt: freeAt(reached, limit, ahead, at) };
+  if (!(await hasPlace(tx, merchantId, recipient, at))) {
+    const { freeAt } = await firstFree(tx, merchantId, limit, id, at);
+    if (freeAt) return { taken: false, freeAt };
   }
   await tx.run(
     `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
@@ -68,12 +66,20 @@ async function takePlaceIn(
   return { taken: true };
 }
 
-/** A message that never went out reached nobody: its customer's place is free again. */
-export async function givePlaceBack(queries: Queries, merchantId: MerchantId, key: string): Promise<void> {
-  await queries.run('delete from reached_customers where merchant_id = $1 and delivery_key = $2', [
-    merchantId,
-    key,
-  ]);
+/** A message that never went out reached nobody: the place is free again, unless another reached them. */
+export async function givePlaceBack(
+  queries: Queries,
+  merchantId: MerchantId,
+  key: string,
+  at: Date,
+): Promise<void> {
+  await queries.run(
+    `delete from reached_customers where merchant_id = $1 and delivery_key = $2 and not exists (
+      select 1 from deliveries d where d.merchant_id = $1 and d.recipient = reached_customers.recipient
+        and d.key <> $2 and d.needs_place = 1 and d.state in ('sending', 'sent', 'delivered', 'read')
+        and d.updated_at > $3)`,
+    [merchantId, key, dayBefore(at)],
+  );
 }
 
 /** The merchant's own limit, or the one for all. */
@@ -97,11 +103,9 @@ export async function placeOutlook(
   defaultLimit: number,
   at: Date,
 ): Promise<Date | undefined> {
+  if (await hasPlace(queries, merchantId, recipient, at)) return undefined;
   const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
-  const reached = await reachedCustomers(queries, merchantId, at);
-  if (reached.some((row) => row.recipient === recipient)) return undefined;
-  const ahead = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
-  return reached.length + ahead < limit ? undefined : freeAt(reached, limit, ahead, at);
+  return (await firstFree(queries, merchantId, limit, Number.MAX_SAFE_INTEGER, at)).freeAt;
 }
 
 export async function limitOutlook(
@@ -111,24 +115,52 @@ export async function limitOutlook(
   at: Date,
 ): Promise<Limits> {
   const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
-  const reached = await reachedCustomers(queries, merchantId, at);
-  const waiting = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
-  const full = reached.length + waiting >= limit;
-  return {
-    limit,
-    used: reached.length,
-    waiting,
-    next_free_at: full ? freeAt(reached, limit, waiting, at).toISOString() : null,
-  };
+  const { used, ahead, freeAt } = await firstFree(queries, merchantId, limit, Number.MAX_SAFE_INTEGER, at);
+  return { limit, used, waiting: ahead, next_free_at: freeAt?.toISOString() ?? null };
 }
 
-/** Who has a place, the first to give it back first. */
-function reachedCustomers(queries: Queries, merchantId: MerchantId, at: Date) {
-  return queries.all<{ recipient: string; reached_at: string }>(
-    `select recipient, reached_at from reached_customers where merchant_id = $1 and reached_at > $2
-      order by reached_at`,
-    [merchantId, dayBefore(at)],
+/** Whether the customer was reached within the day: one more message to them takes no place. */
+async function hasPlace(
+  queries: Queries,
+  merchantId: MerchantId,
+  recipient: string,
+  at: Date,
+): Promise<boolean> {
+  const row = await queries.one(
+    'select 1 as has from reached_customers where merchant_id = $1 and recipient = $2 and reached_at > $3',
+    [merchantId, recipient, dayBefore(at)],
   );
+  return row !== undefined;
+}
+
+/**
+ * When a delivery with this id gets a place, if not now. The n-th in line gets the place that is the n-th to
+ * become free: first those that are taken, then those that the ones ahead take now, and so on day by day.
+ */
+async function firstFree(
+  queries: Queries,
+  merchantId: MerchantId,
+  limit: number,
+  id: number,
+  at: Date,
+): Promise<{ used: number; ahead: number; freeAt: Date | undefined }> {
+  const since = dayBefore(at);
+  const row = await queries.one<{ used: number }>(
+    'select count(*) as used from reached_customers where merchant_id = $1 and reached_at > $2',
+    [merchantId, since],
+  );
+  const used = row?.used ?? 0;
+  const ahead = await waitingAhead(queries, merchantId, id, at);
+  const turn = used + ahead - limit;
+  if (turn < 0) return { used, ahead, freeAt: undefined };
+  const places = Math.max(limit, used);
+  const taken = await queries.one<{ reached_at: string }>(
+    `select reached_at from reached_customers where merchant_id = $1 and reached_at > $2
+      order by reached_at limit 1 offset $3`,
+    [merchantId, since, turn % places],
+  );
+  const takenAt = taken?.reached_at ?? at.toISOString();
+  return { used, ahead, freeAt: new Date(dayAfter(takenAt).getTime() + Math.floor(turn / places) * DAY_MS) };
 }
 
 /** Customers of earlier deliveries that need a place and have none. */
@@ -141,15 +173,4 @@ async function waitingAhead(queries: Queries, merchantId: MerchantId, id: number
     [merchantId, id, dayBefore(at)],
   );
   return row?.ahead ?? 0;
-}
-
-/**
- * The n-th in line gets the place that is the n-th to become free: first those that are taken, then those
- * that the ones ahead take now, and so on day by day.
- */
-function freeAt(reached: readonly { reached_at: string }[], limit: number, ahead: number, at: Date): Date {
-  const turn = Math.max(0, reached.length + ahead - limit);
-  const places = Math.max(limit, reached.length);
-  const takenAt = reached[turn % places]?.reached_at ?? at.toISOString();
-  return new Date(dayAfter(takenAt).getTime() + Math.floor(turn / places) * DAY_MS);
 }

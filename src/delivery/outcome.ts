@@ -43,7 +43,7 @@ export async function applyResult(
   const fail = (reason: string, code: string) =>
     database.transaction(async (tx) => {
       const written = await settle(tx, delivery, { state: 'failed', reason, code }, now());
-      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key);
+      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key, now());
     });
 
   const retry = (code: string, seconds?: number, attemptsMax = ATTEMPTS_MAX) =>

@@ -6,7 +6,7 @@ import { SimulatorMessages, SimulatorText } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { notFound, OF_TOKENS } from '../errors.ts';
+import { notFound, OF_TOKENS, required } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import type { Channels } from './channels.ts';
@@ -89,7 +89,7 @@ export function simulatorRoutes({ database, channels, now }: SimulatorParts): Fa
         schema: {
           ...describeRoute('simulator', 'Write as the customer', {
             description: 'The customer’s message, as if it came from a telephone.',
-            errors: [...OF_TOKENS, notFound()],
+            errors: [...OF_TOKENS, notFound(), required('text')],
           }),
           body: SimulatorText,
           response: { 200: Message },

@@ -30,9 +30,9 @@ declare module 'fastify' {
 const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
   { name: 'notifications', description: 'What the assistant could not answer, for the merchant to answer.' },
+  { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
   { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
   { name: 'simulator', description: 'A customer’s telephone, for the demo.' },
-  { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
   { name: 'operations', description: 'For those who run the service.' },
 ] as const;
 
