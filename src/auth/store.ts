@@ -11,7 +11,7 @@ export interface Account {
 }
 
 /** Failed sign-ins for one account from one address, within the window. */
-export const FAILURES_MAX = 10;
+const FAILURES_MAX = 10;
 const FAILURE_WINDOW_MS = 15 * 60_000;
 
 /** One who tries to sign in: known or not, they are counted alike. */

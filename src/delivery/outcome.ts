@@ -14,7 +14,7 @@ const RETRY_FIRST_SECONDS = 2;
 const RETRY_MAX_SECONDS = 3600;
 
 /** Doubles from two seconds to an hour, a fifth more or less, so that many do not come back at once. */
-export function retryAfterSeconds(attempts: number, random: number): number {
+function retryAfterSeconds(attempts: number, random: number): number {
   const seconds = Math.min(RETRY_FIRST_SECONDS * 2 ** (attempts - 1), RETRY_MAX_SECONDS);
   return seconds * (0.8 + 0.4 * random);
 }
