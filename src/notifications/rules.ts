@@ -89,7 +89,9 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
   const [content, ...others] = notification.answeredFields;
   if (flags.resolve_only) {
     // Nothing is asked for, but notes that came along are kept.
-    const notes = others.filter((field) => typeof member(body, field) === 'string');
+    const notes = others.filter(
+      (field) => typeof member(body, field) === 'string' && !isMissing(body[field]),
+    );
     const answer = Object.fromEntries(notes.map((field) => [field, body[field]]));
     return { do: 'answer', answer: { ...answer, resolve_only: true }, send: 'nothing' };
   }
