@@ -9,9 +9,12 @@ import type { Figures, LoadJob } from './load.ts';
 
 const READY_MAX_MS = 20_000;
 const STOP_MAX_MS = 10_000;
+/** The same on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
 
 type Stop = () => Promise<void>;
 const stops = new Set<Stop>();
+let ending = false;
 
 /** Whatever is left when the benchmark ends is ended then, the newest first. */
 export function atTheEnd(stop: Stop): Stop {
@@ -22,11 +25,19 @@ export function atTheEnd(stop: Stop): Stop {
   return once;
 }
 
+/** From here on nothing new is started: an interrupted benchmark may be about to. */
 export async function stopEverything(): Promise<void> {
+  ending = true;
   for (const stop of [...stops].reverse()) await stop().catch(() => {});
 }
 
 function own(child: ChildProcess, signal: NodeJS.Signals): Stop {
+  // What cannot be started ends like one that fails.
+  child.on('error', (error) => child.emit('exit', error.message));
+  if (ending) {
+    child.kill('SIGKILL');
+    throw new Error('the benchmark ends');
+  }
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -46,6 +57,8 @@ export interface ServerProcess {
   /** From the start of the process to the first 200 of /readyz. */
   readySeconds: number;
   residentMegabytes(): number;
+  /** Processor time since its start, all threads together. */
+  cpuSeconds(): number;
   stop: Stop;
 }
 
@@ -80,6 +93,11 @@ export async function startServer(
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
       return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
     },
+    cpuSeconds() {
+      // utime and stime, counted from behind the name, which may hold spaces.
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    },
     stop,
   };
 }
@@ -100,12 +118,28 @@ export async function runArgon2(job: Omit<FloorJob & { floor: 'argon2' }, 'floor
 }
 
 /** Bare node:http with these bodies at these paths. */
-export async function startBareHttp(
-  bodies: Record<string, string>,
-): Promise<{ port: number; stop: Stop }> {
+export async function startBareHttp(bodies: Record<string, string>): Promise<{ port: number; stop: Stop }> {
   const [child, stop] = forkOwn('./floors.ts');
   const port = await reply<number>(child, { floor: 'http', bodies } satisfies FloorJob);
   return { port, stop };
+}
+
+/** What a program prints, when it ends well. */
+export async function runProgram(program: string, args: readonly string[]): Promise<string> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const stop = own(child, 'SIGKILL');
+  let output = '';
+  let complaint = '';
+  child.stdout.on('data', (text) => {
+    output += text;
+  });
+  child.stderr.on('data', (text) => {
+    complaint += text;
+  });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  await stop();
+  if (code !== 0) throw new Error(`${program} failed: ${complaint}`);
+  return output;
 }
 
 async function ask<Answer>(file: string, job: object): Promise<Answer> {

@@ -36,7 +36,8 @@ import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { collectOpenApi } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
-import { knowledgeRoutes, suggestionRoutes } from './knowledge/routes.ts';
+import { knowledgeRoutes } from './knowledge/routes.ts';
+import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { liveRoutes } from './live/routes.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
@@ -196,8 +197,9 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
     clearInterval(timer);
     delay.disable();
   });
-  app.addHook('onRequest', (_request, _reply, done) => {
-    if (overloaded) done(serviceUnavailable());
+  app.addHook('onRequest', (request, _reply, done) => {
+    // Whoever watches the process must still hear from it.
+    if (overloaded && request.url.startsWith('/api/')) done(serviceUnavailable());
     else done();
   });
 }

@@ -47,7 +47,7 @@ export interface Config {
 }
 
 /** The settings of each channel; those of the chosen one are complete. */
-export interface ChannelConfig {
+interface ChannelConfig {
   name: ChannelName;
   webhook: WebhookSettings | undefined;
   whatsapp: WhatsAppSettings | undefined;

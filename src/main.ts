@@ -5,8 +5,11 @@ import { createLogger } from './log.ts';
 import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
 
-/** Supervisors kill after ten seconds: before that, clients that still hold a connection are cut off. */
-const CUT_OFF_AFTER_MS = 8000;
+/**
+ * Supervisors kill after ten seconds. No request waits for the database longer than five: whoever holds a
+ * connection after that is cut off.
+ */
+const CUT_OFF_AFTER_MS = 6000;
 const GIVE_UP_AFTER_MS = 9500;
 
 async function main(): Promise<void> {

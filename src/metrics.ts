@@ -10,7 +10,7 @@ export interface Metrics {
   contentType: string;
 }
 
-export type Outcome = 'ok' | 'refused' | 'failed';
+type Outcome = 'ok' | 'refused' | 'failed';
 
 export function createMetrics(): Metrics {
   const registry = new Registry();

@@ -57,6 +57,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     });
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
+    if (config.production && config.channel.name === 'simulator') {
+      log.warn('CHANNEL is the simulator: merchants without a channel of their own reach no real telephone');
+    }
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config.channelDailyLimit);
     const app = await buildApp({
@@ -93,10 +96,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       worker,
       async close() {
         clearInterval(tidying);
+        // Clients may take their time to leave: what is being sent needs that time to end in order.
+        const sent = worker?.stop();
         // A connection whose last request is still in flight is idle only after that.
         const hangUp = setInterval(() => app.server.closeIdleConnections(), HANG_UP_EVERY_MS);
         await app.close().finally(() => clearInterval(hangUp));
-        await worker?.stop();
+        await sent;
         await database.close();
       },
     };

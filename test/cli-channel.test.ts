@@ -246,7 +246,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.equal(ill.code, 1);
     assert.match(
       ill.stdout,
-      /✖ The channel of merchant 2, webhook, has a problem: 127\.0\.0\.1: nothing listens there\.\n +Mend the system there, or correct the address with "npm run deskbell -- channel set --merchant 2"\./,
+      /✖ The channel of merchant 2, webhook, has a problem: 127\.0\.0\.1: nothing listens there\.\n +Mend the system there, or correct the address with "npm run deskbell -- channel set --merchant 2 CHANNEL"\./,
     );
     assert.match(
       ill.stdout,

@@ -152,14 +152,16 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('a hundred writes in a row are told in few events, the last one included', async () => {
+  it('writes in a row are told together, the last one included', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token)], async (one) => {
+      const began = performance.now();
       await Promise.all(Array.from({ length: 100 }, () => raise(deskbell, token)));
       await sleep(AWHILE_MS);
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
       assert.equal(list.headers.get('etag'), `W/"1-${one!.heard.at(-1)!.id}"`);
-      assert.ok(one!.heard.length <= 30, `${one!.heard.length} events`);
+      // One in 20 ms at most, however many writes there are.
+      assert.ok(one!.heard.length <= (performance.now() - began) / 20 + 1, `${one!.heard.length} events`);
     });
   });
 

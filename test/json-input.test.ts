@@ -139,9 +139,12 @@ onEachEngine('a JSON body', (engine) => {
       assert.deepEqual(await send(answer, JSON_TYPE, chunks), { status: 500, ...missing('answer', content) });
       assert.deepEqual(await send(LOGIN, JSON_TYPE, chunks), { status: 422, ...missing('email') });
     }
-    const nothing = { status: 500, ...refused('body must be a JSON object') };
-    assert.deepEqual(await send(REQUEST, undefined, []), nothing);
-    assert.deepEqual(await send(answer, undefined, []), nothing);
+    // No body at all is an empty one too.
+    assert.deepEqual(await send(REQUEST, undefined, []), {
+      status: 500,
+      ...refused('notification_type is required', 'notification_type'),
+    });
+    assert.deepEqual(await send(answer, undefined, []), { status: 500, ...refused(content, 'answer') });
   });
 
   it('may come in pieces, cut anywhere, and behind a byte order mark', async () => {

@@ -160,8 +160,10 @@ onEachEngine('answering a notification', (engine) => {
       deskbell.clock.advance(1);
       assert.deepEqual(outcome(await answer(address, body)), expected);
 
-      const { updated_at, ...after } = await show(address);
-      const { updated_at: raisedAt, ...unchanged } = before;
+      const { updated_at, delivery, ...after } = await show(address);
+      const { updated_at: raisedAt, delivery: none, ...unchanged } = before;
+      assert.equal(none, null);
+      assert.equal(delivery === null, 'resolve_only' in kept);
       assert.deepEqual(after, { ...unchanged, status: 'answered', answer: kept });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
       const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;

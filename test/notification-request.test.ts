@@ -158,13 +158,14 @@ onEachEngine('raising a notification', (engine) => {
         requested_fields,
         answered_fields,
         answer: null,
+        delivery: null,
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);
       assert.ok(created_at >= earliest && created_at <= deskbell.clock.now().toISOString());
 
       const [newest] = (await deskbell.call('GET', NOTIFICATIONS, { token })).json;
-      const { answer: _, ...listed } = one.json;
+      const { answer: _answer, delivery: _delivery, ...listed } = one.json;
       assert.deepEqual(newest, listed);
     });
   }

@@ -20,7 +20,7 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<End>;
 }
 
-export interface End {
+interface End {
   code: number | null;
   signal: NodeJS.Signals | null;
 }

@@ -58,3 +58,11 @@ export function isGenuine({ headers, body }: ReceivedCall, secret: string): bool
     `v1,${createHmac('sha256', key).update(content, 'utf8').digest('base64')}`
   );
 }
+
+/** The settings that lead a Deskbell to it. */
+export const webhookEnv = ({ url }: Pick<Receiver, 'url'>) => ({
+  CHANNEL: 'webhook',
+  WEBHOOK_URL: url,
+  WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 'test key').toString('base64')}`,
+  WEBHOOK_ALLOW_PRIVATE: 'true',
+});

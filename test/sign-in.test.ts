@@ -188,7 +188,7 @@ onEachEngine('bodies of the auth endpoints', (engine) => {
 
     it(`${endpoint} without any body at all is a validation error too`, async () => {
       const reply = await deskbell.call('POST', `/api/v1/auth/${endpoint}`);
-      assertError(reply, 422, 'VALIDATION_ERROR', 'body');
+      assertError(reply, 422, 'VALIDATION_ERROR', endpoint === 'login' ? 'email' : 'refresh_token');
     });
   }
 

@@ -210,8 +210,7 @@ onEachEngine('suggestions', (engine) => {
     for (let round = 0; round < rounds; round += 1) [best] = await suggestionsFor(address);
     const took = (performance.now() - startedAt) / rounds;
     assert.equal(best?.question, 'Which filter for hard water?');
-    // Ten times what it takes on a small machine that does nothing else.
-    assert.ok(took < 200, `${took} ms`);
-    if (process.env.SHOW_TIMES) console.log(`${engine}: ${took.toFixed(1)} ms a suggestion`);
+    // A few milliseconds on a machine that does nothing else; this one may do much.
+    assert.ok(took < 500, `${took} ms`);
   });
 });

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { claim } from '../src/delivery/outbox.ts';
 import { NOTIFICATIONS, onEachEngine, raise } from './harness.ts';
 import { META } from './stand-ins/meta.ts';
-import { newPhone, useWhatsApp } from './whatsapp.ts';
+import { abandon, newPhone, useWhatsApp } from './whatsapp.ts';
 
 const HOUR = 3600;
 const TEMPLATE = { WHATSAPP_TEMPLATE: META.template };
@@ -220,19 +219,14 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
   it('of a worker that was killed waits for the echo each time, after a second death as well', async () => {
     const { meta, deskbell } = whatsapp;
     meta.statuses = [];
-    const id = await whatsapp.put(newPhone());
-    // A claim of which nobody hears again.
-    const die = async () => {
-      const at = deskbell.clock.now();
-      assert.equal((await claim(deskbell.database, { max: 1, at, leaseUntil: at })).length, 1);
-    };
-    for (const _death of [1, 2]) {
-      await die();
+    const id = await whatsapp.put(newPhone(), { abandoned: true });
+    for (const death of [1, 2]) {
+      if (death === 2) await abandon(deskbell.database, id, deskbell.clock.now());
       await whatsapp.quiet();
       assert.equal((await row(id)).state, 'sending');
       assert.ok((await whatsapp.dueIn(id)) > 55);
-      deskbell.clock.advance(61);
     }
+    deskbell.clock.advance(61);
     assert.equal(meta.tally().get((await row(id)).key), undefined);
     await whatsapp.quiet();
     assert.deepEqual([(await row(id)).state, meta.tally().get((await row(id)).key)], ['sent', 1]);

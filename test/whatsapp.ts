@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
-import type { Engine } from '../src/database/database.ts';
+import type { Engine, Queries } from '../src/database/database.ts';
 import { DELIVERIES, enqueue } from '../src/delivery/outbox.ts';
 import { type Deskbell, startDeskbell } from './harness.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
@@ -27,6 +27,8 @@ interface PutOptions {
   mode?: 'reply' | 'campaign';
   content?: string;
   merchantId?: number;
+  /** Held by a worker of which nobody hears again. */
+  abandoned?: boolean;
 }
 
 interface DeliveryRecord {
@@ -70,17 +72,19 @@ async function startWhatsApp(
   const whatsapp: WhatsApp = {
     deskbell,
     meta,
-    put(recipient, { mode = 'reply', content = 'At nine.', merchantId = 1 } = {}) {
-      return deskbell.database.transaction((tx) =>
-        enqueue(tx, merchantId as MerchantId, {
+    put(recipient, { mode = 'reply', content = 'At nine.', merchantId = 1, abandoned = false } = {}) {
+      return deskbell.database.transaction(async (tx) => {
+        const id = await enqueue(tx, merchantId as MerchantId, {
           notificationId: 1,
           conversationId: 1,
           recipient,
           mode,
           content,
           at: now(),
-        }),
-      );
+        });
+        if (abandoned) await abandon(tx, id, now());
+        return id;
+      });
     },
     async send(recipient, options) {
       const id = await whatsapp.put(recipient, options);
@@ -119,3 +123,12 @@ export const newPhone = () => {
   phones += 1;
   return `+35466${String(phones).padStart(5, '0')}`;
 };
+
+/** As a claim leaves a delivery whose worker has died since. */
+export async function abandon(queries: Queries, id: number, at: Date): Promise<void> {
+  await queries.run(
+    `update deliveries set state = 'sending', unsettled_since = null, attempts = attempts + 1, due_at = $2
+      where id = $1`,
+    [id, at.toISOString()],
+  );
+}

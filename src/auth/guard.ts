@@ -19,7 +19,7 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const header = request.headers.authorization;
     if (header === undefined) return done();
-    const token = /^bearer ([^\s]+)$/i.exec(header)?.[1];
+    const token = /^bearer +(\S+)$/i.exec(header)?.[1];
     if (token === undefined) {
       request.caller = tokenInvalid();
       return done();

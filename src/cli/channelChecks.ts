@@ -30,7 +30,7 @@ const channels = withTables(async ({ config, database, now }) => {
   const own: Finding[] = [];
   for (let from = 0; from < merchants.length; from += AT_ONCE) {
     const some = merchants.slice(from, from + AT_ONCE).map((id) => {
-      const mend = `with "${PROGRAM} channel set --merchant ${id}".`;
+      const mend = `with "${PROGRAM} channel set --merchant ${id} CHANNEL".`;
       return examine(known, id, `of merchant ${id}`, mend);
     });
     own.push(...(await Promise.all(some)).flat());

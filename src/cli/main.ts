@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
   user: { about: 'Users: add, list, password, disable, enable', load: () => import('./user.ts') },
   conversation: { about: 'Conversations: add, list, import', load: () => import('./conversation.ts') },
+  knowledge: { about: 'Documents: import, export', load: () => import('./knowledge.ts') },
   channel: {
     about: 'A merchant’s channel: show, set, unset, limit, test, resume',
     load: () => import('./channel.ts'),

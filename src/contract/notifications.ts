@@ -1,17 +1,18 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
+  type: 'string',
   description:
     '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
 });
 
 export const STATUSES = ['requested', 'answered'] as const;
 export type Status = (typeof STATUSES)[number];
-const StatusName = Type.Enum([...STATUSES]);
+const StatusName = Type.Enum([...STATUSES], { type: 'string' });
 
 const Context = Type.Object(
   {
@@ -52,8 +53,7 @@ const example = {
   answered_fields: ['answer'],
 };
 
-export const Notification = Type.Object(notificationFields, { examples: [example] });
-export type Notification = Static<typeof Notification>;
+const Notification = Type.Object(notificationFields, { examples: [example] });
 
 export const NotificationList = Type.Array(Notification, {
   description: 'Newest first. An empty array means that there are none.',

@@ -12,6 +12,7 @@ import {
 } from './database.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
+const BUSY_AGAIN_MS = 10;
 const TURN_WAIT_MAX_MS = 30_000;
 const TURN_RETRY_MS = 20;
 
@@ -75,10 +76,24 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   }
 
+  /** A command that writes at this moment is waited for, while reads and all else go on. */
+  async function beginWriting(): Promise<void> {
+    const patience = performance.now() + BUSY_TIMEOUT_MS;
+    for (;;) {
+      try {
+        writer.exec('begin immediate');
+        return;
+      } catch (error) {
+        if (resultCode(error) !== SQLITE_BUSY || performance.now() > patience) throw error;
+        await sleep(BUSY_AGAIN_MS);
+      }
+    }
+  }
+
   async function commitTogether(batch: Job[]): Promise<void> {
     const outcomes: (() => void)[] = [];
     try {
-      writer.exec('begin immediate');
+      await beginWriting();
       for (const job of batch) {
         try {
           if (job.savepoint) writer.exec('savepoint job');
@@ -96,7 +111,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     } catch (error) {
       // Whatever the disk does: nobody of this batch is told that it is written, and nobody waits forever.
       for (const job of batch) job.reject(translate(error));
-      if (writer.isTransaction) writer.exec('rollback');
+      try {
+        if (writer.isTransaction) writer.exec('rollback');
+      } catch {
+        // The next batch begins anew, or is told what is wrong.
+      }
       return;
     }
     for (const settle of outcomes) settle();
@@ -111,10 +130,13 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     transaction: (work) => enqueue(work, true),
     async script(sql) {
       try {
+        writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
         writer.exec(sql);
       } catch (error) {
         if (writer.isTransaction) writer.exec('rollback');
         throw translate(error);
+      } finally {
+        writer.exec('pragma busy_timeout = 0');
       }
     },
     async exclusively(_name, work) {
@@ -150,6 +172,8 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
     const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
     // FULL: a commit is on the disk before it is acknowledged, so not even a power cut loses it.
     writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+    // From here on a lock is waited for without holding everything else up: see `beginWriting`.
+    writer.exec('pragma busy_timeout = 0');
     return [writer, release];
   } catch (cause) {
     release();

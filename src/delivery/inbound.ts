@@ -18,6 +18,8 @@ export interface InboundParts {
 }
 
 const AT_ONCE = 100;
+/** In any order, as they come: one after another, a commit each, they would hold up the sending. */
+const TOGETHER = 20;
 /** Meta repeats for seven days what was not acknowledged. */
 const KEPT_MS = 8 * 24 * 60 * 60_000;
 /** Only for the transaction that settles it: nobody holds it longer. */
@@ -62,7 +64,7 @@ export async function processInbound(parts: InboundParts): Promise<number> {
     [AT_ONCE],
   );
   let done = 0;
-  for (const row of rows) {
+  const work = async (row: Row) => {
     try {
       const update = JSON.parse(row.payload) as Update;
       if (update.kind === 'message') await workOnMessage(parts, row, update);
@@ -70,8 +72,13 @@ export async function processInbound(parts: InboundParts): Promise<number> {
       done += 1;
     } catch (err) {
       log.warn({ err, channel: row.channel_id }, 'an update cannot be worked on; it is tried again');
+      // Behind the others: one that cannot be worked on must not hold them up.
+      await database
+        .run('update inbound_updates set received_at = $2 where id = $1', [row.id, parts.now().toISOString()])
+        .catch(() => {});
     }
-  }
+  };
+  for (let n = 0; n < rows.length; n += TOGETHER) await Promise.all(rows.slice(n, n + TOGETHER).map(work));
   if (done > 0) database.signal(CHANGES);
   return done;
 }

@@ -1,12 +1,19 @@
 import type { Limits } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 
 /** The day's limit: distinct customers reached by campaigns and templates in a moving 24 hours. */
 
 const DAY_MS = 24 * 60 * 60_000;
 const dayBefore = (at: Date) => new Date(at.getTime() - DAY_MS).toISOString();
 const dayAfter = (time: string) => new Date(Date.parse(time) + DAY_MS);
+
+interface PlaceSeeker {
+  merchantId: MerchantId;
+  id: number;
+  key: string;
+  recipient: string;
+}
 
 export type Place = { taken: true } | { taken: false; freeAt: Date };
 
@@ -15,39 +22,64 @@ export type Place = { taken: true } | { taken: false; freeAt: Date };
  * the deliveries: a later one takes a free place only if every earlier one that waits for a place has one
  * left too. Workers ask one after another, so together they never exceed the limit.
  */
-export async function takePlace(
+export function takePlace(
   database: Database,
-  delivery: { merchantId: MerchantId; id: number; key: string; recipient: string },
+  delivery: PlaceSeeker,
   defaultLimit: number,
   at: Date,
 ): Promise<Place> {
-  const { merchantId, id, key, recipient } = delivery;
-  return database.transaction(async (tx) => {
-    await tx.lock(`limit ${merchantId}`);
-    const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
-    const reached = await reachedCustomers(tx, merchantId, at);
-    const already = reached.some((row) => row.recipient === recipient);
-    if (!already) {
-      const ahead = await waitingAhead(tx, merchantId, id, at);
-      if (reached.length + ahead >= limit) return { taken: false, freeAt: freeAt(reached, limit, ahead, at) };
-    }
-    await tx.run(
-      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
+  const take = () => database.transaction((tx) => takePlaceIn(tx, delivery, defaultLimit, at));
+  // The embedded database writes one at a time anyway, and several with one commit.
+  return database.engine === 'postgres' ? inLine(database, take) : take();
+}
+
+/** One at a time in a process: the others would each hold a connection while they wait for the lock. */
+function inLine<T>(database: Database, work: () => Promise<T>): Promise<T> {
+  const turn = (lines.get(database) ?? Promise.resolve()).then(work);
+  lines.set(
+    database,
+    turn.catch(() => {}),
+  );
+  return turn;
+}
+const lines = new WeakMap<Database, Promise<unknown>>();
+
+async function takePlaceIn(
+  tx: Transaction,
+  { merchantId, id, key, recipient }: PlaceSeeker,
+  defaultLimit: number,
+  at: Date,
+): Promise<Place> {
+  await tx.lock(`limit ${merchantId}`);
+  const limit = await dailyLimitOf(tx, merchantId, defaultLimit);
+  if (!(await hasPlace(tx, merchantId, recipient, at))) {
+    const { freeAt } = await firstFree(tx, merchantId, limit, id, at);
+    if (freeAt) return { taken: false, freeAt };
+  }
+  await tx.run(
+    `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)
         on conflict (merchant_id, recipient) do update set reached_at = excluded.reached_at,
           delivery_key = case when reached_customers.reached_at > $5 then reached_customers.delivery_key
             else excluded.delivery_key end`,
-      [merchantId, recipient, at.toISOString(), key, dayBefore(at)],
-    );
-    return { taken: true };
-  });
+    [merchantId, recipient, at.toISOString(), key, dayBefore(at)],
+  );
+  return { taken: true };
 }
 
-/** A message that never went out reached nobody: its customer's place is free again. */
-export async function givePlaceBack(queries: Queries, merchantId: MerchantId, key: string): Promise<void> {
-  await queries.run('delete from reached_customers where merchant_id = $1 and delivery_key = $2', [
-    merchantId,
-    key,
-  ]);
+/** A message that never went out reached nobody: the place is free again, unless another reached them. */
+export async function givePlaceBack(
+  queries: Queries,
+  merchantId: MerchantId,
+  key: string,
+  at: Date,
+): Promise<void> {
+  await queries.run(
+    `delete from reached_customers where merchant_id = $1 and delivery_key = $2 and not exists (
+      select 1 from deliveries d where d.merchant_id = $1 and d.recipient = reached_customers.recipient
+        and d.key <> $2 and d.needs_place = 1 and d.state in ('sending', 'sent', 'delivered', 'read')
+        and d.updated_at > $3)`,
+    [merchantId, key, dayBefore(at)],
+  );
 }
 
 /** The merchant's own limit, or the one for all. */
@@ -71,11 +103,9 @@ export async function placeOutlook(
   defaultLimit: number,
   at: Date,
 ): Promise<Date | undefined> {
+  if (await hasPlace(queries, merchantId, recipient, at)) return undefined;
   const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
-  const reached = await reachedCustomers(queries, merchantId, at);
-  if (reached.some((row) => row.recipient === recipient)) return undefined;
-  const ahead = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
-  return reached.length + ahead < limit ? undefined : freeAt(reached, limit, ahead, at);
+  return (await firstFree(queries, merchantId, limit, Number.MAX_SAFE_INTEGER, at)).freeAt;
 }
 
 export async function limitOutlook(
@@ -85,24 +115,52 @@ export async function limitOutlook(
   at: Date,
 ): Promise<Limits> {
   const limit = await dailyLimitOf(queries, merchantId, defaultLimit);
-  const reached = await reachedCustomers(queries, merchantId, at);
-  const waiting = await waitingAhead(queries, merchantId, Number.MAX_SAFE_INTEGER, at);
-  const full = reached.length + waiting >= limit;
-  return {
-    limit,
-    used: reached.length,
-    waiting,
-    next_free_at: full ? freeAt(reached, limit, waiting, at).toISOString() : null,
-  };
+  const { used, ahead, freeAt } = await firstFree(queries, merchantId, limit, Number.MAX_SAFE_INTEGER, at);
+  return { limit, used, waiting: ahead, next_free_at: freeAt?.toISOString() ?? null };
 }
 
-/** Who has a place, the first to give it back first. */
-function reachedCustomers(queries: Queries, merchantId: MerchantId, at: Date) {
-  return queries.all<{ recipient: string; reached_at: string }>(
-    `select recipient, reached_at from reached_customers where merchant_id = $1 and reached_at > $2
-      order by reached_at`,
-    [merchantId, dayBefore(at)],
+/** Whether the customer was reached within the day: one more message to them takes no place. */
+async function hasPlace(
+  queries: Queries,
+  merchantId: MerchantId,
+  recipient: string,
+  at: Date,
+): Promise<boolean> {
+  const row = await queries.one(
+    'select 1 as has from reached_customers where merchant_id = $1 and recipient = $2 and reached_at > $3',
+    [merchantId, recipient, dayBefore(at)],
   );
+  return row !== undefined;
+}
+
+/**
+ * When a delivery with this id gets a place, if not now. The n-th in line gets the place that is the n-th to
+ * become free: first those that are taken, then those that the ones ahead take now, and so on day by day.
+ */
+async function firstFree(
+  queries: Queries,
+  merchantId: MerchantId,
+  limit: number,
+  id: number,
+  at: Date,
+): Promise<{ used: number; ahead: number; freeAt: Date | undefined }> {
+  const since = dayBefore(at);
+  const row = await queries.one<{ used: number }>(
+    'select count(*) as used from reached_customers where merchant_id = $1 and reached_at > $2',
+    [merchantId, since],
+  );
+  const used = row?.used ?? 0;
+  const ahead = await waitingAhead(queries, merchantId, id, at);
+  const turn = used + ahead - limit;
+  if (turn < 0) return { used, ahead, freeAt: undefined };
+  const places = Math.max(limit, used);
+  const taken = await queries.one<{ reached_at: string }>(
+    `select reached_at from reached_customers where merchant_id = $1 and reached_at > $2
+      order by reached_at limit 1 offset $3`,
+    [merchantId, since, turn % places],
+  );
+  const takenAt = taken?.reached_at ?? at.toISOString();
+  return { used, ahead, freeAt: new Date(dayAfter(takenAt).getTime() + Math.floor(turn / places) * DAY_MS) };
 }
 
 /** Customers of earlier deliveries that need a place and have none. */
@@ -110,19 +168,9 @@ async function waitingAhead(queries: Queries, merchantId: MerchantId, id: number
   const row = await queries.one<{ ahead: number }>(
     `select count(distinct d.recipient) as ahead from deliveries d
       where d.merchant_id = $1 and d.id < $2 and d.needs_place = 1 and d.state in ('queued', 'sending', 'waiting')
-        and not exists (select 1 from reached_customers r where r.merchant_id = d.merchant_id
-          and r.recipient = d.recipient and r.reached_at > $3)`,
+        and coalesce((select r.reached_at from reached_customers r where r.merchant_id = d.merchant_id
+          and r.recipient = d.recipient), '') <= $3`,
     [merchantId, id, dayBefore(at)],
   );
   return row?.ahead ?? 0;
-}
-
-/** The n-th in line gets the place that is the n-th to become free. */
-function freeAt(reached: readonly { reached_at: string }[], limit: number, ahead: number, at: Date): Date {
-  const turn = Math.max(0, reached.length + ahead - limit);
-  const row = reached[Math.min(turn, reached.length - 1)];
-  if (!row) return new Date(at.getTime() + DAY_MS);
-  // Beyond a whole day's places the line moves on by days.
-  const days = Math.floor(turn / Math.max(1, reached.length));
-  return new Date(dayAfter(row.reached_at).getTime() + days * DAY_MS);
 }

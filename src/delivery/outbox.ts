@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Delivery } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
 import { placeOutlook } from './limits.ts';
 
 /** The queue of messages to customers: rows of `deliveries`, and nothing besides them. */
@@ -70,11 +71,8 @@ export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: New
 /** `+` and digits where it is a telephone number; else as it came, and the channel says what is wrong. */
 export function phoneOf(given: string): string {
   const digits = given.replace(/[\s().-]/g, '').replace(/^00/, '+');
-  return /^\+?\d{4,20}$/.test(digits) ? `+${digits.replace('+', '')}` : storableText(given);
+  return /^\+?\d{4,20}$/.test(digits) ? `+${digits.replace('+', '')}` : storableText(given).slice(0, 64);
 }
-
-/** PostgreSQL's texts hold neither NUL nor half a surrogate pair, and no telephone shows them. */
-export const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
 
 export interface Claimed {
   id: number;
@@ -93,10 +91,18 @@ export interface Claimed {
 }
 
 const OPEN = `('queued', 'sending', 'waiting')`;
+/**
+ * A message never overtakes an earlier one to the same customer. A scalar subquery is one look into the index
+ * for each row; PostgreSQL turned `not exists` into a join of the queue with itself: with 1,000 due and no
+ * fresh statistics 180 ms, and four times that with twice as many.
+ */
+const FIRST_IN_LINE = `d.state in ${OPEN} and d.id = (
+  select min(e.id) from deliveries e
+    where e.merchant_id = d.merchant_id and e.recipient = d.recipient and e.state in ${OPEN})`;
 
 /**
  * Takes up to `max` deliveries that are due, for as long as the lease. One whose lease has run out is due
- * again: its holder is gone. A message never overtakes an earlier one to the same customer.
+ * again: its holder is gone.
  */
 export function claim(
   queries: Queries,
@@ -104,25 +110,25 @@ export function claim(
 ): Promise<Claimed[]> {
   // SQLite writes one at a time; on PostgreSQL workers step over each other's rows.
   const skipping = queries.engine === 'postgres' ? 'for update skip locked' : '';
+  // Materialized: a plan that ran the selection twice would lock, and take, more than `max`.
   return queries.run<Claimed>(
-    `update deliveries set
+    `with due (merchant, delivery) as materialized (
+        select d.merchant_id, d.id from deliveries d where d.due_at <= $1 and ${FIRST_IN_LINE}
+        order by d.due_at, d.id limit $3 ${skipping})
+      update deliveries set
         taken_over = case when state = 'sending' and unsettled_since is null then 1 else 0 end,
         unsettled_since = null, state = 'sending', attempts = attempts + 1, due_at = $2, updated_at = $1
-      where id in (
-        select d.id from deliveries d where d.state in ${OPEN} and d.due_at <= $1 and not exists (
-          select 1 from deliveries e where e.merchant_id = d.merchant_id and e.recipient = d.recipient
-            and e.id < d.id and e.state in ${OPEN})
-        order by d.due_at, d.id limit $3 ${skipping})
+      from due where merchant_id = due.merchant and id = due.delivery
       returning id, merchant_id, key, notification_id, conversation_id, recipient, mode, content, attempts,
         taken_over, due_at`,
     [at.toISOString(), leaseUntil.toISOString(), max],
   );
 }
 
-/** When the next delivery is due, if any is. */
+/** When the next delivery is due, if any is. One that may not overtake another is not. */
 export async function nextDueAt(queries: Queries): Promise<string | undefined> {
   const row = await queries.one<{ due_at: string }>(
-    `select due_at from deliveries where state in ${OPEN} order by due_at limit 1`,
+    `select d.due_at from deliveries d where ${FIRST_IN_LINE} order by d.due_at limit 1`,
   );
   return row?.due_at;
 }
@@ -177,8 +183,10 @@ export async function settle(
   await addEvent(tx, merchantId, id, {
     at: time,
     state: change.state,
-    ...(change.code === undefined ? {} : { code: change.code }),
-    ...(change.reason === undefined ? {} : { note: change.reason }),
+    code: change.code,
+    note: change.reason,
+    // Looked at and put back as it was: nothing happened.
+    onlyIfNew: change.uncounted,
   });
   return true;
 }
@@ -186,18 +194,25 @@ export async function settle(
 interface DeliveryEvent {
   at: string;
   state: DeliveryState;
-  code?: string;
-  note?: string;
+  code?: string | undefined;
+  note?: string | undefined;
+  onlyIfNew?: boolean | undefined;
 }
 
 export async function addEvent(
   tx: Queries,
   merchantId: MerchantId,
   deliveryId: number,
-  { at, state, code, note }: DeliveryEvent,
+  { at, state, code, note, onlyIfNew }: DeliveryEvent,
 ): Promise<void> {
+  const known = `where not exists (
+    select 1 from delivery_events where id = (
+        select max(id) from delivery_events where merchant_id = $1 and delivery_id = $2)
+      and merchant_id = $1 and delivery_id = $2 and state = $4
+      and coalesce(code, '') = coalesce($5, '') and coalesce(note, '') = coalesce($6, ''))`;
   await tx.run(
-    'insert into delivery_events (merchant_id, delivery_id, at, state, code, note) values ($1, $2, $3, $4, $5, $6)',
+    `insert into delivery_events (merchant_id, delivery_id, at, state, code, note)
+      select cast($1 as bigint), cast($2 as bigint), $3, $4, $5, $6 ${onlyIfNew ? known : ''}`,
     [merchantId, deliveryId, at, state, code ?? null, note ?? null],
   );
 }

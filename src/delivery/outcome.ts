@@ -14,7 +14,7 @@ const RETRY_FIRST_SECONDS = 2;
 const RETRY_MAX_SECONDS = 3600;
 
 /** Doubles from two seconds to an hour, a fifth more or less, so that many do not come back at once. */
-export function retryAfterSeconds(attempts: number, random: number): number {
+function retryAfterSeconds(attempts: number, random: number): number {
   const seconds = Math.min(RETRY_FIRST_SECONDS * 2 ** (attempts - 1), RETRY_MAX_SECONDS);
   return seconds * (0.8 + 0.4 * random);
 }
@@ -43,20 +43,26 @@ export async function applyResult(
   const fail = (reason: string, code: string) =>
     database.transaction(async (tx) => {
       const written = await settle(tx, delivery, { state: 'failed', reason, code }, now());
-      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key);
+      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key, now());
     });
+
+  const retry = (code: string, seconds?: number, attemptsMax = ATTEMPTS_MAX) =>
+    delivery.attempts < attemptsMax
+      ? again(code, seconds)
+      : fail(`It could not be delivered in ${delivery.attempts} attempts.`, code);
 
   switch (result.outcome) {
     case 'sent':
       await write({ state: result.state, messageId: result.messageId });
       return;
     case 'retry':
-      if (result.uncounted || delivery.attempts < (result.attemptsMax ?? ATTEMPTS_MAX))
-        await again(result.code, result.afterSeconds, result.uncounted);
-      else await fail(`It could not be delivered in ${delivery.attempts} attempts.`, result.code);
+      if (result.uncounted) await again(result.code, result.afterSeconds, true);
+      else await retry(result.code, result.afterSeconds, result.attemptsMax);
       return;
     case 'unknown':
-      if (!channel.echoes) await again(result.code);
+      if (delivery.attempts >= ATTEMPTS_MAX)
+        await fail(`After ${delivery.attempts} attempts nobody knows whether it arrived.`, result.code);
+      else if (!channel.echoes) await again(result.code);
       else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
       return;
     case 'window_closed':
@@ -65,7 +71,9 @@ export async function applyResult(
         'delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3',
         [channel.id, delivery.recipient, result.asOf ?? now().toISOString()],
       );
-      await write({ state: 'queued', code: result.code });
+      // Said twice, it is not the window that stands between us: then as with any other refusal.
+      if (delivery.attempts > 2) await retry(result.code);
+      else await write({ state: 'queued', code: result.code });
       return;
     case 'wait_a_day':
       await write({ state: 'queued', dueAt: inMs(DAY_MS), code: result.code, reason: result.reason });

@@ -13,7 +13,7 @@ import {
 import { CHANGES, type Database } from '../database/database.ts';
 import { deliveryNotFailed, deliveryNotFound, invalid, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import { limitOutlook } from './limits.ts';
 import type { DeliveryState, Outbox } from './outbox.ts';
@@ -28,7 +28,6 @@ export interface DeliveryParts {
 
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
-const readByRoute = { validatorCompiler: () => () => true };
 
 export function deliveryRoutes({
   database,
@@ -42,7 +41,7 @@ export function deliveryRoutes({
     app.get(
       '/delivery/',
       {
-        ...readByRoute,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('deliveries', 'List deliveries', {
             description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page; \`Link\` leads to the next.`,
@@ -76,7 +75,7 @@ export function deliveryRoutes({
     app.get(
       '/delivery/:delivery_id',
       {
-        ...readByRoute,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('deliveries', 'Read one delivery', {
             description: 'One message, with what happened to it.',
@@ -97,7 +96,7 @@ export function deliveryRoutes({
     app.post(
       '/delivery/:delivery_id/retry',
       {
-        ...readByRoute,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('deliveries', 'Try a failed delivery again', {
             description: 'Puts a failed message back into the queue.',

@@ -5,11 +5,12 @@ import { Message } from '../contract/common.ts';
 import { SimulatorMessages, SimulatorText } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import { notFound, OF_TOKENS } from '../errors.ts';
+import { storableText } from '../database/text.ts';
+import { notFound, OF_TOKENS, required } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import type { Channels } from './channels.ts';
-import { phoneOf, storableText } from './outbox.ts';
+import { phoneOf } from './outbox.ts';
 import { advance, findByKey } from './statuses.ts';
 
 interface SimulatorParts {
@@ -58,7 +59,9 @@ export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebo
     app.get(
       '/:conversation_id',
       {
-        validatorCompiler: () => () => true,
+        ...judgedByRoute,
+        // Looking is reading: nobody looks by asking for the headers.
+        exposeHeadRoute: false,
         schema: {
           ...describeRoute('simulator', 'Look at the customer’s telephone', {
             description: 'What it shows. Looking at it reads the messages: their deliveries become `read`.',
@@ -95,7 +98,7 @@ export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebo
             description:
               'The customer’s message, as if it came from a telephone. The demo’s assistant answers it from the ' +
               'knowledge base, or raises a notification and says that it asks a colleague.',
-            errors: [...OF_TOKENS, notFound()],
+            errors: [...OF_TOKENS, notFound(), required('text')],
           }),
           body: SimulatorText,
           response: { 200: Message },

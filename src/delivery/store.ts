@@ -5,8 +5,11 @@ import { addEvent, type DeliveryState } from './outbox.ts';
 
 /** What the merchant sees of its deliveries. */
 
-const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for, reason,
-  attempts, case when state = 'queued' or waiting_for = 'limit' then due_at end as next_try_at,
+const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for,
+  coalesce(reason, case when state = 'queued' and exists (
+    select 1 from deliveries e where e.merchant_id = deliveries.merchant_id and e.recipient = deliveries.recipient
+      and e.id < deliveries.id and e.state in ('queued', 'sending', 'waiting'))
+    then 'It goes out after an earlier message to the same customer.' end) as reason, attempts, case when state = 'queued' or waiting_for = 'limit' then due_at end as next_try_at,
   last_code as last_error, created_at, updated_at`;
 
 export function listDeliveries(

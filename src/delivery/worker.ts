@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { CHANGES, type Database } from '../database/database.ts';
-import type { Channel, Outgoing, SendResult } from './channel.ts';
+import { CHANGES, type Database, DatabaseUnavailable } from '../database/database.ts';
+import type { Channel, Form, Outgoing, SendResult } from './channel.ts';
 import type { Channels } from './channels.ts';
-import { takePlace } from './limits.ts';
-import { type Claimed, claim, DELIVERIES, nextDueAt, type Settlement, settle } from './outbox.ts';
-import { applyResult, SETTLE_MS } from './outcome.ts';
+import { type Claimed, claim, DELIVERIES, nextDueAt, settle } from './outbox.ts';
+import { applyResult } from './outcome.ts';
+import { prepare } from './prepare.ts';
 
 export interface WorkerParts {
   database: Database;
@@ -29,12 +30,14 @@ export interface Worker {
 const AT_ONCE = 16;
 /** The safety net under the wake-up calls. */
 const POLL_MS = 2000;
-/** A killed worker's claim is taken over after this; longer than any attempt lasts. */
+/** A killed worker's claim is taken over after this; longer than `ATTEMPT_MAX_MS`. */
 const LEASE_MS = 20_000;
-const NEVER = new Date('9999-12-31T00:00:00.000Z');
+/** Where something of ours failed before the attempt. */
+const RELEASE_MS = 5000;
+const WRITE_AGAIN_MS = 500;
 
 export function startWorker(parts: WorkerParts): Worker {
-  const { database, channels, log, now, onAttempt } = parts;
+  const { database, log, now, onAttempt } = parts;
   const inFlight = new Set<Promise<void>>();
   let stopped = false;
   let woken = false;
@@ -47,13 +50,16 @@ export function startWorker(parts: WorkerParts): Worker {
     while (!stopped) {
       woken = false;
       const reported = await workOffReports();
-      const claimed = await claimDue();
+      const found = await claimDue();
+      const claimed = found ?? [];
       for (const delivery of claimed) begin(delivery);
       if (claimed.length + reported + inFlight.size === 0 && !woken) {
         for (const resolve of onIdle) resolve();
         onIdle = [];
       }
-      if (reported === 0 && (claimed.length === 0 || inFlight.size >= AT_ONCE)) await untilWoken();
+      if (reported === 0 && (claimed.length === 0 || inFlight.size >= AT_ONCE)) {
+        await untilWoken(found !== undefined && inFlight.size < AT_ONCE);
+      }
     }
   }
 
@@ -66,7 +72,8 @@ export function startWorker(parts: WorkerParts): Worker {
     }
   }
 
-  async function claimDue(): Promise<Claimed[]> {
+  /** Nothing where the database does not let us. */
+  async function claimDue(): Promise<Claimed[] | undefined> {
     const max = AT_ONCE - inFlight.size;
     if (max <= 0) return [];
     try {
@@ -74,7 +81,7 @@ export function startWorker(parts: WorkerParts): Worker {
       return await claim(database, { max, at, leaseUntil: new Date(at.getTime() + LEASE_MS) });
     } catch (err) {
       log.warn({ err }, 'deliveries cannot be claimed; it is tried again');
-      return [];
+      return undefined;
     }
   }
 
@@ -95,10 +102,10 @@ export function startWorker(parts: WorkerParts): Worker {
     wakeUp();
   }
 
-  /** Until somebody wakes it, the next delivery is due, or the safety net is reached. */
-  async function untilWoken(): Promise<void> {
+  /** Until somebody wakes it, the next delivery is due where that matters, or the safety net is reached. */
+  async function untilWoken(orDue: boolean): Promise<void> {
     if (woken || stopped) return;
-    const due = inFlight.size >= AT_ONCE ? undefined : await nextDueAt(database).catch(() => undefined);
+    const due = orDue ? await nextDueAt(database).catch(() => undefined) : undefined;
     const inMs = due === undefined ? POLL_MS : Date.parse(due) - now().getTime();
     if (woken || stopped) return;
     await new Promise<void>((resolve) => {
@@ -111,97 +118,44 @@ export function startWorker(parts: WorkerParts): Worker {
   }
 
   async function deliver(delivery: Claimed): Promise<void> {
-    const channel = await channels.of(delivery.merchant_id);
-    const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
-    const inMs = (ms: number) => new Date(now().getTime() + ms);
-
-    if (delivery.taken_over === 1 && channel.echoes) {
-      await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), uncounted: true });
-      return;
-    }
-    const stop = await stopOf(channel);
-    if (stop) {
-      await write({
-        state: 'queued',
-        dueAt: new Date(stop.until),
-        reason: 'The channel is out of order. The operator has been told; the message goes out afterwards.',
-        code: stop.code,
-        uncounted: true,
-      });
-      return;
-    }
-    const message = outgoing(delivery);
-    const plan = await channel.plan(message);
-    if ('wait' in plan) {
-      await write({
-        state: 'waiting',
-        waitingFor: 'customer',
-        dueAt: NEVER,
-        reason: plan.reason,
-        uncounted: true,
-      });
-      // The customer may have written between the two.
-      if ('go' in (await channel.plan(message))) await releaseWaiting(delivery);
-      return;
-    }
-    if (delivery.mode === 'campaign' || plan.go === 'template') {
-      const freeAt = await placeFor(delivery);
-      if (freeAt) {
-        await write({
-          state: 'waiting',
-          waitingFor: 'limit',
-          dueAt: freeAt,
-          reason: `The day’s messaging limit is reached. It goes out from ${freeAt.toISOString()} on.`,
-          uncounted: true,
-        });
-        return;
-      }
-    }
-    const result = await attempt(channel, message, plan.go);
+    const ready = await prepare(parts, delivery).catch((err) => release(delivery, err));
+    if (!ready) return;
+    const { channel, message, form } = ready;
+    const result = await attempt(channel, message, form);
     onAttempt(channel.name, result.outcome, 'code' in result ? result.code : 'none');
-    await applyResult(parts, channel, delivery, result);
+    await untilWritten(delivery, () => applyResult(parts, channel, delivery, result));
   }
 
-  async function attempt(
-    channel: Channel,
-    message: Outgoing,
-    form: 'text' | 'template',
-  ): Promise<SendResult> {
+  /** Nothing was sent. What an earlier holder may have sent is not known by that: such a lease runs out. */
+  async function release(delivery: Claimed, err: unknown): Promise<undefined> {
+    log.warn({ err, delivery_id: delivery.id }, 'a delivery cannot be prepared; it is tried again');
+    if (delivery.taken_over === 1) return;
+    const dueAt = new Date(now().getTime() + RELEASE_MS);
+    await database.transaction((tx) =>
+      settle(tx, delivery, { state: 'queued', dueAt, uncounted: true }, now()),
+    );
+  }
+
+  /** What was sent must be known to be: while the lease lasts, an absent database is waited for. */
+  async function untilWritten(delivery: Claimed, write: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (err) {
+        if (!(err instanceof DatabaseUnavailable) || Date.parse(delivery.due_at) <= now().getTime())
+          throw err;
+        await sleep(WRITE_AGAIN_MS);
+      }
+    }
+  }
+
+  async function attempt(channel: Channel, message: Outgoing, form: Form): Promise<SendResult> {
     try {
       return await channel.send(message, form);
     } catch (err) {
       log.error({ err, delivery_id: message.deliveryId }, 'the channel failed');
       return { outcome: 'unknown', code: 'CHANNEL_ERROR' };
     }
-  }
-
-  async function placeFor(delivery: Claimed): Promise<Date | undefined> {
-    const { merchant_id: merchantId, id, key, recipient } = delivery;
-    await database.run(
-      'update deliveries set needs_place = 1 where merchant_id = $1 and id = $2 and needs_place = 0',
-      [merchantId, id],
-    );
-    const place = await takePlace(
-      database,
-      { merchantId, id, key, recipient },
-      channels.defaultDailyLimit,
-      now(),
-    );
-    return place.taken ? undefined : place.freeAt;
-  }
-
-  function stopOf(channel: Channel) {
-    return database.one<{ until: string; code: string }>(
-      'select until, code from channel_stops where channel_id = $1 and until > $2',
-      [channel.id, now().toISOString()],
-    );
-  }
-
-  async function releaseWaiting({ merchant_id, id }: Claimed): Promise<void> {
-    await database.run(
-      `update deliveries set due_at = $3 where merchant_id = $1 and id = $2 and state = 'waiting' and waiting_for = 'customer'`,
-      [merchant_id, id, now().toISOString()],
-    );
   }
 
   return {
@@ -219,19 +173,5 @@ export function startWorker(parts: WorkerParts): Worker {
       await running;
       await Promise.all(inFlight);
     },
-  };
-}
-
-function outgoing(delivery: Claimed): Outgoing {
-  return {
-    merchantId: delivery.merchant_id,
-    key: delivery.key,
-    deliveryId: delivery.id,
-    notificationId: delivery.notification_id,
-    conversationId: delivery.conversation_id,
-    recipient: delivery.recipient,
-    mode: delivery.mode,
-    content: delivery.content,
-    attempts: delivery.attempts,
   };
 }

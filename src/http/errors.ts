@@ -85,8 +85,11 @@ export function refuseOtherMethods(
   routes: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
   for (const [url, methods] of routes) {
-    const others = app.supportedMethods.filter((method) => !methods.has(method) && method !== 'OPTIONS');
     const allowed = [...methods].sort();
+    // Where other origins are let in, their plugin answers OPTIONS.
+    const others = app.supportedMethods.filter(
+      (method) => !methods.has(method) && !(method === 'OPTIONS' && app.hasRoute({ method, url: '*' })),
+    );
     app.route({
       url,
       method: others,
@@ -98,6 +101,9 @@ export function refuseOtherMethods(
     });
   }
 }
+
+/** One that was told goodbye and does not hang up itself is let go of after this. */
+const LINGER_MS = 1000;
 
 /** What is no HTTP at all never reaches a route. */
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -116,4 +122,5 @@ export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): 
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

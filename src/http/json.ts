@@ -34,6 +34,11 @@ export function acceptJson(app: FastifyInstance): void {
       }
     },
   );
+  // No body at all is an empty one, whatever its headers say.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.body === undefined && request.method === 'POST') request.body = {};
+    done();
+  });
 }
 
 function decode(body: Buffer): string {

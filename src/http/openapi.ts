@@ -34,9 +34,9 @@ const TAGS = [
   { name: 'session', description: 'Sign-in of the dashboard, by a cookie that no script can read.' },
   { name: 'notifications', description: 'What the assistant could not answer, for the merchant to answer.' },
   { name: 'conversations', description: 'The customers behind the notifications.' },
+  { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
   { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
   { name: 'simulator', description: 'A customer’s telephone, for the demo.' },
-  { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
   { name: 'live', description: 'Changes, as they happen.' },
   { name: 'operations', description: 'For those who run the service.' },
 ] as const;
@@ -70,6 +70,9 @@ export function describeRoute(
     area,
   };
 }
+
+/** The schemas describe what arrives; the route itself judges it, in the order of the contract. */
+export const judgedByRoute = { validatorCompiler: () => () => true };
 
 /** Ids are read by the route itself: a text that is no id names nothing. */
 export function parameterSchema(name: string): TSchema {

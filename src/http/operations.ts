@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import type { Keyring } from '../auth/keys.ts';
 import type { Database } from '../database/database.ts';
 import { queueFigures } from '../delivery/store.ts';
 import { serviceUnavailable } from '../errors.ts';
@@ -9,7 +8,7 @@ import { describeRoute } from './openapi.ts';
 
 interface OperationsParts {
   database: Database;
-  keyring: Keyring;
+  keyring: { jwks(): Promise<{ keys: object[] }> };
   metrics: Metrics;
   now: () => Date;
 }

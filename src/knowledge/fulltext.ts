@@ -71,8 +71,8 @@ interface Search {
   limit: number;
 }
 
-/** Beyond this a word is common, however common it is. */
-const COUNTED_MAX = 1000;
+/** Beyond this a word is common, however common it is: to count on would cost and tell nothing. */
+const COUNTED_MAX = 300;
 
 export interface Counts {
   /** All of the merchant's rows. */

@@ -1,7 +1,8 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
 import { changeDocument, createDocument, type Origin } from './store.ts';
-import { storable, titleFrom } from './texts.ts';
+import { titleFrom } from './texts.ts';
 
 export interface Lesson {
   /** The document that the question named, if it named one. */
@@ -19,7 +20,7 @@ export async function learn(
   merchantId: MerchantId,
   { documentId, question, answer, notificationId, userId, at }: Lesson,
 ): Promise<{ documentId: number; created: boolean }> {
-  const body = storable(answer);
+  const body = storableText(answer);
   const origin: Origin = { what: 'answer', userId, notificationId, at };
   const named = documentId !== undefined && Number.isSafeInteger(documentId) ? documentId : 0;
   const changed =

@@ -9,24 +9,12 @@ import {
   DocumentList,
   DocumentQuery,
   DocumentWithVersions,
-  SuggestionList,
-  SuggestionQuery,
 } from '../contract/knowledge.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import {
-  documentChanged,
-  documentNotFound,
-  invalid,
-  merchantTokenRequired,
-  nothingToRevert,
-  notificationNotFound,
-  tokenExpired,
-  tokenInvalid,
-  tokenMissing,
-} from '../errors.ts';
+import { documentChanged, documentNotFound, invalid, nothingToRevert, OF_TOKENS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
-import { nextLink, readLimit } from '../http/paging.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
+import { nextLink } from '../http/paging.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
   changeDocument,
@@ -36,20 +24,12 @@ import {
   listVersions,
   type Origin,
 } from './store.ts';
-import { suggestAnswers } from './suggestions.ts';
 import { judgeChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;
   now: () => Date;
 }
-
-const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
-const SUGGESTIONS_MAX = 20;
-const SUGGESTIONS_USUAL = 5;
-
-/** Judged by the routes, which name the culprit; the schemas describe. */
-const judgedHere = { validatorCompiler: () => () => true };
 
 export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
   const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
@@ -66,7 +46,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
       '/',
       {
         prefixTrailingSlash: 'slash',
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
             description:
@@ -89,7 +69,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.get(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Read one document', {
             description: 'One document with its versions. Its `ETag` names the current one.',
@@ -111,7 +91,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.patch(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
             description:
@@ -155,7 +135,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.post(
       '/:document_id/revert',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
             description:
@@ -192,7 +172,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.delete(
       '/:document_id',
       {
-        ...judgedHere,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
             description: 'Deletes it for good, with its versions.',
@@ -207,47 +187,6 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         if (!deleted) throw documentNotFound();
         database.signal(CHANGES);
         return { message: 'Document deleted.' };
-      },
-    );
-  };
-}
-
-/** Stands among the notification routes: what may answer one of them. */
-export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
-  return async (app) => {
-    requireMerchant(app);
-
-    app.get(
-      '/:notification_id/suggestions',
-      {
-        config: { area: 'notification' },
-        ...judgedHere,
-        schema: {
-          ...describeRoute('knowledge', 'Suggest answers', {
-            description:
-              'Documents and answered notifications most like what this notification asks, the best first.',
-            errors: [
-              ...OF_TOKENS,
-              notificationNotFound(),
-              invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
-            ],
-            area: 'notification',
-          }),
-          params: parameterSchema('notification_id'),
-          querystring: SuggestionQuery,
-          response: { 200: SuggestionList },
-        },
-      },
-      async (request) => {
-        const id = readId((request.params as { notification_id: string }).notification_id);
-        if (id === undefined) throw notificationNotFound();
-        const { limit } = request.query as { limit?: unknown };
-        return suggestAnswers(
-          database,
-          merchantOf(request),
-          id,
-          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_USUAL,
-        );
       },
     );
   };

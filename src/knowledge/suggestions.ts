@@ -1,11 +1,11 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
 import type { Queries } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
 import { findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
 import { coverage, likeness, rarity, type Weighed, weigh } from './likeness.ts';
-import { storable } from './texts.ts';
 import { stemsOf } from './words.ts';
 
 const WORDS_MAX = 32;
@@ -131,8 +131,8 @@ export async function rememberAnswered(
     [
       merchantId,
       notificationId,
-      storable(question),
-      storable(answer),
+      storableText(question),
+      storableText(answer),
       stemsOf(question).slice(0, WORDS_MAX).join(' '),
     ],
   );

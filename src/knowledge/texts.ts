@@ -1,3 +1,4 @@
+import { storableText } from '../database/text.ts';
 import { invalid } from '../errors.ts';
 
 const TITLE_LENGTH_MAX = 200;
@@ -9,10 +10,7 @@ export interface Content {
   body: string;
 }
 
-/** PostgreSQL's texts hold neither NUL nor half a character; both engines keep the same. */
-export const storable = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');
-
-const onOneLine = (text: string) => storable(text).trim().replace(/\s+/g, ' ');
+const onOneLine = (text: string) => storableText(text).trim().replace(/\s+/g, ' ');
 
 /** A question is a title, cut where it is too long for one. */
 export function titleFrom(question: string): string {
@@ -29,7 +27,7 @@ export function judgeTitle(given: unknown): string {
 }
 
 export function judgeBody(given: unknown): string {
-  return storable(judgeText('body', given, BODY_LENGTH_MAX));
+  return storableText(judgeText('body', given, BODY_LENGTH_MAX));
 }
 
 function judgeText(field: keyof Content, given: unknown, lengthMax: number): string {

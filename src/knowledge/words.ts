@@ -84,7 +84,21 @@ function* wordsIn(text: string): Generator<Word> {
   }
 }
 
+/** A shop's words are few: most have been met before. */
+const met = new Map<string, string>();
+const MET_MAX = 20_000;
+
 function stemOf(word: string): string {
+  let stem = met.get(word);
+  if (stem === undefined) {
+    stem = newStemOf(word);
+    if (met.size >= MET_MAX) met.clear();
+    met.set(word, stem);
+  }
+  return stem;
+}
+
+function newStemOf(word: string): string {
   if (/^[a-z]+$/.test(word)) return latinStem(word);
   // The Arabic article; what it leaves must still be a word.
   return word.replace(/^[وفبك]?ال(?=[\u0621-\u064a]{3})/, '');

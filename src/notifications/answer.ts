@@ -4,6 +4,7 @@ import type { Queries } from '../database/database.ts';
 import type { Outbox } from '../delivery/outbox.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { learn } from '../knowledge/learn.ts';
+import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { judgeAnswer } from './rules.ts';
 import { findAnswerSchema, findNotification, markAnswered } from './store.ts';
 
@@ -37,6 +38,7 @@ export async function answerNotification(
 
   const verdict = judgeAnswer(
     {
+      type: notification.notification_type,
       status: notification.status,
       answeredFields: JSON.parse(notification.answered_fields) as string[],
       fits: await answerCheck(tx, notification.answer_schema_id),
@@ -54,7 +56,8 @@ export async function answerNotification(
   if (verdict.send === 'nothing') return { message: 'Notification resolved without a reply.' };
 
   const context = JSON.parse(notification.context) as Record<string, unknown>;
-  const { lead_phone: leadPhone, document_id: documentId, question } = context;
+  const { lead_phone: leadPhone, document_id: documentId } = context;
+  const question = String(context[(JSON.parse(notification.requested_fields) as string[])[0] ?? ''] ?? '');
   const waitsUntil = await outbox.put(tx, merchantId, {
     notificationId: id,
     conversationId: notification.conversation_id,
@@ -66,13 +69,14 @@ export async function answerNotification(
   if (verdict.learn) {
     await learn(tx, merchantId, {
       documentId: typeof documentId === 'number' ? documentId : undefined,
-      question: String(question),
+      question,
       answer: verdict.content,
       notificationId: id,
       userId,
       at,
     });
   }
+  await rememberAnswered(tx, merchantId, { notificationId: id, question, answer: verdict.content });
   return {
     message: waitsUntil
       ? `Notification answered. The day's messaging limit is reached: the message waits until ${waitsUntil.toISOString()}.`

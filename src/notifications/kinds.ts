@@ -9,6 +9,8 @@ interface Kind {
   /** Must be present in an answer. The first is the content that reaches the customer. */
   answeredFields: readonly [content: string, ...others: string[]];
   answerSchema: object;
+  /** Whether the knowledge base learns from an answer. */
+  teaches: boolean;
 }
 
 const text = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
@@ -17,11 +19,13 @@ export const KINDS: Readonly<Record<NotificationType, Kind>> = {
   user_question_request: {
     requestedFields: ['question'],
     answeredFields: ['answer'],
+    teaches: true,
     answerSchema: { type: 'object', properties: { answer: text }, required: ['answer'] },
   },
   user_support_request: {
     requestedFields: ['support_request_reason'],
     answeredFields: ['agent_response_to_customer', 'resolution_notes'],
+    teaches: false,
     answerSchema: {
       type: 'object',
       properties: { agent_response_to_customer: text, resolution_notes: text },

@@ -25,6 +25,9 @@ interface Kept {
   nextCursor: string | undefined;
 }
 
+/** An empty list takes memory too: the entry, its key, its buffer. */
+const weight = (key: string, { body }: Kept) => body.length + key.length + 512;
+
 export function createInboxLists(keptBytesMax: number): InboxLists {
   /** In the order of their last use. */
   const lists = new Map<string, Kept>();
@@ -32,9 +35,9 @@ export function createInboxLists(keptBytesMax: number): InboxLists {
 
   function keep(key: string, list: Kept): void {
     forget(key);
-    if (list.body.length > keptBytesMax / 4) return;
+    if (weight(key, list) > keptBytesMax / 4) return;
     lists.set(key, list);
-    keptBytes += list.body.length;
+    keptBytes += weight(key, list);
     for (const oldest of lists.keys()) {
       if (keptBytes <= keptBytesMax) break;
       forget(oldest);
@@ -42,7 +45,9 @@ export function createInboxLists(keptBytesMax: number): InboxLists {
   }
 
   function forget(key: string): void {
-    keptBytes -= lists.get(key)?.body.length ?? 0;
+    const list = lists.get(key);
+    if (!list) return;
+    keptBytes -= weight(key, list);
     lists.delete(key);
   }
 
@@ -63,7 +68,8 @@ export function createInboxLists(keptBytesMax: number): InboxLists {
       const body = Buffer.from(page.body);
       const nextCursor =
         page.more > 0 && page.last_id !== null ? cursorOf(`before ${page.last_id}`) : undefined;
-      keep(key, { version: page.version, body, nextCursor });
+      // Later pages are many and seldom asked for twice.
+      if (filter.beforeId === undefined) keep(key, { version: page.version, body, nextCursor });
       return { unchanged: false, tag: tagOf(merchantId, page.version), body, nextCursor };
     },
   };

@@ -28,7 +28,7 @@ import {
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
-import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
@@ -46,9 +46,6 @@ const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
-
-/** The bodies are judged by `rules.ts`, after the notification is found; the schemas describe them. */
-const judgedByRules = { validatorCompiler: () => () => true };
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
   const lists = createInboxLists(LISTS_KEPT_MAX_BYTES);
@@ -84,7 +81,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         // The other spelling is served too; the contract's own is the one that is named.
         prefixTrailingSlash: 'slash',
         config: { area: 'notification' },
-        ...judgedByRules,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('notifications', 'List notifications', {
             description:
@@ -102,7 +99,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         const filter = readListQuery(request.query as Record<string, unknown>);
         const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
-        if (list.unchanged) return reply.code(304).send(null);
+        if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
         // A Buffer is sent as it is, past the serializer.
         return reply.type(JSON_TYPE).send(list.body as never);
@@ -113,7 +110,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/:notification_id',
       {
         config: { area: 'notification' },
-        ...judgedByRules,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('notifications', 'Read one notification', {
             description: 'One notification with its answer and the state of its message.',
@@ -135,7 +132,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/:notification_id/answer',
       {
         config: { area: 'notificationBody' },
-        ...judgedByRules,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('notifications', 'Answer a notification', {
             description:
@@ -183,7 +180,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/:notification_id',
       {
         config: { area: 'notification' },
-        ...judgedByRules,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
             description: 'Deletes it for good, answered or not. Nothing is sent.',
@@ -206,7 +203,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/request',
       {
         config: { area: 'notificationBody' },
-        ...judgedByRules,
+        ...judgedByRoute,
         schema: {
           ...describeRoute('notifications', 'Raise a notification', {
             description:

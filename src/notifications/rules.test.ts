@@ -79,7 +79,12 @@ const ajv = new Ajv2020({ strict: false });
 const judge = (type: NotificationType, body: unknown, status: Status = 'requested') =>
   told(
     judgeAnswer(
-      { status, answeredFields: KINDS[type].answeredFields, fits: ajv.compile(KINDS[type].answerSchema) },
+      {
+        type,
+        status,
+        answeredFields: KINDS[type].answeredFields,
+        fits: ajv.compile(KINDS[type].answerSchema),
+      },
       body,
     ),
   );

@@ -64,6 +64,7 @@ export function judgeRequest(body: unknown): RequestVerdict {
 }
 
 export interface Answerable {
+  type: NotificationType;
   status: Status;
   answeredFields: readonly string[];
   fits: ValidateFunction;
@@ -85,9 +86,15 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
     if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
     flags[name] = value;
   }
-  if (flags.resolve_only) return { do: 'answer', answer: { resolve_only: true }, send: 'nothing' };
-
   const [content, ...others] = notification.answeredFields;
+  if (flags.resolve_only) {
+    // Nothing is asked for, but notes that came along are kept.
+    const notes = others.filter(
+      (field) => typeof member(body, field) === 'string' && !isMissing(body[field]),
+    );
+    const answer = Object.fromEntries(notes.map((field) => [field, body[field]]));
+    return { do: 'answer', answer: { ...answer, resolve_only: true }, send: 'nothing' };
+  }
   if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
   const missing = others.find((field) => isMissing(member(body, field)));
   if (missing !== undefined) return refuse(required(missing));
@@ -106,6 +113,6 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
     answer,
     send: flags.only_send_campaign ? 'campaign' : 'reply',
     content: String(content === undefined ? '' : body[content]),
-    learn: !flags.only_send_campaign && content === 'answer',
+    learn: !flags.only_send_campaign && KINDS[notification.type].teaches,
   };
 }

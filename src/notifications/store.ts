@@ -78,9 +78,11 @@ export async function findNotificationWire(queries: Queries, merchantId: Merchan
 }
 
 export interface StoredNotification {
+  notification_type: NotificationType;
   status: Status;
   conversation_id: number;
   context: string;
+  requested_fields: string;
   answered_fields: string;
   answer_schema_id: string;
   customer_phone: string;
@@ -88,7 +90,7 @@ export interface StoredNotification {
 
 export function findNotification(queries: Queries, merchantId: MerchantId, id: number) {
   return queries.one<StoredNotification>(
-    `select n.status, n.conversation_id, n.context, n.answered_fields, n.answer_schema_id, c.customer_phone
+    `select n.notification_type, n.status, n.conversation_id, n.context, n.requested_fields, n.answered_fields, n.answer_schema_id, c.customer_phone
       from notifications n join conversations c on c.merchant_id = n.merchant_id and c.id = n.conversation_id
       where n.merchant_id = $1 and n.id = $2`,
     [merchantId, id],

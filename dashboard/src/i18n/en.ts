@@ -168,7 +168,7 @@ export const en = {
   limitFree: 'Next place {time}',
   limitRoom: 'There is room for more.',
 
-  searchKnowledge: 'Search what the assistant knows',
+  searchKnowledge: 'Search the knowledge',
   knowledgeEmpty: 'The assistant has learned nothing yet.',
   knowledgeEmptyHint: 'Answer a question with “Teach the assistant” on, and it appears here.',
   chooseDocument: 'Choose a document',

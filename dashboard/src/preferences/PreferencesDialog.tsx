@@ -13,6 +13,7 @@ export function PreferencesDialog(props: {
   user: User;
   onClose: () => void;
   onHelp: () => void;
+  onPalette: () => void;
 }) {
   const { t } = useWording();
   const { sound, badge } = usePreferences();
@@ -57,6 +58,9 @@ export function PreferencesDialog(props: {
           onChange={({ currentTarget: { checked } }) => savePreferences({ badge: checked })}
         />
         <div className="preferences-actions">
+          <Button variant="default" leftSection={<Icon name="command" />} onClick={props.onPalette}>
+            {t('palette')}
+          </Button>
           <Button variant="default" leftSection={<Icon name="keyboard" />} onClick={props.onHelp}>
             {t('keyboard')}
           </Button>

@@ -74,7 +74,13 @@ export function Shell({ user }: { user: User }) {
         )}
         {dialog === 'help' && <Help opened onClose={close} />}
         {dialog === 'preferences' && (
-          <PreferencesDialog opened user={user} onClose={close} onHelp={() => setDialog('help')} />
+          <PreferencesDialog
+            opened
+            user={user}
+            onClose={close}
+            onHelp={() => setDialog('help')}
+            onPalette={() => setDialog('palette')}
+          />
         )}
       </Suspense>
     </div>

@@ -1,0 +1,146 @@
+import type { NotificationType } from '../src/contract/notifications.ts';
+import type { Database, Param } from '../src/database/database.ts';
+import { answerSchemaId, KINDS } from '../src/notifications/kinds.ts';
+
+/**
+ * The data. Every id tells its merchant by arithmetic, so that SQL, pgbench and the load compute the same
+ * one; the notifications of all merchants lie mixed, as they arrive in life.
+ */
+export const MERCHANTS = 200;
+const CONVERSATIONS = 20_000;
+export const NOTIFICATIONS = 200_000;
+const PENDING = 50 * MERCHANTS;
+export const PASSWORD = 'bench-password';
+
+export const merchantOf = (id: number) => 1 + ((id - 1) % MERCHANTS);
+export const emailOf = (merchant: number) => `owner-${merchant}@shop.example`;
+/** One in five asks for a person. */
+export const typeOf = (id: number): NotificationType =>
+  Math.floor(id / MERCHANTS) % 5 === 0 ? 'user_support_request' : 'user_question_request';
+/** The merchant's conversation of this number, from 0 to 99. */
+export const conversationOf = (merchant: number, number: number) => merchant + MERCHANTS * number;
+export const CONVERSATIONS_PER_MERCHANT = CONVERSATIONS / MERCHANTS;
+
+/** Many at once; and one alone, whose latency is the time of the work itself. */
+export const MANY = 32;
+export const ONE = 1;
+export type Connections = typeof MANY | typeof ONE;
+
+/** Nobody answers a notification twice: floor and service have ids of their own, and some to learn from. */
+export const ANSWER_IDS = {
+  service: [1, 95_000],
+  floor: [95_001, 189_000],
+  samples: [189_277, 189_477],
+} as const;
+
+export const QUESTIONS = [
+  'Do you grind the beans for a moka pot?',
+  'Which of your coffees has the least acidity?',
+  'Can I pause my subscription while I travel?',
+  'Do you have decaf beans in one-kilo bags?',
+  'Is the gift box still available in red?',
+  'When does the parcel leave if I order now?',
+  'Do you ship to the Canary Islands?',
+];
+const REASONS = [
+  'The bag arrived torn and half empty.',
+  'Was charged twice and wants a person.',
+  'The address must change before it ships.',
+];
+
+/** Well below the engines' limits on the time of one statement. */
+const CHUNK = 5000;
+
+export async function seed(database: Database, notifications: number, passwordHash: string): Promise<void> {
+  const merchant = `1 + (i - 1) % ${MERCHANTS}`;
+  const at = `concat('2026-0', 1 + i % 9, '-15T09:30:00.000Z')`;
+  const phone = `concat('+3461155', 1000 + i % 9000)`;
+  await fill(database, 'merchants', MERCHANTS, { name: `concat('Shop ', i)`, created_at: at });
+  await fill(
+    database,
+    'users',
+    MERCHANTS,
+    {
+      merchant_id: 'i',
+      email: `concat('owner-', i, '@shop.example')`,
+      email_key: `concat('owner-', i, '@shop.example')`,
+      name: `concat('Owner ', i)`,
+      role: `'user'`,
+      password_hash: '$3',
+      created_at: at,
+    },
+    [passwordHash],
+  );
+  await fill(database, 'conversations', CONVERSATIONS, {
+    merchant_id: merchant,
+    reference: `concat('ticket-', i)`,
+    customer_name: `concat('Customer ', i)`,
+    customer_phone: phone,
+    created_at: at,
+    updated_at: at,
+  });
+
+  const choose = (texts: readonly string[]) =>
+    `case (i / ${MERCHANTS}) % ${texts.length} ${texts.map((text, n) => `when ${n} then '${text}'`).join(' ')} end`;
+  const perType = (question: string, support: string) =>
+    `case when (i / ${MERCHANTS}) % 5 = 0 then ${support} else ${question} end`;
+  const fieldsOf = (column: 'requestedFields' | 'answeredFields') =>
+    perType(
+      `'${JSON.stringify(KINDS.user_question_request[column])}'`,
+      `'${JSON.stringify(KINDS.user_support_request[column])}'`,
+    );
+  const pending = `i > ${notifications - PENDING}`;
+  await fill(database, 'notifications', notifications, {
+    merchant_id: merchant,
+    conversation_id: `1 + (i - 1) % ${CONVERSATIONS}`,
+    notification_type: perType(`'user_question_request'`, `'user_support_request'`),
+    status: `case when ${pending} then 'requested' else 'answered' end`,
+    created_at: at,
+    updated_at: at,
+    context: perType(
+      `concat('{"question":"', ${choose(QUESTIONS)}, '","lead_phone":"', ${phone}, '"}')`,
+      `concat('{"support_request_reason":"', ${choose(REASONS)}, '","order":"AC-', i, '"}')`,
+    ),
+    requested_fields: fieldsOf('requestedFields'),
+    answered_fields: fieldsOf('answeredFields'),
+    answer_schema_id: perType(
+      `'${answerSchemaId(KINDS.user_question_request)}'`,
+      `'${answerSchemaId(KINDS.user_support_request)}'`,
+    ),
+    answer: `case when ${pending} then null else '{"answer":"Yes, choose it at checkout."}' end`,
+    answered_by: `case when ${pending} then null else ${merchant} end`,
+  });
+}
+
+/** Rows made inside the database, as expressions of their id `i`. */
+async function fill(
+  database: Database,
+  table: string,
+  count: number,
+  columns: Record<string, string>,
+  params: readonly Param[] = [],
+): Promise<void> {
+  const sql = `insert into ${table} (id, ${Object.keys(columns).join(', ')})
+    with recursive numbers (i) as (
+      select cast($1 as bigint) union all select i + 1 from numbers where i < cast($2 as bigint)
+    )
+    select i, ${Object.values(columns).join(', ')} from numbers`;
+  for (let first = 1; first <= count; first += CHUNK) {
+    await database.run(sql, [first, Math.min(first + CHUNK - 1, count), ...params]);
+  }
+  if (database.engine === 'postgres') {
+    // Explicit ids leave the identity column behind.
+    await database.run(`select setval(pg_get_serial_sequence('${table}', 'id'), ${count})`);
+  }
+}
+
+/** Makes what was answered pending again, so that there is enough to answer. */
+export async function reopen(database: Database): Promise<void> {
+  for (let merchant = 1; merchant <= MERCHANTS; merchant += 1) {
+    await database.run(
+      `update notifications set status = 'requested', answer = null, answered_by = null
+        where merchant_id = $1 and status = 'answered'`,
+      [merchant],
+    );
+  }
+}

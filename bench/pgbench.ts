@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { MerchantId, UserId } from '../src/contract/ids.ts';
+import type { Database, Param, Queries } from '../src/database/database.ts';
+import { createOutbox } from '../src/delivery/outbox.ts';
+import { answerNotification } from '../src/notifications/answer.ts';
+import { insertNotification } from '../src/notifications/store.ts';
+import {
+  ANSWER_IDS,
+  CONVERSATIONS_PER_MERCHANT,
+  type Connections,
+  conversationOf,
+  MERCHANTS,
+  merchantOf,
+  QUESTIONS,
+} from './data.ts';
+import type { Place } from './place.ts';
+import { runProgram } from './processes.ts';
+
+/** The floor of a write: PostgreSQL's own client in C, with the statements that the service sends. */
+export interface Pgbench {
+  program: string;
+  place: Place;
+}
+
+export async function benchRequest({ program, place }: Pgbench, clients: Connections, seconds: number) {
+  const merchant = 77;
+  const conversation = conversationOf(merchant, 50);
+  let statements: Statement[] = [];
+  await place.arrange(async (database) => {
+    statements = await record(database, (recorded) =>
+      insertNotification(recorded, merchant as MerchantId, {
+        type: 'user_question_request',
+        conversationId: conversation,
+        contextText: JSON.stringify({ question: QUESTIONS[0], lead_phone: '+34611551234' }),
+        at: new Date(),
+      }),
+    );
+  });
+  return runPgbench(program, {
+    url: place.config.databaseUrl!,
+    clients,
+    seconds,
+    statements,
+    choose: [
+      `\\set merchant random(1, ${MERCHANTS})`,
+      `\\set conversation :merchant + ${MERCHANTS} * random(0, ${CONVERSATIONS_PER_MERCHANT - 1})`,
+    ],
+    variables: new Map([
+      [merchant, 'merchant'],
+      [conversation, 'conversation'],
+    ]),
+  });
+}
+
+export async function benchAnswer({ program, place }: Pgbench, clients: Connections, seconds: number) {
+  const [spareId, id] = ANSWER_IDS.samples;
+  const merchant = merchantOf(id);
+  let statements: Statement[] = [];
+  await place.arrange(async (database) => {
+    const body = { answer: 'Yes, choose it at checkout and we see to it.' };
+    const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
+    const answer = (on: Database, answered: number) =>
+      on.transaction((tx) =>
+        answerNotification(tx, { outbox: createOutbox(on, 250) }, { ...common, id: answered }),
+      );
+    // The first answer also reads the schema, which the service then keeps.
+    await answer(database, spareId);
+    statements = await record(database, (recorded) => answer(recorded, id));
+  });
+  const [first, last] = ANSWER_IDS.floor;
+  const figures = await runPgbench(program, {
+    url: place.config.databaseUrl!,
+    clients,
+    seconds,
+    statements,
+    choose: [
+      '\\set n :n + 1',
+      `\\set id ${first} + :client_id + ${clients} * :n`,
+      `\\set merchant 1 + (:id - 1) % ${MERCHANTS}`,
+    ],
+    variables: new Map([
+      [merchant, 'merchant'],
+      [id, 'id'],
+    ]),
+  });
+  const left = last - first - figures.perSecond * seconds;
+  if (left < 0) throw new Error('pgbench has nothing left to answer: take fewer --seconds');
+  return figures;
+}
+
+interface Statement {
+  sql: string;
+  params: readonly Param[];
+  /** The id that it made, which later statements may name. */
+  madeId?: number | undefined;
+}
+
+/** What `work` sends, in order, transactions included. */
+async function record(
+  database: Database,
+  work: (database: Database) => Promise<unknown>,
+): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  const recording = <Q extends Queries>(queries: Q): Q => {
+    const noted =
+      <Answer>(send: (sql: string, params?: readonly Param[]) => Promise<Answer>) =>
+      async (sql: string, params: readonly Param[] = []) => {
+        const statement: Statement = { sql, params };
+        statements.push(statement);
+        const answer = await send(sql, params);
+        if (/^\s*insert .*returning id/s.test(sql)) statement.madeId = (answer as { id: number }[])[0]?.id;
+        return answer;
+      };
+    return { ...queries, all: noted(queries.all), one: noted(queries.one), run: noted(queries.run) };
+  };
+  await work({
+    ...recording(database),
+    transaction: (inner) =>
+      database.transaction(async (tx) => {
+        statements.push({ sql: 'begin', params: [] });
+        const value = await inner(recording(tx));
+        statements.push({ sql: 'commit', params: [] });
+        return value;
+      }),
+  });
+  return statements;
+}
+
+interface PgbenchJob {
+  url: string;
+  clients: number;
+  seconds: number;
+  statements: readonly Statement[];
+  /** How each transaction chooses its ids: lines of pgbench's own language. */
+  choose: readonly string[];
+  /** Recorded values that vary, by the variable that holds them. */
+  variables: ReadonlyMap<Param, string>;
+}
+
+/** Named prepared statements, as the service has. Gives transactions a second and their mean time. */
+async function runPgbench(
+  program: string,
+  { url, clients, seconds, statements, choose, variables }: PgbenchJob,
+): Promise<{ perSecond: number; meanMs: number }> {
+  const fixed: string[] = ['-D', 'n=-1'];
+  const known = new Map(variables);
+  const body = statements.map(({ sql, params, madeId }, index) => {
+    const text = sql.replace(/\s+/g, ' ').replace(/\$(\d+)/g, (_, position) => {
+      const value = params[Number(position) - 1]!;
+      const variable = known.get(value);
+      if (variable) return `:${variable}`;
+      // A key that must be new each time, and a value that is none.
+      if (typeof value === 'string' && /^[\da-f-]{36}$/.test(value)) return 'gen_random_uuid()::text';
+      if (value === null) return 'null';
+      const name = `fixed${fixed.length}`;
+      fixed.push('-D', `${name}=${value}`);
+      return `:${name}`;
+    });
+    if (madeId === undefined) return `${text};`;
+    known.set(madeId, `made${index}_id`);
+    return `${text} \\gset made${index}_`;
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-pgbench-'));
+  const script = join(folder, 'script.sql');
+  writeFileSync(script, `${[...choose, ...body].join('\n')}\n`);
+  try {
+    const size = ['-c', String(clients), '-j', String(Math.min(clients, 2)), '-T', String(seconds)];
+    const args = ['-n', '-M', 'prepared', ...size, ...fixed, '-f', script, url];
+    const output = await runProgram(program, args);
+    return {
+      perSecond: Number(/^tps = ([\d.]+)/m.exec(output)?.[1]),
+      meanMs: Number(/^latency average = ([\d.]+)/m.exec(output)?.[1]),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

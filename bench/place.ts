@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { openKeyring } from '../src/auth/keys.ts';
+import { createPasswords } from '../src/auth/passwords.ts';
+import { createTokens } from '../src/auth/tokens.ts';
+import { type Config, readConfig } from '../src/config.ts';
+import type { Database, Engine } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { storeAnswerSchemas } from '../src/notifications/kinds.ts';
+import { newSecretKey } from '../src/secrets.ts';
+import { openVault } from '../src/server.ts';
+import { MERCHANTS, PASSWORD, seed } from './data.ts';
+import { atTheEnd, type ServerProcess, startServer } from './processes.ts';
+
+/** A seeded database, and the real server on it. */
+export interface Place {
+  engine: Engine;
+  config: Config;
+  passwordHash: string;
+  /** One a merchant, in order. */
+  tokens: string[];
+  server: ServerProcess;
+  idleMegabytes: number;
+  /** Works on the data beside the server, then leaves tidy tables. */
+  arrange(work: (database: Database) => Promise<void>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const IDLE_AFTER_MS = 2000;
+const now = () => new Date();
+
+export async function openPlace(
+  engine: Engine,
+  options: { notifications: number; postgresUrl: string | undefined; profileFolder: string | undefined },
+): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-bench-'));
+  const removeFolder = atTheEnd(async () => rmSync(folder, { recursive: true, force: true }));
+  const env = {
+    NODE_ENV: 'production',
+    DEMO: 'false',
+    LOG_LEVEL: 'info',
+    // The limit is counted as ever, and refuses nobody.
+    RATE_LIMIT_PER_MINUTE: '100000000',
+    ACCESS_TOKEN_TTL_SECONDS: '86400',
+    DATA_DIR: folder,
+    ...(engine === 'postgres'
+      ? { DATABASE_URL: await newDatabase(options.postgresUrl!), SECRET_KEY: newSecretKey() }
+      : {}),
+  };
+  const config = readConfig(env);
+  const passwordHash = await createPasswords(config.hashesAtOnce).hash(PASSWORD);
+
+  const arrange: Place['arrange'] = async (work) => {
+    const database = await openDatabase(config, 'command');
+    try {
+      await work(database);
+    } finally {
+      await database.close();
+    }
+    if (config.databaseUrl) await asAdmin(config.databaseUrl, ['vacuum analyze', 'checkpoint']);
+  };
+  let tokens: string[] = [];
+  await arrange(async (database) => {
+    await migrate(database, now);
+    await storeAnswerSchemas(database);
+    await seed(database, options.notifications, passwordHash);
+    tokens = await signTokens(database, config);
+  });
+
+  const server = await startServer(env, folder, options.profileFolder);
+  await sleep(IDLE_AFTER_MS);
+  return {
+    engine,
+    config,
+    passwordHash,
+    tokens,
+    server,
+    idleMegabytes: server.residentMegabytes(),
+    arrange,
+    async remove() {
+      await server.stop();
+      await removeFolder();
+    },
+  };
+}
+
+async function signTokens(database: Database, config: Config): Promise<string[]> {
+  const keyring = await openKeyring(database, openVault(config), now);
+  const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
+  const merchants = Array.from({ length: MERCHANTS }, (_, index) => index + 1);
+  return Promise.all(
+    merchants.map((id) => tokens.sign('access', { userId: id, merchantId: id, role: 'user' }, `bench-${id}`)),
+  );
+}
+
+let databases = 0;
+
+async function newDatabase(url: string): Promise<string> {
+  databases += 1;
+  const name = `bench_${databases}`;
+  await asAdmin(url, [`create database ${name}`]);
+  return new URL(name, url).href;
+}
+
+/** What neither the service's time-outs nor a transaction may be around. */
+async function asAdmin(url: string, statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    for (const sql of statements) await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

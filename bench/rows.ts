@@ -1,0 +1,180 @@
+import type { Engine } from '../src/database/database.ts';
+import {
+  ANSWER_IDS,
+  CONVERSATIONS_PER_MERCHANT,
+  type Connections,
+  conversationOf,
+  emailOf,
+  MERCHANTS,
+  merchantOf,
+  PASSWORD,
+  QUESTIONS,
+  reopen,
+  typeOf,
+} from './data.ts';
+import type { RequestPlan } from './load.ts';
+import { benchAnswer, benchRequest, type Pgbench } from './pgbench.ts';
+import type { Place } from './place.ts';
+import { runArgon2 } from './processes.ts';
+
+/** What is measured, what it is compared with, and how much of that it must reach. */
+
+/** What the floors need. */
+export interface Floors {
+  bareHttp(plan: Plan, connections: Connections): Promise<{ perSecond: number }>;
+  /** Absent where there is no PostgreSQL. */
+  pgbench: Pgbench | undefined;
+  passwordHash: string;
+  hashesAtOnce: number;
+  seconds: number;
+}
+
+export interface Plan {
+  requests: readonly RequestPlan[];
+  once?: boolean;
+}
+
+export interface RowKind {
+  id: string;
+  title: string;
+  floorTitle: string;
+  /** The least share of the floor, per engine. */
+  target: Record<Engine, number>;
+  /** Brings the data into the state that the row needs, before each slice of it. */
+  prepare?(place: Place): Promise<void>;
+  plan(seconds: number): Plan;
+  floor(floors: Floors, connections: Connections): Promise<{ perSecond: number }> | undefined;
+}
+
+const everyMerchant = (make: (merchant: number) => RequestPlan) => {
+  const [first, ...others] = Array.from({ length: MERCHANTS }, (_, index) => make(index + 1));
+  return { requests: [first!, ...others] as const };
+};
+
+const LIST_PATH = '/api/v1/notification/?status=requested';
+export const LIST = everyMerchant((merchant) => ({ method: 'GET', path: LIST_PATH, token: merchant - 1 }));
+export const ME = everyMerchant((merchant) => ({
+  method: 'GET',
+  path: '/api/v1/auth/me',
+  token: merchant - 1,
+}));
+export const SIGN_IN = everyMerchant((merchant) => ({
+  method: 'POST',
+  path: '/api/v1/auth/login',
+  body: JSON.stringify({ email: emailOf(merchant), password: PASSWORD }),
+}));
+
+/** More than any of the servers can read in this time. */
+const LISTS_PER_SECOND_MAX = 12_000;
+let neverRead = 10_000_000;
+
+/**
+ * The same list, but no two requests alike: each asks for what is older than another id beyond the newest.
+ * What the server keeps of unchanged lists never helps, as if the list had changed before each read.
+ */
+export function changedList(seconds: number): Plan {
+  const requests = Array.from(
+    { length: LISTS_PER_SECOND_MAX * Math.ceil(seconds) },
+    (_, index): RequestPlan => {
+      neverRead += 1;
+      const cursor = Buffer.from(`before ${neverRead}`).toString('base64url');
+      return { method: 'GET', path: `${LIST_PATH}&cursor=${cursor}`, token: index % MERCHANTS };
+    },
+  );
+  return { requests, once: true };
+}
+
+function raise(): Plan {
+  const requests = Array.from({ length: MERCHANTS * CONVERSATIONS_PER_MERCHANT }, (_, index): RequestPlan => {
+    const merchant = merchantOf(index + 1);
+    const context = { question: QUESTIONS[index % QUESTIONS.length], lead_phone: '+34611551234' };
+    const body = {
+      notification_type: 'user_question_request',
+      conversation_id: conversationOf(merchant, Math.floor(index / MERCHANTS)),
+      context,
+    };
+    return {
+      method: 'POST',
+      path: '/api/v1/notification/request',
+      token: merchant - 1,
+      body: JSON.stringify(body),
+    };
+  });
+  return { requests };
+}
+
+function answer(): Plan {
+  const [first, last] = ANSWER_IDS.service;
+  const requests = Array.from({ length: last - first + 1 }, (_, index): RequestPlan => {
+    const id = first + index;
+    const body =
+      typeOf(id) === 'user_question_request'
+        ? { answer: 'Yes, choose it at checkout and we see to it.' }
+        : { agent_response_to_customer: 'A new one is on its way.', resolution_notes: 'Sent again.' };
+    return {
+      method: 'POST',
+      path: `/api/v1/notification/${id}/answer`,
+      token: merchantOf(id) - 1,
+      body: JSON.stringify(body),
+    };
+  });
+  return { requests, once: true };
+}
+
+export const ROW_KINDS: readonly RowKind[] = [
+  {
+    id: 'list',
+    title: 'list of 50 pending',
+    floorTitle: 'node:http, same bytes',
+    target: { postgres: 0.25, sqlite: 0.3 },
+    plan: () => LIST,
+    floor: ({ bareHttp }, connections) => bareHttp(LIST, connections),
+  },
+  {
+    id: 'changed',
+    title: 'the list, changed before each read',
+    floorTitle: 'node:http, same bytes',
+    target: { postgres: 0.25, sqlite: 0.3 },
+    plan: changedList,
+    floor: ({ bareHttp }, connections) => bareHttp(LIST, connections),
+  },
+  {
+    id: 'me',
+    title: 'me',
+    floorTitle: 'node:http, same bytes',
+    target: { postgres: 0.4, sqlite: 0.55 },
+    plan: () => ME,
+    floor: ({ bareHttp }, connections) => bareHttp(ME, connections),
+  },
+  {
+    id: 'sign-in',
+    title: 'sign in',
+    floorTitle: 'bare argon2',
+    target: { postgres: 0.95, sqlite: 0.95 },
+    plan: () => SIGN_IN,
+    floor: ({ passwordHash, hashesAtOnce, seconds }, connections) =>
+      runArgon2({
+        hash: passwordHash,
+        password: PASSWORD,
+        atOnce: Math.min(connections, hashesAtOnce),
+        seconds,
+      }),
+  },
+  {
+    id: 'request',
+    title: 'raise a notification',
+    floorTitle: 'pgbench, same statements',
+    target: { postgres: 0.4, sqlite: 0.4 },
+    plan: raise,
+    floor: ({ pgbench, seconds }, clients) => pgbench && benchRequest(pgbench, clients, seconds),
+  },
+  {
+    id: 'answer',
+    title: 'answer a notification',
+    floorTitle: 'pgbench, same statements',
+    target: { postgres: 0.4, sqlite: 0.4 },
+    prepare: (place) => place.arrange(reopen),
+    plan: answer,
+    floor: ({ pgbench, seconds }, clients) => pgbench && benchAnswer(pgbench, clients, seconds),
+  },
+];

@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { merchantOf, requireMerchant } from '../auth/guard.ts';
+import { SuggestionList, SuggestionQuery } from '../contract/knowledge.ts';
+import { invalid, notificationNotFound, OF_TOKENS } from '../errors.ts';
+import { readId } from '../http/ids.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
+import { readLimit } from '../http/paging.ts';
+import type { KnowledgeParts } from './routes.ts';
+import { suggestAnswers } from './suggestions.ts';
+
+const SUGGESTIONS_MAX = 20;
+const SUGGESTIONS_USUAL = 5;
+
+/** Stands among the notification routes: what may answer one of them. */
+export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/:notification_id/suggestions',
+      {
+        config: { area: 'notification' },
+        ...judgedByRoute,
+        schema: {
+          ...describeRoute('knowledge', 'Suggest answers', {
+            description:
+              'Documents and answered notifications most like what this notification asks, the best first.',
+            errors: [
+              ...OF_TOKENS,
+              notificationNotFound(),
+              invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
+            ],
+            area: 'notification',
+          }),
+          params: parameterSchema('notification_id'),
+          querystring: SuggestionQuery,
+          response: { 200: SuggestionList },
+        },
+      },
+      async (request) => {
+        const id = readId((request.params as { notification_id: string }).notification_id);
+        if (id === undefined) throw notificationNotFound();
+        const { limit } = request.query as { limit?: unknown };
+        return suggestAnswers(
+          database,
+          merchantOf(request),
+          id,
+          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_USUAL,
+        );
+      },
+    );
+  };
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../scripts/services.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const READY_MAX_MS = 60_000;
+
+/** A server that is killed and started again, always at the same address. */
+export interface Mortal {
+  url: string;
+  /** SIGKILL; resolves when it serves again. `whileDead` runs between the two. */
+  killAndRestart(whileDead?: () => Promise<unknown>): Promise<void>;
+  end(): Promise<void>;
+}
+
+export async function startMortal(env: Record<string, string>): Promise<Mortal> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  let child: ChildProcess;
+  let said = '';
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+
+  async function launch(): Promise<void> {
+    child = spawn(process.execPath, [MAIN], {
+      env: { PATH: process.env.PATH, ...env, PORT: String(port) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    said = '';
+    child.stderr!.on('data', (text) => {
+      said += text;
+    });
+    for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
+      if (child.exitCode !== null) throw new Error(`the server ended by itself: ${said}`);
+      const reply = await fetch(`${url}/readyz`).catch(() => undefined);
+      await reply?.text();
+      if (reply?.ok) return;
+    }
+    throw new Error(`the server does not serve: ${said}`);
+  }
+
+  async function die(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  try {
+    await launch();
+  } catch (error) {
+    kill();
+    throw error;
+  }
+  return {
+    url,
+    async killAndRestart(whileDead) {
+      if (child.exitCode !== null) throw new Error(`the server ended by itself: ${said}`);
+      await die();
+      await whileDead?.();
+      await launch();
+    },
+    async end() {
+      await die();
+      process.off('exit', kill);
+    },
+  };
+}

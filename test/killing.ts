@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig } from '../src/config.ts';
+import type { Database, Engine } from '../src/database/database.ts';
+import { openDatabase } from '../src/database/open.ts';
+import { AURORA, call, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { type Serving, serve } from './process.ts';
+
+/** The demo's first conversation. */
+export const CUSTOMER = '+34611550101';
+
+type Settings = Record<string, string>;
+
+/** Servers of one database, one after another or side by side, that are killed. */
+export interface Killing {
+  place: DatabasePlace;
+  /** Joins the server's database, as a command does; there once one was started. */
+  database: Database;
+  start(settings: Settings): Promise<Serving>;
+  /** The one that the test before has left, if it is of this kind: every start costs a second. */
+  have(settings: Settings): Promise<Serving>;
+  die(server: Serving): Promise<void>;
+  /** Raises a question and answers it. */
+  answer(server: Serving, body?: object, phone?: string): Promise<void>;
+  /** The newest. */
+  delivery(): Promise<{ key: string; state: string; due_at: string } | undefined>;
+  until(what: string, isSo: () => unknown, forMs?: number): Promise<void>;
+  untilState(state: string): Promise<void>;
+  /** As if the time of a lease, or of the wait for an echo, had passed: nobody need sit through it. */
+  timePasses(): Promise<void>;
+}
+
+export function useKilling(engine: Engine): Killing {
+  let token: string | undefined;
+  /** Those that run, with what they were started with. */
+  const running = new Map<Serving, string>();
+  before(async () => {
+    killing.place = await newDatabasePlace(engine);
+  });
+  after(async () => {
+    for (const server of running.keys()) await killing.die(server);
+    await killing.database?.close();
+    await killing.place?.remove();
+  });
+
+  const killing: Killing = {
+    // Set before the first test.
+    place: undefined as never,
+    database: undefined as never,
+    async start(settings) {
+      const server = await serve({ ...killing.place.env, LOG_LEVEL: 'warn', ...settings });
+      running.set(server, JSON.stringify(settings));
+      killing.database ??= await openDatabase(readConfig(killing.place.env), 'command');
+      return server;
+    },
+    async have(settings) {
+      for (const [server, kind] of running) {
+        if (kind === JSON.stringify(settings)) return server;
+        await killing.die(server);
+      }
+      return killing.start(settings);
+    },
+    async die(server) {
+      running.delete(server);
+      await server.stop('SIGKILL');
+    },
+    async answer({ url }, body = {}, phone = CUSTOMER) {
+      token ??= (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token as string;
+      const raised = await call(url, 'POST', '/api/v1/notification/request', {
+        token,
+        body: {
+          notification_type: 'user_question_request',
+          conversation_id: 1,
+          context: { question: 'Open on Sunday?', lead_phone: phone },
+        },
+      });
+      const address = `${raised.headers.get('location')}/answer`;
+      const answered = await call(url, 'POST', address, { token, body: { answer: 'From ten.', ...body } });
+      assert.equal(answered.status, 200, answered.text);
+    },
+    delivery: () =>
+      killing.database.one('select key, state, due_at from deliveries order by id desc limit 1'),
+    async until(what, isSo, forMs = 15_000) {
+      for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(10)) {
+        if (await isSo()) return;
+      }
+      assert.fail(`it did not happen that ${what}: ${JSON.stringify(await killing.delivery())}`);
+    },
+    untilState: (state) =>
+      killing.until(`it is ${state}`, async () => (await killing.delivery())?.state === state),
+    async timePasses() {
+      await killing.database.run(`update deliveries set due_at = $1 where state = 'sending'`, [
+        new Date().toISOString(),
+      ]);
+    },
+  };
+  return killing;
+}

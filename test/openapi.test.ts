@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { type Area, ERROR_CODES, statusOf } from '../src/errors.ts';
+import { useDeskbell } from './harness.ts';
+import { root } from './process.ts';
+
+/** The contract's routes, then those beyond it. */
+const ROUTES = {
+  'post /api/v1/auth/login': 'auth',
+  'post /api/v1/auth/refresh': 'auth',
+  'get /api/v1/auth/me': 'auth',
+  'get /api/v1/notification/': 'notifications',
+  'post /api/v1/notification/{notification_id}/answer': 'notifications',
+  'delete /api/v1/notification/{notification_id}': 'notifications',
+  'post /api/v1/notification/request': 'notifications',
+  'post /api/v1/auth/logout': 'auth',
+  'get /api/v1/notification/{notification_id}': 'notifications',
+  'get /api/v1/notification/{notification_id}/suggestions': 'knowledge',
+  'get /api/v1/knowledge/': 'knowledge',
+  'get /api/v1/knowledge/{document_id}': 'knowledge',
+  'patch /api/v1/knowledge/{document_id}': 'knowledge',
+  'post /api/v1/knowledge/{document_id}/revert': 'knowledge',
+  'delete /api/v1/knowledge/{document_id}': 'knowledge',
+  'get /api/v1/delivery/': 'deliveries',
+  'get /api/v1/delivery/{delivery_id}': 'deliveries',
+  'post /api/v1/delivery/{delivery_id}/retry': 'deliveries',
+  'get /api/v1/limits': 'deliveries',
+  'get /api/v1/simulator/{conversation_id}': 'simulator',
+  'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /healthz': 'operations',
+  'get /readyz': 'operations',
+  'get /metrics': 'operations',
+  'get /.well-known/jwks.json': 'operations',
+};
+
+interface Media {
+  schema?: { examples?: unknown[]; $ref?: string };
+  example?: unknown;
+  examples?: Record<string, { value: { code: string; detail: string } }>;
+}
+interface Operation {
+  tags: string[];
+  summary: string;
+  description: string;
+  security: object[];
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, { description: string; content?: Record<string, Media> }>;
+}
+
+const hasExample = ({ example, examples, schema }: Media) =>
+  (example ?? examples ?? schema?.examples) !== undefined;
+
+describe('the OpenAPI document', () => {
+  const deskbell = useDeskbell('sqlite');
+  let text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a document is what it is
+  let document: any;
+  let operations: [name: string, Operation][];
+  before(async () => {
+    ({ text, json: document } = await deskbell.call('GET', '/openapi.json'));
+    operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods).map(([method, one]): [string, Operation] => [`${method} ${path}`, one]),
+    );
+  });
+
+  it('is OpenAPI 3.1 with its tags in order', () => {
+    assert.match(document.openapi, /^3\.1\.\d+$/);
+    const tags: { name: string; description: string }[] = document.tags;
+    assert.deepEqual(
+      tags.map(({ name }) => name),
+      ['auth', 'notifications', 'knowledge', 'deliveries', 'simulator', 'operations'],
+    );
+    for (const { description } of tags) assert.match(description, /\w/);
+    assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
+  });
+
+  it('has every route under its tag, and no other', () => {
+    const found = Object.fromEntries(operations.map(([name, { tags }]) => [name, tags.join()]));
+    assert.deepEqual(found, ROUTES);
+  });
+
+  it('asks for a bearer token where one is needed, and nowhere else', () => {
+    const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
+    const expected = Object.keys(ROUTES).filter((name) =>
+      / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
+    );
+    assert.deepEqual(needing.sort(), expected.sort());
+  });
+
+  it('describes every route, every response and every body, with examples', () => {
+    for (const [name, { summary, description, requestBody, responses }] of operations) {
+      assert.match(summary, /^[A-Z]/, name);
+      assert.match(description, /\w.*\./, name);
+      for (const [status, response] of Object.entries(responses)) {
+        assert.notEqual(response.description, 'Default Response', `${name} ${status}`);
+        if (status === '304') continue;
+        for (const media of Object.values(response.content!))
+          assert.ok(hasExample(media), `${name} ${status}`);
+      }
+      const takesBody = /^(post|patch) /.test(name) && !/\/(retry|revert)$/.test(name);
+      assert.equal(requestBody !== undefined, takesBody, name);
+      for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
+    }
+  });
+
+  it('documents only errors that the table of errors can give, with the body that they have', () => {
+    for (const [name, { responses }] of operations) {
+      const areas: Area[] = name.includes('/api/v1/notification/')
+        ? ['notification', 'notificationBody']
+        : ['general'];
+      const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
+      assert.ok(errors.length > 0, name);
+      for (const [status, { content }] of errors) {
+        const { schema, examples } = content!['application/json']!;
+        assert.equal(schema?.$ref, '#/components/schemas/Error');
+        for (const { value } of Object.values(examples!)) {
+          const code = ERROR_CODES.find((one) => one === value.code);
+          assert.ok(
+            code && areas.some((area) => statusOf(code, area) === Number(status)),
+            `${name} ${status}`,
+          );
+        }
+      }
+    }
+  });
+
+  it('documents what a caller meets: each of these calls is answered with a documented error', async () => {
+    const token = await deskbell.signIn();
+    const calls: [name: string, path: string, options: object][] = [
+      ['post /api/v1/auth/login', '/api/v1/auth/login', { body: {} }],
+      ['post /api/v1/auth/login', '/api/v1/auth/login', { body: { email: 'a@b.example', password: 'x' } }],
+      ['post /api/v1/auth/refresh', '/api/v1/auth/refresh', { body: { refresh_token: 'x' } }],
+      [
+        'post /api/v1/auth/refresh',
+        '/api/v1/auth/refresh',
+        { body: '<', headers: { 'content-type': 'text/xml' } },
+      ],
+      ['get /api/v1/auth/me', '/api/v1/auth/me', {}],
+      ['get /api/v1/notification/', '/api/v1/notification/', {}],
+      ['get /api/v1/notification/', '/api/v1/notification/?status=lost', { token }],
+      ['delete /api/v1/notification/{notification_id}', '/api/v1/notification/0', { token }],
+      [
+        'post /api/v1/notification/{notification_id}/answer',
+        '/api/v1/notification/1/answer',
+        { token, body: {} },
+      ],
+      [
+        'post /api/v1/notification/{notification_id}/answer',
+        '/api/v1/notification/4/answer',
+        { token, body: {} },
+      ],
+      ['post /api/v1/notification/request', '/api/v1/notification/request', { token, body: {} }],
+      [
+        'post /api/v1/notification/request',
+        '/api/v1/notification/request',
+        { token, body: 'x'.repeat(300_000) },
+      ],
+      [
+        'get /api/v1/notification/{notification_id}/suggestions',
+        '/api/v1/notification/0/suggestions',
+        { token },
+      ],
+      [
+        'get /api/v1/notification/{notification_id}/suggestions',
+        '/api/v1/notification/4/suggestions?limit=21',
+        { token },
+      ],
+      ['get /api/v1/knowledge/', '/api/v1/knowledge/?limit=0', { token }],
+      ['get /api/v1/knowledge/{document_id}', '/api/v1/knowledge/0', { token }],
+      ['patch /api/v1/knowledge/{document_id}', '/api/v1/knowledge/1', { token, body: {} }],
+      [
+        'patch /api/v1/knowledge/{document_id}',
+        '/api/v1/knowledge/1',
+        { token, body: { body: 'New.' }, headers: { 'if-match': '"another"' } },
+      ],
+      ['post /api/v1/knowledge/{document_id}/revert', '/api/v1/knowledge/1/revert', { token }],
+      ['delete /api/v1/knowledge/{document_id}', '/api/v1/knowledge/0', { token }],
+      ['get /api/v1/delivery/', '/api/v1/delivery/?state=lost', { token }],
+      ['get /api/v1/delivery/', '/api/v1/delivery/?limit=0', { token }],
+      ['get /api/v1/delivery/{delivery_id}', '/api/v1/delivery/0', { token }],
+      ['post /api/v1/delivery/{delivery_id}/retry', '/api/v1/delivery/0/retry', { token }],
+      ['get /api/v1/limits', '/api/v1/limits', {}],
+      ['get /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token }],
+      ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token, body: { text: 'Hello' } }],
+      ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/1', { token, body: {} }],
+    ];
+    for (const [name, path, options] of calls) {
+      const method = name.split(' ')[0]!.toUpperCase();
+      const { status, json } = await deskbell.call(method, path, options);
+      const documented = Object.values(
+        operations.find(([one]) => one === name)![1].responses[status]?.content?.['application/json']
+          ?.examples ?? {},
+      );
+      assert.ok(
+        documented.some(({ value }) => value.code === json.code),
+        `${name} ${status} ${json.code}`,
+      );
+    }
+  });
+
+  it('names the parameters and headers that a route reads', () => {
+    const named = (name: string) => {
+      const { parameters = [] } = Object.fromEntries(operations)[name]!;
+      return parameters.map((one) => `${one.in} ${one.name}`).sort();
+    };
+    const LIST = [
+      'header if-none-match',
+      'query cursor',
+      'query limit',
+      'query notification_types',
+      'query status',
+    ];
+    assert.deepEqual(named('get /api/v1/notification/'), LIST);
+    assert.deepEqual(named('post /api/v1/notification/request'), ['header idempotency-key']);
+    assert.deepEqual(named('post /api/v1/notification/{notification_id}/answer'), [
+      'header idempotency-key',
+      'path notification_id',
+    ]);
+    assert.deepEqual(named('get /api/v1/notification/{notification_id}/suggestions'), [
+      'path notification_id',
+      'query limit',
+    ]);
+    assert.deepEqual(named('get /api/v1/knowledge/'), ['query cursor', 'query limit', 'query q']);
+    assert.deepEqual(named('patch /api/v1/knowledge/{document_id}'), ['header if-match', 'path document_id']);
+    assert.deepEqual(named('post /api/v1/knowledge/{document_id}/revert'), ['path document_id']);
+    assert.deepEqual(named('delete /api/v1/knowledge/{document_id}'), ['path document_id']);
+    assert.deepEqual(named('get /api/v1/delivery/'), ['query cursor', 'query limit', 'query state']);
+    assert.deepEqual(named('post /api/v1/delivery/{delivery_id}/retry'), ['path delivery_id']);
+    assert.deepEqual(named('get /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
+    assert.deepEqual(named('post /api/v1/simulator/{conversation_id}'), ['path conversation_id']);
+  });
+
+  it('stands in the repository as the server gives it', () => {
+    const message = 'stale: run "npm run deskbell -- openapi --write"';
+    assert.equal(readFileSync(join(root, 'openapi.json'), 'utf8'), text, message);
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { onEachEngine } from './harness.ts';
+import { CUSTOMER, useKilling } from './killing.ts';
+import type { Serving } from './process.ts';
+import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
+
+onEachEngine('a message on WhatsApp outlives the death of its server in flight', (engine) => {
+  const killing = useKilling(engine);
+  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  let meta: Meta;
+  before(async () => {
+    meta = await startMeta({ now: () => new Date() });
+  });
+  after(() => meta?.close());
+
+  /** A server on WhatsApp whose customer has just written; statuses come when the test says so. */
+  async function startOnWhatsApp(): Promise<Serving> {
+    const server = await have(metaEnv(meta));
+    meta.webhookUrl = `${server.url}/webhooks/whatsapp`;
+    await meta.customerWrites(CUSTOMER);
+    await until('the window is open', () => killing.database.one('select 1 from customer_windows'));
+    meta.webhookUrl = undefined;
+    return server;
+  }
+
+  it('the echo says that it went, and nothing goes twice', async () => {
+    const first = await startOnWhatsApp();
+    meta.next({ hang: 'after' });
+    await answer(first);
+    await until('it is accepted', () => meta.accepted.length === 1);
+    await die(first);
+    await timePasses();
+    const second = await start(metaEnv(meta));
+    await until('it is taken over', () =>
+      killing.database.one('select 1 from deliveries where unsettled_since is not null'),
+    );
+    meta.webhookUrl = `${second.url}/webhooks/whatsapp`;
+    await meta.report(meta.accepted[0]!, 'delivered');
+    await untilState('delivered');
+    assert.deepEqual([...meta.tally().values()], [1]);
+  });
+
+  it('without an echo it goes once more, under the same key', async () => {
+    for (const hang of ['before', 'after'] as const) {
+      const before = meta.accepted.length;
+      const first = await startOnWhatsApp();
+      meta.next({ hang });
+      await answer(first);
+      await untilState('sending');
+      if (hang === 'after') await until('it is accepted', () => meta.accepted.length === before + 1);
+      else await sleep(250);
+      await die(first);
+      await timePasses();
+      await start(metaEnv(meta));
+      await until('it is taken over', () =>
+        killing.database.one('select 1 from deliveries where unsettled_since is not null'),
+      );
+      await timePasses();
+      await untilState('sent');
+      const { key } = (await delivery())!;
+      assert.equal(meta.tally().get(key), hang === 'after' ? 2 : 1);
+    }
+    assert.equal(meta.tally().size, 3, 'no other key');
+  });
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, it } from 'node:test';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { databaseFile } from '../src/database/sqlite.ts';
+import { onEachEngine } from './harness.ts';
+import { useKilling } from './killing.ts';
+import type { Serving } from './process.ts';
+import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
+
+onEachEngine('a message outlives the death of its server', (engine) => {
+  const killing = useKilling(engine);
+  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  let receiver: Receiver;
+  before(async () => {
+    receiver = await startReceiver();
+  });
+  after(() => receiver?.close());
+
+  /** How often the newest message was taken by the channel. */
+  async function timesTaken(): Promise<number> {
+    const { key } = (await delivery())!;
+    return receiver.received.filter(({ headers }) => headers['webhook-id'] === key).length;
+  }
+  const isCalled = async () => (await delivery()) !== undefined && (await timesTaken()) > 0;
+  const takeAll = () => {
+    receiver.answer = (response) => response.writeHead(204).end();
+  };
+
+  it('that dies before anybody has taken it up', async () => {
+    const server = await start({ WORKER: 'false', ...webhookEnv(receiver) });
+    await answer(server);
+    await die(server);
+    await start(webhookEnv(receiver));
+    await untilState('sent');
+    assert.equal(await timesTaken(), 1);
+  });
+
+  it('that dies after the claim, before the channel is called', async () => {
+    const server = await have(webhookEnv(receiver));
+    await (engine === 'postgres' ? dieHeldUp(server) : dieFrozen(server));
+    assert.deepEqual([(await delivery())?.state, await timesTaken()], ['sending', 0]);
+    await timePasses();
+    await start(webhookEnv(receiver));
+    await untilState('sent');
+    assert.equal(await timesTaken(), 1);
+  });
+
+  /** The worker looks at this table between the two. */
+  async function dieHeldUp(server: Serving): Promise<void> {
+    const client = new pg.Client(killing.place.env.DATABASE_URL);
+    await client.connect();
+    try {
+      await client.query('begin; lock table channel_stops in access exclusive mode');
+      await answer(server);
+      await untilState('sending');
+      await die(server);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** A campaign's place in the day's limit is two commits between claim and call: time to freeze it there. */
+  async function dieFrozen(server: Serving): Promise<void> {
+    for (let n = 0; n < 20; n += 1) {
+      const before = receiver.received.length;
+      const answered = answer(server, { only_send_campaign: true }, `+34600000${100 + n}`);
+      const giveUpAt = Date.now() + 10_000;
+      while (
+        Date.now() < giveUpAt &&
+        receiver.received.length === before &&
+        (await delivery())?.state !== 'sending'
+      ) {
+        await nextTurn();
+      }
+      server.child.kill('SIGSTOP');
+      await sleep(50);
+      if (receiver.received.length === before && (await delivery())?.state === 'sending') {
+        await Promise.all([die(server), answered.catch(() => {})]);
+        return;
+      }
+      server.child.kill('SIGCONT');
+      await answered;
+      await untilState('sent');
+    }
+    assert.fail('it was never caught between the two');
+  }
+
+  it('that dies while the channel is being called', async () => {
+    receiver.answer = () => {};
+    const server = await have(webhookEnv(receiver));
+    await answer(server);
+    await until('the channel is called', isCalled);
+    await die(server);
+    takeAll();
+    const { due_at: leaseUntil } = (await delivery())!;
+    assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, a poll included');
+    await timePasses();
+    await start(webhookEnv(receiver));
+    await untilState('sent');
+    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+  });
+
+  it('that dies after the channel took it, before that is written', async () => {
+    let take: () => void = () => {};
+    receiver.answer = (response) => {
+      take = () => response.writeHead(204).end();
+    };
+    const server = await have(webhookEnv(receiver));
+    await answer(server);
+    await until('the channel is called', isCalled);
+    const letGo = await holdWrites();
+    take();
+    await sleep(250);
+    await die(server);
+    await letGo();
+    assert.equal((await delivery())?.state, 'sending');
+    takeAll();
+    await timePasses();
+    await start(webhookEnv(receiver));
+    await untilState('sent');
+    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+  });
+
+  async function holdWrites(): Promise<() => Promise<void>> {
+    if (engine === 'sqlite') {
+      const holder = new DatabaseSync(databaseFile(killing.place.env.DATA_DIR!));
+      holder.exec('begin immediate');
+      return async () => holder.close();
+    }
+    const client = new pg.Client(killing.place.env.DATABASE_URL);
+    await client.connect();
+    await client.query('begin; lock table deliveries in share mode');
+    return () => client.end();
+  }
+
+  it('that dies after that is written', async () => {
+    const server = await have(webhookEnv(receiver));
+    await answer(server);
+    await untilState('sent');
+    await die(server);
+    const calls = receiver.received.length;
+    const next = await start(webhookEnv(receiver));
+    // What is sent behind it shows that the worker has looked.
+    await answer(next);
+    await untilState('sent');
+    assert.deepEqual([receiver.received.length, await timesTaken()], [calls + 1, 1]);
+  });
+
+  if (engine === 'postgres') {
+    it('and is taken over by another server within 30 seconds', { timeout: 60_000 }, async () => {
+      receiver.answer = () => {};
+      const first = await have(webhookEnv(receiver));
+      await answer(first);
+      await until('the channel is called', isCalled);
+      await start(webhookEnv(receiver));
+      takeAll();
+      await die(first);
+      const diedAt = Date.now();
+      await until('it is sent again', async () => (await timesTaken()) === 2, 30_000);
+      assert.ok(Date.now() - diedAt < 30_000);
+      await untilState('sent');
+    });
+  }
+});

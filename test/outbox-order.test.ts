@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MerchantId } from '../src/contract/ids.ts';
+import type { Engine } from '../src/database/database.ts';
+import { enqueue } from '../src/delivery/outbox.ts';
+import {
+  type DatabasePlace,
+  type Deskbell,
+  engines,
+  newDatabasePlace,
+  onEachEngine,
+  raise,
+  startDeskbell,
+} from './harness.ts';
+import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
+
+const MERCHANT = 1 as MerchantId;
+const DAY_SECONDS = 24 * 3600;
+
+interface Workers {
+  all: Deskbell[];
+  first: Deskbell;
+  receiver: Receiver;
+  /** Moves every clock at once, and waits until nothing is due. */
+  later(seconds: number): Promise<void>;
+  put(messages: readonly { recipient: string; content: string; mode: 'reply' | 'campaign' }[]): Promise<void>;
+}
+
+/** Two servers on one PostgreSQL; the embedded database has one. */
+function useWorkers(engine: Engine, settings: Record<string, string> = {}): Workers {
+  const workers = {} as Workers;
+  let place: DatabasePlace;
+  before(async () => {
+    place = await newDatabasePlace(engine);
+    const receiver = await startReceiver();
+    const all: Deskbell[] = [];
+    Object.assign(workers, { all, receiver });
+    for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) {
+      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, place));
+    }
+    workers.first = all[0]!;
+  });
+  after(async () => {
+    for (const deskbell of workers.all ?? []) await deskbell.close();
+    await workers.receiver?.close();
+    await place?.remove();
+  });
+  workers.later = async (seconds) => {
+    for (const { clock } of workers.all) clock.advance(seconds);
+    // Twice: what one has released, another may have claimed.
+    for (let n = 0; n < 2; n += 1) await Promise.all(workers.all.map((deskbell) => deskbell.allSent()));
+  };
+  workers.put = async (messages) => {
+    const { database, clock } = workers.first;
+    await database.transaction(async (tx) => {
+      for (const message of messages) {
+        await enqueue(tx, MERCHANT, { notificationId: 1, conversationId: 1, at: clock.now(), ...message });
+      }
+    });
+  };
+  return workers;
+}
+
+const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
+const phone = (n: number) => `+34600${String(n).padStart(6, '0')}`;
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+
+onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
+  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '250' });
+  const waiting = () =>
+    workers.first.database.all<{ recipient: string; due_at: string; state: string; waiting_for: string }>(
+      `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
+    );
+
+  it('go out 250 a day, the first first, none lost and none beyond the limit', async () => {
+    const { receiver, first } = workers;
+    const times: { at: number; to: string }[] = [];
+    receiver.answer = (response, received) => {
+      times.push({ at: first.clock.now().getTime(), to: recipientOf(received) });
+      response.writeHead(204).end();
+    };
+    await workers.put(
+      range(0, 1000).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
+    );
+    for (let day = 0; day < 2; day += 1) {
+      await workers.later(day === 0 ? 0 : DAY_SECONDS + 60);
+      const reached = times.slice(day * 250).map(({ to }) => to);
+      assert.deepEqual(reached.sort(), range(day * 250, day * 250 + 250).map(phone), `day ${day + 1}`);
+      const rest = await waiting();
+      assert.deepEqual(
+        rest.map(({ recipient }) => recipient),
+        range(day * 250 + 250, 1000).map(phone),
+      );
+      for (const [n, { state, waiting_for, due_at }] of rest.entries()) {
+        assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
+        assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
+        const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
+        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in line waits ${days} days`);
+      }
+    }
+    assert.equal(receiver.received.length, 500, 'nobody twice');
+    for (const [n, { at }] of times.entries()) {
+      const inADay = new Set(
+        times
+          .slice(0, n + 1)
+          .filter((one) => one.at > at - DAY_SECONDS * 1000)
+          .map(({ to }) => to),
+      );
+      assert.ok(inADay.size <= 250, 'at no moment more');
+    }
+  });
+});
+
+onEachEngine('messages to one customer', (engine) => {
+  const workers = useWorkers(engine);
+
+  it('never overtake each other, whatever fails', async () => {
+    const { receiver, first } = workers;
+    const accepted = new Map<string, string[]>();
+    receiver.answer = (response, received) => {
+      const luck = Math.random();
+      if (luck < 0.15) return void response.writeHead(503).end();
+      if (luck < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
+      const list = accepted.get(recipientOf(received)) ?? [];
+      accepted.set(recipientOf(received), list);
+      if (!list.includes(received.json.data.content)) list.push(received.json.data.content);
+      // Taken, but nobody hears of it.
+      if (luck < 0.35) return void response.destroy();
+      response.writeHead(204).end();
+    };
+    await workers.put(
+      range(0, 200).map((n) => ({ recipient: phone(n % 10), content: `No. ${n}`, mode: 'reply' as const })),
+    );
+    const open = async () =>
+      (await first.database.one<{ open: number }>(
+        `select count(*) as open from deliveries where state <> 'sent'`,
+      ))!.open;
+    for (let n = 0; n < 200 && (await open()) > 0; n += 1) await workers.later(60);
+    assert.equal(await open(), 0);
+    for (const customer of range(0, 10)) {
+      const inOrder = range(0, 20).map((n) => `No. ${n * 10 + customer}`);
+      assert.deepEqual(accepted.get(phone(customer)), inOrder);
+    }
+  });
+
+  it('that wait behind another do not keep the worker awake', async () => {
+    const { receiver, first, all } = workers;
+    receiver.answer = (response) => response.writeHead(503, { 'retry-after': '600' }).end();
+    await workers.put(
+      range(0, 3).map((n) => ({ recipient: phone(1), content: `Late ${n}`, mode: 'reply' as const })),
+    );
+    await workers.later(0);
+    let claims = 0;
+    for (const { database } of all) {
+      const { run } = database;
+      database.run = (sql, params) => {
+        if (sql.includes('with due')) claims += 1;
+        return run(sql, params);
+      };
+    }
+    await sleep(1000);
+    // One for each worker by its safety net; it was two hundred a second.
+    assert.ok(claims <= 4, `${claims} looks in a second`);
+    receiver.answer = (response) => response.writeHead(204).end();
+    for (let n = 0; n < 3; n += 1) await workers.later(601);
+    const { left } = (await first.database.one<{ left: number }>(
+      `select count(*) as left from deliveries where state <> 'sent'`,
+    ))!;
+    assert.equal(left, 0);
+  });
+});
+
+interface Clocked {
+  answeredAt: number;
+  calledAt: number;
+}
+
+/** Answers so many times and gives when each was acknowledged, and when the channel was called. */
+async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number): Promise<number[]> {
+  const token = await deskbell.signIn();
+  const times: Clocked[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const called = new Promise<number>((resolve) => {
+      receiver.answer = (response) => {
+        resolve(performance.now());
+        response.writeHead(204).end();
+      };
+    });
+    const address = `${await raise(deskbell, token)}/answer`;
+    const { status } = await deskbell.call('POST', address, { token, body: { answer: `Yes, ${n}.` } });
+    assert.equal(status, 200);
+    const answeredAt = performance.now();
+    times.push({ answeredAt, calledAt: await called });
+    await sleep(10);
+  }
+  return times.map(({ answeredAt, calledAt }) => Math.max(0, calledAt - answeredAt)).sort((a, b) => a - b);
+}
+
+const median = (sorted: readonly number[]) => sorted[Math.floor(sorted.length / 2)]!;
+
+onEachEngine('an answer leaves at once', (engine) => {
+  const workers = useWorkers(engine);
+
+  it('by its own server', async (t) => {
+    const times = await timeAnswers(workers.first, workers.receiver, 50);
+    t.diagnostic(`${engine}: p50 ${median(times).toFixed(1)} ms from the 200 to the channel's call`);
+    assert.ok(median(times) < 1000);
+  });
+
+  it('or by the next look, where the call to wake up is lost', async () => {
+    const before = workers.receiver.received.length;
+    await workers.put([{ recipient: phone(1), content: 'Unannounced', mode: 'reply' }]);
+    for (let waited = 0; waited < 5000 && workers.receiver.received.length === before; waited += 20)
+      await sleep(20);
+    assert.equal(workers.receiver.received.at(-1)?.json.data.content, 'Unannounced');
+  });
+});
+
+describe('an answer on a server that does not send', { skip: !engines.includes('postgres') }, () => {
+  let place: DatabasePlace;
+  let receiver: Receiver;
+  let server: Deskbell;
+  let worker: Deskbell;
+  before(async () => {
+    place = await newDatabasePlace('postgres');
+    receiver = await startReceiver();
+    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, place);
+    worker = await startDeskbell('postgres', webhookEnv(receiver), place);
+  });
+  after(async () => {
+    await server?.close();
+    await worker?.close();
+    await receiver?.close();
+    await place?.remove();
+  });
+
+  it('is sent by a worker elsewhere, woken rather than looking', async (t) => {
+    const times = await timeAnswers(server, receiver, 50);
+    t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
+    // Looking every two seconds, half would take longer than one.
+    assert.ok(median(times) < 500);
+  });
+
+  it('is sent although the worker’s ear was cut off', async () => {
+    await worker.database.all(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'deskbell signals' and datname = current_database()`,
+    );
+    const [longest] = await timeAnswers(server, receiver, 1);
+    assert.ok(longest! < 5000);
+    assert.ok(median(await timeAnswers(server, receiver, 5)) < 2500, 'and it hears again');
+  });
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseUnavailable } from '../src/database/database.ts';
+import type { Channel, SendResult } from '../src/delivery/channel.ts';
+import { placeOutlook } from '../src/delivery/limits.ts';
+import { claim } from '../src/delivery/outbox.ts';
+import { onEachEngine } from './harness.ts';
+import { FIRST, type Sending, startSending } from './sending.ts';
+
+const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
+const away = () => Promise.reject(new DatabaseUnavailable('away'));
+
+onEachEngine('a worker in trouble', (engine) => {
+  let sending: Sending;
+  let sent: string[] = [];
+  let plan: Channel['plan'];
+  let result: () => SendResult;
+  before(async () => {
+    sending = await startSending(engine, {
+      channel: () => ({
+        id: 'test:1',
+        name: 'webhook',
+        echoes: false,
+        plan: (message) => plan(message),
+        async send({ key }) {
+          sent.push(key);
+          return result();
+        },
+        check: async () => undefined,
+      }),
+    });
+  });
+  after(() => sending?.close());
+  beforeEach(() => {
+    sent = [];
+    plan = async () => ({ go: 'text' });
+    result = () => SENT;
+  });
+  let lines = 0;
+  /** To a customer of its own. */
+  const put = () => sending.put(FIRST, { recipient: `+3545550${++lines + 100}` });
+
+  it('does not send what its lease no longer covers', async () => {
+    let plans = 0;
+    plan = async () => {
+      plans += 1;
+      // The database took its time: eight seconds are left of twenty, and an attempt may need twelve.
+      if (plans === 1) sending.clock.advance(12);
+      return { go: 'text' };
+    };
+    const id = await put();
+    await sending.settle();
+    const { state, attempts, key } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent], ['sent', 1, [key]]);
+    assert.equal(plans, 2, 'it was claimed anew');
+  });
+
+  it('gives back what failed before the attempt: nothing was sent', async () => {
+    plan = () => {
+      plan = async () => ({ go: 'text' });
+      return away();
+    };
+    const id = await put();
+    await sending.settle();
+    const { state, attempts, due_at } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent.length], ['queued', 0, 0]);
+    assert.ok(Date.parse(due_at) - sending.clock.now().getTime() <= 5000);
+    await sending.settle(5);
+    assert.equal((await sending.row(id)).state, 'sent');
+  });
+
+  it('writes down what was sent as soon as the database is back, and does not send it twice', async () => {
+    const { database } = sending;
+    const { transaction } = database;
+    result = () => {
+      let times = 2;
+      database.transaction = () => {
+        times -= 1;
+        if (times === 0) database.transaction = transaction;
+        return away();
+      };
+      return SENT;
+    };
+    const id = await put();
+    await sending.settle();
+    assert.deepEqual([(await sending.row(id)).state, sent.length], ['sent', 1]);
+  });
+
+  it('ignores what the former holder of a lease says', async () => {
+    const { database, clock } = sending;
+    let late: () => void = () => {};
+    const answered = new Promise<void>((resolve) => {
+      late = resolve;
+    });
+    const begun = new Promise<void>((resolve) => {
+      plan = async () => {
+        resolve();
+        await answered;
+        return { wait: 'customer', reason: 'of old' };
+      };
+    });
+    const id = await put();
+    await begun;
+    const at = new Date(clock.now().getTime() + 25_000);
+    const leaseUntil = new Date(at.getTime() + 20_000);
+    const [taken] = await claim(database, { max: 1, at, leaseUntil });
+    assert.deepEqual([taken?.id, taken?.taken_over, taken?.attempts], [id, 1, 2]);
+    plan = async () => ({ go: 'text' });
+    late();
+    await sending.settle();
+    const { state, due_at } = await sending.row(id);
+    assert.deepEqual([state, due_at], ['sending', leaseUntil.toISOString()]);
+    await sending.settle(50);
+    assert.equal((await sending.row(id)).state, 'sent');
+  });
+
+  it('gives up on outcomes that stay unknown', async () => {
+    result = () => ({ outcome: 'unknown', code: 'TIMEOUT' });
+    const id = await put();
+    for (let n = 0; n < 20; n += 1) await sending.settle(2 * 3600);
+    const { state, attempts, reason } = await sending.row(id);
+    assert.deepEqual([state, attempts, sent.length], ['failed', 16, 16]);
+    assert.match(reason!, /nobody knows/);
+  });
+
+  it('looks no more often where the database refuses', async () => {
+    const { database } = sending;
+    const { run } = database;
+    let looks = 0;
+    database.run = () => {
+      looks += 1;
+      return away();
+    };
+    try {
+      await database.transaction((tx) =>
+        tx.run(`update deliveries set state = 'queued', due_at = $1 where id = 1`, [
+          new Date(0).toISOString(),
+        ]),
+      );
+      sending.worker.wake();
+      await sleep(1000);
+    } finally {
+      database.run = run;
+    }
+    assert.ok(looks <= 2, `${looks} looks in a second`);
+    await sending.settle();
+  });
+
+  it('promises the n-th in line the place that is the n-th to become free', async () => {
+    const { database, clock } = sending;
+    const at = clock.now();
+    const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);
+    const outlook = () => placeOutlook(database, FIRST, '+1999', 3, at);
+    const ago = (h: number) => new Date(at.getTime() - h * 3_600_000).toISOString();
+    await database.run(
+      `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)`,
+      [FIRST, '+1000', ago(20), 'k'],
+    );
+    const found: (number | undefined)[] = [];
+    for (let n = 0; n < 9; n += 1) {
+      const until = await outlook();
+      found.push(until && hours(until));
+      await database.run(
+        `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
+            needs_place, state, waiting_for, due_at, created_at, updated_at)
+          values ($1, $2, 1, 1, $3, 'campaign', '-', 1, 'waiting', 'limit', '9999', $4, $4)`,
+        [FIRST, `line-${n}`, `+200${n}`, at.toISOString()],
+      );
+    }
+    // One place was taken 20 hours ago; the two free ones are taken now, by those ahead.
+    assert.deepEqual(found, [undefined, undefined, 4, 24, 24, 28, 48, 48, 52]);
+  });
+});

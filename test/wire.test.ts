@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AURORA, onEachEngine, useDeskbell } from './harness.ts';
+import { openWire } from './process.ts';
+
+/** Below fetch: what comes over the wire byte by byte, late, broken, or all at once. */
+
+const BODY = JSON.stringify(AURORA);
+const LOGIN_HEAD = [
+  'POST /api/v1/auth/login HTTP/1.1',
+  'Host: x',
+  'Content-Type: application/json',
+  `Content-Length: ${BODY.length}`,
+].join('\r\n');
+
+function assertBrokenReply(received: string, status: number, code: string): void {
+  const [head = '', body = ''] = received.split('\r\n\r\n');
+  assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `), received);
+  assert.match(head, /\r\nContent-Type: application\/json; charset=utf-8/i);
+  assert.match(head, /\r\nConnection: close/i);
+  const { detail, ...rest } = JSON.parse(body);
+  assert.match(detail, /\w/);
+  assert.deepEqual(rest, { code });
+}
+
+describe('a slow client', { concurrency: true }, () => {
+  const deskbell = useDeskbell('sqlite');
+  const port = () => Number(new URL(deskbell.url).port);
+
+  /** Sends a beginning and then a byte a second: slow, not silent. */
+  async function cutOff(bytes: string, drip: string): Promise<number> {
+    const start = performance.now();
+    const wire = await openWire(port(), bytes);
+    const dripping = setInterval(() => wire.socket.write(drip), 1000);
+    try {
+      assertBrokenReply(await wire.closed, 408, 'REQUEST_TIMEOUT');
+    } finally {
+      clearInterval(dripping);
+      wire.socket.destroy();
+    }
+    return (performance.now() - start) / 1000;
+  }
+
+  it('that sends half a head is cut off with 408 after ten seconds', async () => {
+    const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'z');
+    assert.ok(seconds >= 9 && seconds < 14, `${seconds} s`);
+  });
+  it('that sends half a body is cut off with 408 after fifteen seconds', async () => {
+    const seconds = await cutOff(`${LOGIN_HEAD}\r\n\r\n{`, ' ');
+    assert.ok(seconds >= 14 && seconds < 19, `${seconds} s`);
+  });
+  it('is let go of even if it does not hang up itself', async () => {
+    const wire = await openWire(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    await wire.closed;
+    // The other side is gone: what is written now is answered with a reset.
+    const gone = new Promise((resolve) => wire.socket.once('close', resolve));
+    const writing = setInterval(() => wire.socket.write('x'), 50);
+    try {
+      await gone;
+    } finally {
+      clearInterval(writing);
+    }
+  });
+  it('holds up nobody else', async () => {
+    const wires = await Promise.all(Array.from({ length: 50 }, () => openWire(port(), LOGIN_HEAD)));
+    assert.equal((await deskbell.call('GET', '/healthz')).status, 200);
+    for (const { socket } of wires) socket.destroy();
+  });
+});
+
+onEachEngine('on the wire', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const LAST = 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const send = (bytes: string) => openWire(Number(new URL(deskbell.url).port), bytes);
+
+  for (const [title, bytes] of [
+    ['garbage', '\x00\x01\x02\r\n\r\n'],
+    ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['an unknown method', 'BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['two lengths', `${LOGIN_HEAD}\r\nContent-Length: 3\r\n\r\n${BODY}`],
+    ['a length and chunks', `${LOGIN_HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['a header with a line break in it', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\rb\r\n\r\n'],
+  ] as const) {
+    it(`${title} is answered with 400 in the shape of every error`, async () => {
+      assertBrokenReply(await (await send(bytes)).closed, 400, 'BAD_REQUEST');
+    });
+  }
+
+  it('headers beyond measure are answered with 431', async () => {
+    const wire = await send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`);
+    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+  });
+
+  it('requests that are sent together are answered in their order', async () => {
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const wire = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
+    const received = await wire.closed;
+    const statuses = [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    assert.deepEqual(statuses, [200, 200, 404, 200]);
+    assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
+  });
+
+  it('a connection serves again and again', async () => {
+    const wire = await send('');
+    for (let count = 1; count <= 5; count += 1) {
+      wire.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      await wire.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
+    }
+    wire.socket.destroy();
+  });
+
+  it('a body may come in pieces', async () => {
+    const wire = await send(`${LOGIN_HEAD}\r\n\r\n`);
+    for (const byte of BODY) wire.socket.write(byte);
+    await wire.until(/^HTTP\/1\.1 200 .*refresh_token/s);
+    wire.socket.destroy();
+  });
+});
