@@ -1,12 +1,13 @@
 import type { Static } from 'typebox';
 import type { DeliveryWithTimeline, SimulatorMessages } from '../../../src/contract/delivery.ts';
 import type { DocumentWithVersions } from '../../../src/contract/knowledge.ts';
-import type { NotificationWithAnswer } from '../../../src/contract/notifications.ts';
+import type { NotificationList, NotificationWithAnswer } from '../../../src/contract/notifications.ts';
 
 export type { Limits } from '../../../src/contract/delivery.ts';
 export type { Document, DocumentVersion, Suggestion } from '../../../src/contract/knowledge.ts';
-export type { Notification, NotificationType, Status } from '../../../src/contract/notifications.ts';
+export type { NotificationType, Status } from '../../../src/contract/notifications.ts';
 export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
 export type DocumentDetail = Static<typeof DocumentWithVersions>;
+export type Notification = Static<typeof NotificationList>[number];
 export type NotificationDetail = Static<typeof NotificationWithAnswer>;
 export type SimulatorMessage = Static<typeof SimulatorMessages>[number];
