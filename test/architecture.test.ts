@@ -21,8 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'server.ts': EVERYTHING,
   cli: EVERYTHING,
   'app.ts': [
-    ...['auth/', 'notifications/', 'knowledge/', 'delivery/'],
-    ...['http/', 'errors.ts', PORT, 'config.ts', 'metrics.ts'],
+    ...['auth/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
+    ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'metrics.ts'],
   ],
   auth: [...OF_A_FEATURE, 'secrets.ts'],
   // An answer puts its message into the outbox and its lesson into the knowledge base; neither knows of it.
@@ -36,7 +36,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
   // A merchant's own channel is sealed; a webhook is told who calls.
   delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
-  conversations: OF_A_FEATURE,
+  conversations: [...OF_A_FEATURE, 'auth/guard.ts'],
+  live: [...OF_A_FEATURE, 'auth/guard.ts'],
+  // It stands for a merchant's own, which has no more than the API: whatever it does is handed to it.
+  assistant: ['contract/'],
   merchants: OF_A_FEATURE,
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
   http: OF_HTTP,

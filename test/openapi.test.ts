@@ -29,6 +29,13 @@ const ROUTES = {
   'get /api/v1/limits': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /api/v1/conversation/': 'conversations',
+  'get /api/v1/overview': 'notifications',
+  'get /api/v1/events': 'live',
+  'post /session/login': 'session',
+  'post /session/refresh': 'session',
+  'post /session/logout': 'session',
+  'get /session/demo': 'session',
   'get /healthz': 'operations',
   'get /readyz': 'operations',
   'get /metrics': 'operations',
@@ -72,7 +79,17 @@ describe('the OpenAPI document', () => {
     const tags: { name: string; description: string }[] = document.tags;
     assert.deepEqual(
       tags.map(({ name }) => name),
-      ['auth', 'notifications', 'knowledge', 'deliveries', 'simulator', 'operations'],
+      [
+        'auth',
+        'session',
+        'notifications',
+        'conversations',
+        'knowledge',
+        'deliveries',
+        'simulator',
+        'live',
+        'operations',
+      ],
     );
     for (const { description } of tags) assert.match(description, /\w/);
     assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
@@ -101,7 +118,8 @@ describe('the OpenAPI document', () => {
         for (const media of Object.values(response.content!))
           assert.ok(hasExample(media), `${name} ${status}`);
       }
-      const takesBody = /^(post|patch) /.test(name) && !/\/(retry|revert)$/.test(name);
+      const bodyless = /\/(retry|revert)$|^post \/session\/(refresh|logout)$/;
+      const takesBody = /^(post|patch) /.test(name) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }
@@ -184,6 +202,13 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/delivery/{delivery_id}', '/api/v1/delivery/0', { token }],
       ['post /api/v1/delivery/{delivery_id}/retry', '/api/v1/delivery/0/retry', { token }],
       ['get /api/v1/limits', '/api/v1/limits', {}],
+      ['get /api/v1/conversation/', '/api/v1/conversation/?ids=x', { token }],
+      ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],
+      ['get /api/v1/events', '/api/v1/events', {}],
+      ['post /session/login', '/session/login', { body: {} }],
+      ['post /session/refresh', '/session/refresh', { headers: { 'x-deskbell-dashboard': '1' } }],
+      ['post /session/logout', '/session/logout', {}],
+      ['get /session/demo', '/session/demo', {}],
       ['get /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token }],
       ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/4', { token, body: { text: 'Hello' } }],
       ['post /api/v1/simulator/{conversation_id}', '/api/v1/simulator/1', { token, body: {} }],
