@@ -39,6 +39,7 @@ function banner(url: string, demo: boolean): string {
     '  Deskbell is ready.',
     '',
     `  API docs   ${url}/docs`,
+    `  Dashboard  ${url}/`,
     `  API        ${url}/api/v1/`,
     `  Metrics    ${url}/metrics`,
   ];
