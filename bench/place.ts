@@ -41,11 +41,15 @@ export async function openPlace(
   const removeFolder = atTheEnd(async () => rmSync(folder, { recursive: true, force: true }));
   const env = {
     NODE_ENV: 'production',
+    // As npm start has it: sources are compiled once, not at every start.
+    NODE_COMPILE_CACHE: new URL('../node_modules/.cache/node', import.meta.url).pathname,
     DEMO: 'false',
     LOG_LEVEL: 'info',
     // The limit is counted as ever, and refuses nobody.
     RATE_LIMIT_PER_MINUTE: '100000000',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
+    // Messages would be sent in the background for minutes after the answers, and fall into other rows.
+    WORKER: 'false',
     DATA_DIR: folder,
     ...(engine === 'postgres'
       ? { DATABASE_URL: await newDatabase(options.postgresUrl!), SECRET_KEY: newSecretKey() }
