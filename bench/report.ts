@@ -78,7 +78,7 @@ export function printTable({ rows, machine, node, seconds }: Report): void {
 
 export const failuresOf = ({ many, one }: Row) => (many?.errors ?? 0) + (one?.errors ?? 0);
 
-const BAR = { height: 14, gap: 26, left: 300, width: 320 };
+const BAR = { height: 14, gap: 26, left: 330, width: 320 };
 
 /** Each bar is the share of what the target asks for: past the line it is reached. */
 export function toSvg({ rows, machine, takenAt }: Report): string {
@@ -95,7 +95,7 @@ export function toSvg({ rows, machine, takenAt }: Report): string {
 <rect class="${reached(row) ? 'good' : 'bad'}" x="${BAR.left}" y="${y}" width="${width.toFixed(1)}" height="${BAR.height}" rx="2"/>
 <text class="figure" x="${BAR.left + BAR.width + 10}" y="${y + 11}">${valueText(row)} (${targetText(row)})</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 ${height}" width="780" height="${height}" role="img" aria-labelledby="title">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 820 ${height}" width="820" height="${height}" role="img" aria-labelledby="title">
 <title id="title">Deskbell's figures against their targets</title>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #24292f }
