@@ -18,8 +18,11 @@ export interface InboundParts {
 }
 
 const AT_ONCE = 100;
-/** In any order, as they come: one after another, a commit each, they would hold up the sending. */
-const TOGETHER = 20;
+/**
+ * In any order, as they come: one after another, a commit each, they would hold up the sending. On PostgreSQL
+ * each is a connection that no request has meanwhile.
+ */
+const TOGETHER = { sqlite: 20, postgres: 2 };
 /** Meta repeats for seven days what was not acknowledged. */
 const KEPT_MS = 8 * 24 * 60 * 60_000;
 /** Only for the transaction that settles it: nobody holds it longer. */
@@ -78,7 +81,8 @@ export async function processInbound(parts: InboundParts): Promise<number> {
         .catch(() => {});
     }
   };
-  for (let n = 0; n < rows.length; n += TOGETHER) await Promise.all(rows.slice(n, n + TOGETHER).map(work));
+  const together = TOGETHER[database.engine];
+  for (let n = 0; n < rows.length; n += together) await Promise.all(rows.slice(n, n + together).map(work));
   if (done > 0) database.signal(CHANGES);
   return done;
 }
