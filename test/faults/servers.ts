@@ -15,6 +15,11 @@ export interface Mortal {
   end(): Promise<void>;
 }
 
+const answers = (url: string) =>
+  fetch(url, { signal: AbortSignal.timeout(2000) })
+    .then(async (reply) => (await reply.text()) !== '' && reply.ok)
+    .catch(() => false);
+
 export async function startMortal(env: Record<string, string>): Promise<Mortal> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -34,9 +39,7 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
     });
     for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
       if (child.exitCode !== null) throw new Error(`the server ended by itself: ${said}`);
-      const reply = await fetch(`${url}/readyz`).catch(() => undefined);
-      await reply?.text();
-      if (reply?.ok) return;
+      if (await answers(`${url}/healthz`)) return;
     }
     throw new Error(`the server does not serve: ${said}`);
   }
