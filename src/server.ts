@@ -82,7 +82,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
           channels,
           log,
           now,
-          beforeClaim: () => processInbound({ database, channels, log, now }),
+          workOffReports: () => processInbound({ database, channels, log, now }),
           onAttempt: metrics.attempt,
         })
       : undefined;

@@ -35,7 +35,7 @@ async function work(database: Database, config: Config): Promise<number> {
     channels,
     log,
     now,
-    beforeClaim: () => processInbound({ database, channels, log, now }),
+    workOffReports: () => processInbound({ database, channels, log, now }),
     onAttempt(channel, outcome, code) {
       attempts += 1;
       log.debug({ channel, outcome, code }, 'attempt');

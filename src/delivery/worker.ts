@@ -13,7 +13,7 @@ export interface WorkerParts {
   log: Logger;
   now: () => Date;
   /** Works off what channels have reported, and says how much that was. */
-  beforeClaim?: () => Promise<number>;
+  workOffReports?: () => Promise<number>;
   /** Counts what came of every attempt. */
   onAttempt: (channel: string, outcome: string, code: string) => void;
 }
@@ -43,29 +43,53 @@ export function startWorker(parts: WorkerParts): Worker {
   let woken = false;
   let wakeUp: () => void = () => {};
   let onIdle: (() => void)[] = [];
+  let nothingDue = false;
+  let reporting: Promise<void> | undefined;
+  let askedAgain = false;
   const deaf = database.listen(DELIVERIES, wake);
   const running = run();
 
   async function run(): Promise<void> {
+    // What was reported while nobody ran may tell of an attempt that would be made again.
+    while (!stopped && (await reportsDone()) > 0);
     while (!stopped) {
       woken = false;
-      const reported = await workOffReports();
+      nothingDue = false;
+      workOffReports();
       const found = await claimDue();
       const claimed = found ?? [];
       for (const delivery of claimed) begin(delivery);
-      if (claimed.length + reported + inFlight.size === 0 && !woken) {
-        for (const resolve of onIdle) resolve();
-        onIdle = [];
-      }
-      if (reported === 0 && (claimed.length === 0 || inFlight.size >= AT_ONCE)) {
+      nothingDue = claimed.length === 0;
+      tellIfIdle();
+      if (nothingDue || inFlight.size >= AT_ONCE) {
         await untilWoken(found !== undefined && inFlight.size < AT_ONCE);
       }
     }
   }
 
-  async function workOffReports(): Promise<number> {
+  function tellIfIdle(): void {
+    if (!nothingDue || inFlight.size > 0 || reporting || woken) return;
+    for (const resolve of onIdle) resolve();
+    onIdle = [];
+  }
+
+  /** Beside the sending: a busy channel reports several times for each message. */
+  function workOffReports(): void {
+    if (reporting) {
+      askedAgain = true;
+      return;
+    }
+    askedAgain = false;
+    reporting = reportsDone().then((count) => {
+      reporting = undefined;
+      if (count > 0 || askedAgain) wake();
+      else tellIfIdle();
+    });
+  }
+
+  async function reportsDone(): Promise<number> {
     try {
-      return (await parts.beforeClaim?.()) ?? 0;
+      return (await parts.workOffReports?.()) ?? 0;
     } catch (err) {
       log.warn({ err }, 'reports of channels cannot be read; it is tried again');
       return 0;
@@ -171,7 +195,7 @@ export function startWorker(parts: WorkerParts): Worker {
       deaf();
       wakeUp();
       await running;
-      await Promise.all(inFlight);
+      await Promise.all([...inFlight, reporting]);
     },
   };
 }
