@@ -25,6 +25,7 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
   let said = '';
+  let ended = false;
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
 
@@ -34,11 +35,16 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     said = '';
+    ended = false;
+    // Not before its last words have arrived.
+    child.once('close', () => {
+      ended = true;
+    });
     child.stderr!.on('data', (text) => {
       said += text;
     });
     for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
-      if (child.exitCode !== null) throw new Error(`the server ended by itself: ${said}`);
+      if (ended) throw new Error(`the server ended by itself: ${said}`);
       if (await answers(`${url}/healthz`)) return;
     }
     throw new Error(`the server does not serve: ${said}`);
@@ -46,9 +52,9 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
 
   async function die(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
+    const closed = once(child, 'close');
     child.kill('SIGKILL');
-    await ended;
+    await closed;
   }
 
   try {
@@ -60,7 +66,7 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
   return {
     url,
     async killAndRestart(whileDead) {
-      if (child.exitCode !== null) throw new Error(`the server ended by itself: ${said}`);
+      if (ended) throw new Error(`the server ended by itself: ${said}`);
       await die();
       await whileDead?.();
       await launch();
