@@ -94,18 +94,3 @@ function overtaken(rows: readonly Row[], meta: Meta): number {
   }
   return count;
 }
-
-export const isClean = ({ acknowledged, answers, wrong }: Tally): boolean =>
-  acknowledged === answers && Object.values(wrong).every((count) => count === 0);
-
-export function linesOf(tally: Tally): string[] {
-  const { states, wrong, ...figures } = tally;
-  const line = ([name, count]: [string, number]) => `  ${name.padEnd(18)}${String(count).padStart(8)}`;
-  return [
-    ...Object.entries(figures).map(line),
-    'deliveries by state',
-    ...Object.entries(states).map(line),
-    'must be none',
-    ...Object.entries(wrong).map(line),
-  ];
-}

@@ -1,0 +1,5 @@
+import type { Fault } from './fault.ts';
+import { kills } from './kills.ts';
+
+/** In the order in which `npm run test:faults` lets them happen. */
+export const FAULTS: readonly Fault[] = [kills];

@@ -1,0 +1,4 @@
+import { kills } from './kills.ts';
+import { testShort } from './short.ts';
+
+testShort(kills);
