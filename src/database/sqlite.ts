@@ -43,9 +43,10 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   const tx: Transaction = {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
-    one: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params)[0] as Row | undefined,
-    run: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
+    all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+    one: async <Row>(sql: string, params: readonly Param[] = []) =>
+      write(sql).get(...params) as Row | undefined,
+    run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
     // Transactions run one after another here.
     tryLock: async () => true,
     lock: async () => {},
@@ -123,10 +124,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   return {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params) as Row[],
-    one: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params)[0] as Row | undefined,
-    run: <Row>(sql: string, params?: readonly Param[]) =>
-      enqueue(async () => write(sql, params) as Row[], false),
+    all: async <Row>(sql: string, params: readonly Param[] = []) => read(sql).all(...params) as Row[],
+    one: async <Row>(sql: string, params: readonly Param[] = []) =>
+      read(sql).get(...params) as Row | undefined,
+    run: <Row>(sql: string, params: readonly Param[] = []) =>
+      enqueue(async () => write(sql).all(...params) as Row[], false),
     transaction: (work) => enqueue(work, true),
     async script(sql) {
       try {
@@ -221,13 +223,13 @@ async function takeTurn(dataDir: string): Promise<() => void> {
 /** Prepares each text once. `$1` becomes `?1`, which binds by position. */
 function statements(connection: DatabaseSync) {
   const prepared = new Map<string, StatementSync>();
-  return (sql: string, params: readonly Param[] = []): unknown[] => {
+  return (sql: string): StatementSync => {
     let statement = prepared.get(sql);
     if (!statement) {
       statement = connection.prepare(sql.replace(/\$(\d+)/g, '?$1'));
       prepared.set(sql, statement);
     }
-    return statement.all(...params);
+    return statement;
   };
 }
 

@@ -48,7 +48,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
-  const lists = createInboxLists(LISTS_KEPT_MAX_BYTES);
+  const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A write, performed once under its Idempotency-Key, if it has one. */
   async function write(
@@ -97,7 +97,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       },
       async (request, reply) => {
         const filter = readListQuery(request.query as Record<string, unknown>);
-        const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
+        const list = await lists.get(merchantOf(request), filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));

@@ -1,6 +1,7 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
+import { createLookup } from '../database/lookup.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
 
 /**
@@ -28,12 +29,14 @@ export interface ListPage {
   more: number;
 }
 
-/** Changes with every change to one of the merchant's notifications. */
-export async function inboxVersion(queries: Queries, merchantId: MerchantId): Promise<string> {
-  const row = await queries.one<{ version: string }>('select version from inboxes where merchant_id = $1', [
-    merchantId,
-  ]);
-  return row?.version ?? EMPTY;
+/** A version changes with every change to one of the merchant's notifications. */
+export function createInboxVersions(queries: Queries): (merchantId: MerchantId) => Promise<string> {
+  const find = createLookup<{ merchant_id: MerchantId; version: string }>(
+    queries,
+    'select merchant_id, version from inboxes',
+    'merchant_id',
+  );
+  return async (merchantId) => (await find(merchantId))?.version ?? EMPTY;
 }
 const EMPTY = 'empty';
 
@@ -43,11 +46,12 @@ export async function listNotifications(
   merchantId: MerchantId,
   filter: ListFilter,
 ): Promise<ListPage> {
-  const params: (string | number)[] = [merchantId];
-  const bind = (value: string | number) => `$${params.push(value)}`;
+  const params: number[] = [merchantId];
+  const bind = (value: number) => `$${params.push(value)}`;
   const conditions = ['merchant_id = $1'];
-  if (filter.status) conditions.push(`status = ${bind(filter.status)}`);
-  if (filter.types.length > 0) conditions.push(`notification_type in (${filter.types.map(bind).join(', ')})`);
+  // Names of ours, and few. As parameters PostgreSQL planned each list anew: 140 of its 320 µs.
+  if (filter.status) conditions.push(`status = '${filter.status}'`);
+  if (filter.types.length > 0) conditions.push(`notification_type in ('${filter.types.join("', '")}')`);
   const matching = `from notifications where ${conditions.join(' and ')}`;
   const before = filter.beforeId === undefined ? '' : ` and id < ${bind(filter.beforeId)}`;
   const limit = filter.limit === undefined ? '' : `limit ${bind(filter.limit)}`;
