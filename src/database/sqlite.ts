@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneByOne, type Step } from './chain.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -47,6 +48,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
       write(sql).get(...params) as Row | undefined,
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+    chain: async <Row>(steps: readonly Step[]) =>
+      oneByOne<Row>(steps, (sql, params) => write(sql).get(...params)),
     // Transactions run one after another here.
     tryLock: async () => true,
     lock: async () => {},
@@ -129,6 +132,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       read(sql).get(...params) as Row | undefined,
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue(async () => write(sql).all(...params) as Row[], false),
+    chain: (steps) => enqueue((own) => own.chain(steps), true),
     transaction: (work) => enqueue(work, true),
     async script(sql) {
       try {

@@ -12,7 +12,7 @@ import {
   Unchanged,
   WriteHeaders,
 } from '../contract/notifications.ts';
-import { CHANGES, type Database, type Queries } from '../database/database.ts';
+import { CHANGES, type Database, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/outbox.ts';
 import {
   alreadyAnswered,
@@ -54,8 +54,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
   async function write(
     request: FastifyRequest,
     reply: FastifyReply,
-    statements: 'one' | 'several',
-    perform: (queries: Queries) => Promise<Written>,
+    perform: (queries: Database | Transaction) => Promise<Written>,
   ): Promise<Message> {
     const key = request.headers['idempotency-key'];
     const { message, headers } = await performOnce(database, {
@@ -64,7 +63,6 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       // The text, not the value: two numbers may be one to JavaScript and two in a context.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
-      statements,
       perform,
     });
     database.signal(CHANGES);
@@ -157,9 +155,9 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         },
       },
       async (request, reply) => {
-        const written = await write(request, reply, 'several', async (tx) => ({
+        const written = await write(request, reply, async (queries) => ({
           ...(await answerNotification(
-            tx,
+            queries,
             { outbox },
             {
               merchantId: merchantOf(request),
@@ -218,7 +216,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         },
       },
       (request, reply) =>
-        write(request, reply, 'one', async (queries) => {
+        write(request, reply, async (queries) => {
           const verdict = judgeRequest(request.body);
           if (verdict.do === 'refuse') throw verdict.error;
           const { type, conversationId } = verdict;

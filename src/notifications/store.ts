@@ -1,5 +1,6 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
+import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { createLookup } from '../database/lookup.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
@@ -134,20 +135,17 @@ export async function insertNotification(
 }
 
 /** Of many at once exactly one finds it still requested. A token may outlive its user: then it names nobody. */
-export async function markAnswered(
-  queries: Queries,
+export const markAnswered = (
   merchantId: MerchantId,
   id: number,
   change: { answer: string; answeredBy: UserId; at: Date },
-): Promise<boolean> {
-  const rows = await queries.run(
-    `update notifications
-      set status = 'answered', answer = $3, answered_by = (select id from users where id = $4), updated_at = $5
-      where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
-    [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
-  );
-  return rows.length > 0;
-}
+): Step => ({
+  name: 'answered',
+  sql: `update notifications
+    set status = 'answered', answer = $3, answered_by = (select id from users where id = $4), updated_at = $5
+    where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
+  params: [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
+});
 
 export async function deleteNotification(
   queries: Queries,
