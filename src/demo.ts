@@ -236,6 +236,19 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       await tx.chain([rememberAnswered(merchantId as MerchantId, answered)]);
     }
   }
+  // What each of them wrote, on the telephone of the simulator: so it may be answered freely for a day.
+  for (const { conversation, minutesAgo, context } of NOTIFICATIONS.toSorted(
+    (a, b) => b.minutesAgo - a.minutesAgo,
+  )) {
+    const { merchantId, phone } = CONVERSATIONS[conversation - 1]!;
+    await insert('simulator_messages', {
+      merchant_id: merchantId,
+      phone: String(context.lead_phone ?? phone),
+      from_customer: 1,
+      content: String(context.question ?? context.support_request_reason),
+      at: ago(minutesAgo),
+    });
+  }
   await insertDemoDocuments(tx, now);
   if (tx.engine === 'postgres') {
     // Explicit ids leave the identity columns behind.

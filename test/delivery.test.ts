@@ -34,12 +34,11 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.equal(one.json.delivery.state, 'delivered');
 
     const telephone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
-    assert.deepEqual(
-      telephone.json.map(({ text, from_customer }: { text: string; from_customer: boolean }) => [
-        text,
-        from_customer,
-      ]),
-      [['Every Monday at six.', false]],
+    const { text, from_customer } = telephone.json.at(-1);
+    assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
+    // Before it stands what the demo's customer wrote.
+    assert.ok(
+      telephone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
     );
     const read = await deskbell.call('GET', `/api/v1/delivery/${one.json.delivery.id}`, { token });
     assert.equal(read.json.state, 'read');
