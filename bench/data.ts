@@ -7,7 +7,7 @@ import { answerSchemaId, KINDS } from '../src/notifications/kinds.ts';
  * one; the notifications of all merchants lie mixed, as they arrive in life.
  */
 export const MERCHANTS = 200;
-const CONVERSATIONS = 20_000;
+export const CONVERSATIONS = 20_000;
 export const NOTIFICATIONS = 200_000;
 const PENDING = 50 * MERCHANTS;
 export const PASSWORD = 'bench-password';
@@ -51,10 +51,45 @@ const REASONS = [
 /** Well below the engines' limits on the time of one statement. */
 const CHUNK = 5000;
 
+/** The columns of every table as SQL, by the row's id `i`; the peers' tables are filled with them, too. */
+export const COLUMNS = {
+  merchant: `1 + (i - 1) % ${MERCHANTS}`,
+  conversation: `1 + (i - 1) % ${CONVERSATIONS}`,
+  email: `concat('owner-', i, '@shop.example')`,
+  phone: `concat('+3461155', 1000 + i % 9000)`,
+  at: `concat('2026-0', 1 + i % 9, '-15T09:30:00.000Z')`,
+};
+
+export function notificationColumns(notifications: number) {
+  const choose = (texts: readonly string[]) =>
+    `case (i / ${MERCHANTS}) % ${texts.length} ${texts.map((text, n) => `when ${n} then '${text}'`).join(' ')} end`;
+  const perType = (question: string, support: string) =>
+    `case when (i / ${MERCHANTS}) % 5 = 0 then ${support} else ${question} end`;
+  const fieldsOf = (column: 'requestedFields' | 'answeredFields') =>
+    perType(
+      `'${JSON.stringify(KINDS.user_question_request[column])}'`,
+      `'${JSON.stringify(KINDS.user_support_request[column])}'`,
+    );
+  const pending = `i > ${notifications - PENDING}`;
+  return {
+    pending,
+    type: perType(`'user_question_request'`, `'user_support_request'`),
+    context: perType(
+      `concat('{"question":"', ${choose(QUESTIONS)}, '","lead_phone":"', ${COLUMNS.phone}, '"}')`,
+      `concat('{"support_request_reason":"', ${choose(REASONS)}, '","order":"AC-', i, '"}')`,
+    ),
+    requestedFields: fieldsOf('requestedFields'),
+    answeredFields: fieldsOf('answeredFields'),
+    schemaId: perType(
+      `'${answerSchemaId(KINDS.user_question_request)}'`,
+      `'${answerSchemaId(KINDS.user_support_request)}'`,
+    ),
+    answer: `case when ${pending} then null else '{"answer":"Yes, choose it at checkout."}' end`,
+  };
+}
+
 export async function seed(database: Database, notifications: number, passwordHash: string): Promise<void> {
-  const merchant = `1 + (i - 1) % ${MERCHANTS}`;
-  const at = `concat('2026-0', 1 + i % 9, '-15T09:30:00.000Z')`;
-  const phone = `concat('+3461155', 1000 + i % 9000)`;
+  const { merchant, conversation, email, phone, at } = COLUMNS;
   await fill(database, 'merchants', MERCHANTS, { name: `concat('Shop ', i)`, created_at: at });
   await fill(
     database,
@@ -62,8 +97,8 @@ export async function seed(database: Database, notifications: number, passwordHa
     MERCHANTS,
     {
       merchant_id: 'i',
-      email: `concat('owner-', i, '@shop.example')`,
-      email_key: `concat('owner-', i, '@shop.example')`,
+      email,
+      email_key: email,
       name: `concat('Owner ', i)`,
       role: `'user'`,
       password_hash: '$3',
@@ -79,36 +114,20 @@ export async function seed(database: Database, notifications: number, passwordHa
     created_at: at,
     updated_at: at,
   });
-
-  const choose = (texts: readonly string[]) =>
-    `case (i / ${MERCHANTS}) % ${texts.length} ${texts.map((text, n) => `when ${n} then '${text}'`).join(' ')} end`;
-  const perType = (question: string, support: string) =>
-    `case when (i / ${MERCHANTS}) % 5 = 0 then ${support} else ${question} end`;
-  const fieldsOf = (column: 'requestedFields' | 'answeredFields') =>
-    perType(
-      `'${JSON.stringify(KINDS.user_question_request[column])}'`,
-      `'${JSON.stringify(KINDS.user_support_request[column])}'`,
-    );
-  const pending = `i > ${notifications - PENDING}`;
-  await fill(database, 'notifications', notifications, {
+  const columns = notificationColumns(notifications);
+  await fillQuickly(database, 'notifications', notifications, {
     merchant_id: merchant,
-    conversation_id: `1 + (i - 1) % ${CONVERSATIONS}`,
-    notification_type: perType(`'user_question_request'`, `'user_support_request'`),
-    status: `case when ${pending} then 'requested' else 'answered' end`,
+    conversation_id: conversation,
+    notification_type: columns.type,
+    status: `case when ${columns.pending} then 'requested' else 'answered' end`,
     created_at: at,
     updated_at: at,
-    context: perType(
-      `concat('{"question":"', ${choose(QUESTIONS)}, '","lead_phone":"', ${phone}, '"}')`,
-      `concat('{"support_request_reason":"', ${choose(REASONS)}, '","order":"AC-', i, '"}')`,
-    ),
-    requested_fields: fieldsOf('requestedFields'),
-    answered_fields: fieldsOf('answeredFields'),
-    answer_schema_id: perType(
-      `'${answerSchemaId(KINDS.user_question_request)}'`,
-      `'${answerSchemaId(KINDS.user_support_request)}'`,
-    ),
-    answer: `case when ${pending} then null else '{"answer":"Yes, choose it at checkout."}' end`,
-    answered_by: `case when ${pending} then null else ${merchant} end`,
+    context: columns.context,
+    requested_fields: columns.requestedFields,
+    answered_fields: columns.answeredFields,
+    answer_schema_id: columns.schemaId,
+    answer: columns.answer,
+    answered_by: `case when ${columns.pending} then null else ${merchant} end`,
   });
 }
 
@@ -119,19 +138,57 @@ async function fill(
   count: number,
   columns: Record<string, string>,
   params: readonly Param[] = [],
+  from = 1,
 ): Promise<void> {
-  const sql = `insert into ${table} (id, ${Object.keys(columns).join(', ')})
-    with recursive numbers (i) as (
-      select cast($1 as bigint) union all select i + 1 from numbers where i < cast($2 as bigint)
-    )
-    select i, ${Object.values(columns).join(', ')} from numbers`;
-  for (let first = 1; first <= count; first += CHUNK) {
+  const sql = insertion(table, columns, '$1', '$2');
+  for (let first = from; first <= count; first += CHUNK) {
     await database.run(sql, [first, Math.min(first + CHUNK - 1, count), ...params]);
   }
   if (database.engine === 'postgres') {
     // Explicit ids leave the identity column behind.
     await database.run(`select setval(pg_get_serial_sequence('${table}', 'id'), ${count})`);
   }
+}
+
+function insertion(table: string, columns: Record<string, string>, first: string, last: string): string {
+  return `insert into ${table} (id, ${Object.keys(columns).join(', ')})
+    with recursive numbers (i) as (
+      select cast(${first} as bigint) union all select i + 1 from numbers where i < cast(${last} as bigint)
+    )
+    select i, ${Object.values(columns).join(', ')} from numbers`;
+}
+
+/**
+ * The same for millions: indexes are made afterwards, and triggers and references rest meanwhile. The last
+ * chunk has them all again, and every merchant its share of it.
+ */
+async function fillQuickly(
+  database: Database,
+  table: string,
+  count: number,
+  columns: Record<string, string>,
+): Promise<void> {
+  const quick = count - CHUNK;
+  const isPostgres = database.engine === 'postgres';
+  const resting = await database.all<{ kind: string; name: string; sql: string }>(
+    isPostgres
+      ? `select 'index' as kind, indexname as name, indexdef as sql from pg_indexes
+          where tablename = $1 and indexname not in (select conname from pg_constraint)`
+      : `select type as kind, name, sql from sqlite_schema
+          where tbl_name = $1 and type in ('index', 'trigger') and sql is not null`,
+    [table],
+  );
+  const script = [
+    ...resting.map(({ kind, name }) => `drop ${kind} ${name}`),
+    insertion(table, columns, '1', String(quick)),
+    ...resting.map(({ sql }) => sql),
+  ];
+  if (isPostgres) {
+    script.unshift('set session_replication_role = replica');
+    script.push('set session_replication_role = default');
+  }
+  await database.script(`${script.join(';\n')};`);
+  await fill(database, table, count, columns, [], quick + 1);
 }
 
 /** Makes what was answered pending again, so that there is enough to answer. */

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verify } from '@node-rs/argon2';
-import type { Figures } from './load.ts';
+import { hashFor } from './hashing.ts';
 
 export type FloorJob =
   | { floor: 'http'; bodies: Record<string, string> }
@@ -14,7 +14,10 @@ export type FloorJob =
 if (process.send) {
   process.once('message', (job: FloorJob) => {
     if (job.floor === 'http') serve(job.bodies);
-    else hashAll(job).then((figures) => process.send?.(figures, () => process.exit(0)));
+    else {
+      const matches = () => verify(job.hash, job.password);
+      hashFor(matches, job).then((figures) => process.send?.(figures, () => process.exit(0)));
+    }
   });
   process.once('disconnect', () => process.exit(1));
 }
@@ -31,27 +34,4 @@ function serve(texts: Record<string, string>): void {
     response.end(body);
   });
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
-}
-
-async function hashAll({
-  hash,
-  password,
-  atOnce,
-  seconds,
-}: FloorJob & { floor: 'argon2' }): Promise<Figures> {
-  const latencies: number[] = [];
-  const begin = performance.now();
-  const end = begin + seconds * 1000;
-  const one = async () => {
-    while (performance.now() < end) {
-      const startedAt = performance.now();
-      if (!(await verify(hash, password))) throw new Error('the password does not fit');
-      latencies.push(performance.now() - startedAt);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, one));
-  const perSecond = (latencies.length * 1000) / (performance.now() - begin);
-  latencies.sort((a, b) => a - b);
-  const at = (share: number) => latencies[Math.ceil(latencies.length * share) - 1] ?? Number.NaN;
-  return { perSecond, p50Ms: at(0.5), p99Ms: at(0.99), errors: 0, requests: latencies.length };
 }

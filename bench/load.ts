@@ -13,8 +13,20 @@ export interface RequestPlan {
   body?: string;
 }
 
+/** How a service wants to be asked. */
+export interface Dialect {
+  /** What stands before the token. */
+  tokenHeader: string;
+  /** Lines that every request carries. */
+  headers?: readonly string[];
+}
+
+export const BEARER: Dialect = { tokenHeader: 'authorization: Bearer ' };
+
 export interface LoadJob {
-  port: number;
+  /** The connections take turns over them. */
+  ports: readonly number[];
+  dialect: Dialect;
   connections: number;
   warmUpSeconds: number;
   seconds: number;
@@ -37,6 +49,7 @@ export interface Figures {
 const HEAD_MAX_BYTES = 4096;
 const READ_BUFFER_BYTES = 64 * 1024;
 const ERRORS_MAX = 1000;
+const PATIENCE_MS = 10_000;
 
 if (process.send) {
   process.once('message', (job: LoadJob) => {
@@ -46,7 +59,7 @@ if (process.send) {
 }
 
 async function run(job: LoadJob): Promise<Figures> {
-  const heads = job.requests.map((request) => toBuffer(request, job.tokens));
+  const heads = job.requests.map((request) => toBuffer(request, job));
   const latencies: number[] = [];
   const sockets = new Set<Socket>();
   const begin = performance.now() + job.warmUpSeconds * 1000;
@@ -70,7 +83,7 @@ async function run(job: LoadJob): Promise<Figures> {
       return now;
     };
 
-    const open = () => {
+    const open = (port: number) => {
       let sentAt = 0;
       const responded = (ok: boolean) => {
         const now = performance.now();
@@ -85,7 +98,7 @@ async function run(job: LoadJob): Promise<Figures> {
       const read = responseReader(responded);
       const socket = connect({
         host: '127.0.0.1',
-        port: job.port,
+        port,
         noDelay: true,
         onread: {
           buffer: Buffer.allocUnsafe(READ_BUFFER_BYTES),
@@ -105,10 +118,16 @@ async function run(job: LoadJob): Promise<Figures> {
         if (!sockets.delete(socket)) return;
         errors += 1;
         if (errors > ERRORS_MAX && sockets.size === 0) resolve();
-        else if (errors <= ERRORS_MAX) setTimeout(open, 20);
+        else if (errors <= ERRORS_MAX) setTimeout(open, 20, port);
       });
     };
-    for (let count = 0; count < job.connections; count += 1) open();
+    for (let count = 0; count < job.connections; count += 1) open(job.ports[count % job.ports.length]!);
+    // A server that never answers is not waited for.
+    const giveUp = () => {
+      errors += sockets.size;
+      resolve();
+    };
+    setTimeout(giveUp, end - performance.now() + PATIENCE_MS).unref();
   });
 
   // With the requests used up, the time is that of the last response.
@@ -118,35 +137,50 @@ async function run(job: LoadJob): Promise<Figures> {
   return { perSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), errors, requests: next };
 }
 
-function toBuffer({ method, path, token, body }: RequestPlan, tokens: readonly string[]): Buffer {
+function toBuffer({ method, path, token, body }: RequestPlan, { tokens, dialect }: LoadJob): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1', 'accept: application/json'];
-  if (token !== undefined) lines.push(`authorization: Bearer ${tokens[token]}`);
+  if (token !== undefined) lines.push(dialect.tokenHeader + tokens[token]);
+  lines.push(...(dialect.headers ?? []));
   if (body !== undefined) {
     lines.push('content-type: application/json', `content-length: ${Buffer.byteLength(body)}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
 }
 
-/** Counts a response's bytes to its end. Anything but 200 is no success. */
+const CHUNKS_END = '\r\n0\r\n\r\n';
+
+/** Counts a response's bytes to its end, or looks for the last of its chunks. Anything but 2xx is no success. */
 function responseReader(responded: (ok: boolean) => void): (buffer: Buffer, size: number) => void {
   let head = '';
   let bodyLeft = 0;
+  let chunksTail: string | undefined;
   let ok = false;
   return (buffer, size) => {
     let left = size;
-    if (bodyLeft === 0) {
+    if (bodyLeft === 0 && chunksTail === undefined) {
       const before = head.length;
       head += buffer.toString('latin1', 0, Math.min(size, HEAD_MAX_BYTES));
       const headEnd = head.indexOf('\r\n\r\n');
       if (headEnd === -1) return;
       const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-      if (length === undefined) throw new Error(`a response without content-length: ${head}`);
-      ok = head.startsWith('200', 'HTTP/1.1 '.length);
-      bodyLeft = Number(length);
+      ok = head.startsWith('2', 'HTTP/1.1 '.length);
       left = size - (headEnd + 4 - before);
+      if (length !== undefined) bodyLeft = Number(length);
+      // The head's end stands before the first chunk, which may be the last one.
+      else if (/\r\ntransfer-encoding: chunked/i.test(head)) chunksTail = '\r\n';
+      else throw new Error(`a response without a length: ${head}`);
       head = '';
     }
-    bodyLeft -= left;
-    if (bodyLeft === 0) responded(ok);
+    if (chunksTail === undefined) {
+      bodyLeft -= left;
+      if (bodyLeft > 0) return;
+    } else {
+      // The line before the last chunk may have come with the bytes before these.
+      const from = size - Math.min(left, CHUNKS_END.length);
+      chunksTail = (chunksTail + buffer.toString('latin1', from, size)).slice(-CHUNKS_END.length);
+      if (chunksTail !== CHUNKS_END) return;
+      chunksTail = undefined;
+    }
+    responded(ok);
   };
 }

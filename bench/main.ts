@@ -6,17 +6,24 @@
  *   --engine sqlite|postgres  only this one
  *   --only list,me,…          only these rows
  *   --rows                    the list with ten times the rows, too; takes minutes
+ *   --peers                   instead: the same work on what people pick instead, installed on demand
+ *   --growth                  instead: with more connections, more rows and more processes
  *   --profile FOLDER          a CPU profile of each server
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { findProgram, startPostgres } from '../scripts/services.ts';
+import { findProgram } from '../scripts/services.ts';
+import { startCluster } from './cluster.ts';
 import { NOTIFICATIONS } from './data.ts';
-import { compare, compareSizes, idle, load, sliceSecondsOf, storm } from './measure.ts';
+import { benchGrowth } from './growth.ts';
+import { type GrowthReport, growthSvgs } from './growthReport.ts';
+import { compare, compareSizes, idle, load, memoryAfter, sliceSecondsOf, storm } from './measure.ts';
+import { judge, type PeersReport, peersSvg, printPeers } from './peers/report.ts';
+import { benchPeers } from './peers/run.ts';
 import { openPlace, type Place } from './place.ts';
-import { atTheEnd, startBareHttp, stopEverything } from './processes.ts';
-import { failuresOf, printTable, type Report, type Row, reached, toSvg } from './report.ts';
+import { startBareHttp, stopEverything } from './processes.ts';
+import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 
 const { values: options } = parseArgs({
@@ -25,6 +32,8 @@ const { values: options } = parseArgs({
     engine: { type: 'string' },
     only: { type: 'string' },
     rows: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
   },
 });
@@ -49,7 +58,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 try {
-  process.exitCode = publish(await bench());
+  if (options.peers) process.exitCode = publishPeers(await benchPeers(await neededCluster(), seconds));
+  else if (options.growth)
+    process.exitCode = publishGrowth(await benchGrowth(await neededCluster(), seconds));
+  else process.exitCode = publish(await bench());
 } catch (error) {
   // Its processes are ended under its hands then: what it says to that is no news.
   if (!interrupted) throw error;
@@ -82,18 +94,8 @@ async function bench(): Promise<Row[]> {
     console.log(`${kind.title} …`);
     rows.push(...(await compare(kind, floors, places, measured)));
   }
+  if (asked.includes('idle')) rows.push(...measured.map(memoryAfter));
   return rows;
-}
-
-async function startCluster(): Promise<string | undefined> {
-  const program = findProgram('postgres');
-  if (!program) {
-    console.log('PostgreSQL was not found: SQLite alone is measured, and its writes against nothing.');
-    return undefined;
-  }
-  const starting = startPostgres(program, { durable: true });
-  atTheEnd(async () => (await starting).stop());
-  return (await starting).url;
 }
 
 async function openFloors({ server, tokens, passwordHash, config }: Place, places: Place[]): Promise<Floors> {
@@ -109,7 +111,7 @@ async function openFloors({ server, tokens, passwordHash, config }: Place, place
   const postgres = places.find(({ engine }) => engine === 'postgres');
   return {
     async bareHttp(plan, connections) {
-      const figures = await load(bareHttp.port, tokens, plan, connections, sliceSeconds);
+      const figures = await load({ server: bareHttp, tokens }, plan, connections, sliceSeconds);
       if (figures.errors > 0) throw new Error('bare node:http failed');
       return figures;
     },
@@ -120,22 +122,55 @@ async function openFloors({ server, tokens, passwordHash, config }: Place, place
   };
 }
 
+async function neededCluster(): Promise<string> {
+  const url = await startCluster();
+  if (!url) throw new Error('PostgreSQL was not found');
+  return url;
+}
+
 /** Gives the exit code: an error among the responses makes the figures worthless, a missed target does not. */
 function publish(rows: Row[]): number {
-  const report: Report = {
+  const report: Report = { ...circumstances(), rows };
+  printTable(report);
+  write('bench', report, { bench: toSvg(report) });
+  const failures = rows.reduce((sum, row) => sum + failuresOf(row), 0);
+  const judged = rows.filter(hasTarget);
+  const missed = judged.filter((row) => !reached(row)).length;
+  console.log(`\n${missed} of ${judged.length} targets missed, ${failures} failed requests`);
+  return failures > 0 ? 1 : 0;
+}
+
+function publishPeers(measured: Awaited<ReturnType<typeof benchPeers>>): number {
+  const report: PeersReport = { ...circumstances(), ...measured, verdicts: judge(measured) };
+  printPeers(report);
+  write('peers', report, { peers: peersSvg(report) });
+  const figures = report.rows.flatMap((row) => Object.values(row.figures));
+  const failures = figures.reduce((sum, { errors }) => sum + errors, 0);
+  const missed = report.verdicts.filter(({ met }) => !met).length;
+  console.log(`\n${missed} of ${report.verdicts.length} targets missed, ${failures} failed requests`);
+  return failures > 0 ? 1 : 0;
+}
+
+function publishGrowth(measured: Awaited<ReturnType<typeof benchGrowth>>): number {
+  const report: GrowthReport = { ...circumstances(), ...measured };
+  write('growth', report, growthSvgs(report));
+  console.log(`\n${report.errors} failed requests`);
+  return report.errors > 0 ? 1 : 0;
+}
+
+function circumstances() {
+  return {
     takenAt: new Date().toISOString(),
     machine: `${availableParallelism()} cores of ${cpus()[0]?.model ?? process.arch}`,
     node: process.version,
     seconds,
-    rows,
   };
-  printTable(report);
+}
+
+/** The figures and their pictures, into docs/. */
+function write(name: string, report: object, pictures: Record<string, string>): void {
   const docs = new URL('../docs/', import.meta.url);
   mkdirSync(docs, { recursive: true });
-  writeFileSync(new URL('bench.json', docs), `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(new URL('bench.svg', docs), toSvg(report));
-  const failures = rows.reduce((sum, row) => sum + failuresOf(row), 0);
-  const missed = rows.filter((row) => !reached(row)).length;
-  console.log(`\n${missed} of ${rows.length} targets missed, ${failures} failed requests`);
-  return failures > 0 ? 1 : 0;
+  writeFileSync(new URL(`${name}.json`, docs), `${JSON.stringify(report, null, 2)}\n`);
+  for (const [picture, svg] of Object.entries(pictures)) writeFileSync(new URL(`${picture}.svg`, docs), svg);
 }

@@ -1,30 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../src/database/database.ts';
 import { type Connections, MANY, NOTIFICATIONS, ONE } from './data.ts';
-import type { Figures } from './load.ts';
+import { BEARER, type Dialect, type Figures } from './load.ts';
 import type { Place } from './place.ts';
-import { runLoad } from './processes.ts';
+import { runLoad, type ServerProcess } from './processes.ts';
 import type { Row, ServiceFigures } from './report.ts';
 import { changedList, type Floors, LIST, type Plan, type RowKind, SIGN_IN } from './rows.ts';
 
 /** How each row is taken. */
 
 /** Floor and services take turns so often, and the middle slice counts: a noise in one of them does not. */
-const SLICES = 3;
-const WARM_UP_SECONDS = 0.5;
+export const SLICES = 3;
+export const WARM_UP_SECONDS = 0.5;
 /** Until every connection of the storm waits in line. */
 const STORM_LEAD_SECONDS = 1;
 
 export const sliceSecondsOf = (seconds: number) => Math.ceil(seconds / SLICES);
 
+/** Whom the load asks. */
+export interface Target {
+  server: { port: number };
+  tokens: readonly string[];
+  dialect?: Dialect;
+  /** Other processes of the same service, which take their share. */
+  others?: readonly { port: number }[];
+}
+
 export function load(
-  port: number,
-  tokens: readonly string[],
+  { server, others = [], tokens, dialect = BEARER }: Target,
   { requests, once = false }: Plan,
-  connections: Connections,
+  connections: number,
   seconds: number,
 ): Promise<Figures> {
-  return runLoad({ port, tokens, requests, once, connections, seconds, warmUpSeconds: WARM_UP_SECONDS });
+  const ports = [server, ...others].map(({ port }) => port);
+  const warmUpSeconds = WARM_UP_SECONDS;
+  return runLoad({ ports, dialect, tokens, requests, once, connections, seconds, warmUpSeconds });
 }
 
 interface Slice {
@@ -45,23 +55,28 @@ export async function compare(
     for (const place of places) await kind.prepare?.(place);
     const floorPerSecond = (await kind.floor(floors, connections))?.perSecond;
     for (const place of measured) {
-      const figures = await loadPlace(place, kind, connections, floors.seconds);
+      const figures = await loadServer(
+        place,
+        kind.plan(floors.seconds + WARM_UP_SECONDS),
+        connections,
+        floors.seconds,
+      );
       slices.get(place)!.push({ connections, figures, floorPerSecond });
     }
   }
   return measured.map((place) => toRow(kind, place.engine, slices.get(place)!));
 }
 
-async function loadPlace(
-  { server, tokens }: Place,
-  kind: RowKind,
+/** As `load`, with the server's processor time. */
+export async function loadServer(
+  target: Target & { server: ServerProcess },
+  plan: Plan,
   connections: Connections,
   seconds: number,
 ): Promise<ServiceFigures> {
-  const cpuBefore = server.cpuSeconds();
-  const plan = kind.plan(seconds + WARM_UP_SECONDS);
-  const figures = await load(server.port, tokens, plan, connections, seconds);
-  return { ...figures, cpuMicros: ((server.cpuSeconds() - cpuBefore) / figures.requests) * 1e6 };
+  const cpuBefore = target.server.cpuSeconds();
+  const figures = await load(target, plan, connections, seconds);
+  return { ...figures, cpuMicros: ((target.server.cpuSeconds() - cpuBefore) / figures.requests) * 1e6 };
 }
 
 function toRow(kind: RowKind, engine: Engine, slices: readonly Slice[]): Row {
@@ -79,11 +94,11 @@ function toRow(kind: RowKind, engine: Engine, slices: readonly Slice[]): Row {
     // The work that many share is what counts; one alone waits for the network most of its time.
     value: median(many.map(({ figures, floorPerSecond = Number.NaN }) => figures.perSecond / floorPerSecond)),
     unit: 'of floor',
-    target: { atLeast: kind.target[engine] },
+    target: kind.target ? { atLeast: kind.target[engine] } : {},
   };
 }
 
-function middle(figures: readonly ServiceFigures[]): ServiceFigures {
+export function middle(figures: readonly ServiceFigures[]): ServiceFigures {
   const of = (key: keyof ServiceFigures) => median(figures.map((each) => each[key]));
   return {
     perSecond: of('perSecond'),
@@ -100,9 +115,11 @@ function median(values: readonly number[]): number {
 }
 
 /** How long the list takes while as many sign in as there are connections. */
-export async function storm({ engine, server, tokens }: Place, seconds: number): Promise<Row> {
+export async function storm(place: Place, seconds: number): Promise<Row> {
+  const { engine, server, tokens } = place;
   const storming = runLoad({
-    port: server.port,
+    ports: [server.port],
+    dialect: BEARER,
     tokens,
     requests: SIGN_IN.requests,
     once: false,
@@ -111,7 +128,7 @@ export async function storm({ engine, server, tokens }: Place, seconds: number):
     seconds: STORM_LEAD_SECONDS + WARM_UP_SECONDS + seconds + 1,
   });
   await sleep(STORM_LEAD_SECONDS * 1000);
-  const figures = await load(server.port, tokens, LIST, ONE, seconds);
+  const figures = await load(place, LIST, ONE, seconds);
   figures.errors += (await storming).errors;
   return {
     id: 'storm',
@@ -133,8 +150,8 @@ export async function compareSizes(
   const large = await openLarge(NOTIFICATIONS * 10);
   const ratios: number[] = [];
   for (let slice = 0; slice < SLICES; slice += 1) {
-    const p50Ms = async ({ server, tokens }: Place) =>
-      (await load(server.port, tokens, changedList(seconds + WARM_UP_SECONDS), ONE, seconds)).p50Ms;
+    const p50Ms = async (place: Place) =>
+      (await load(place, changedList(seconds + WARM_UP_SECONDS), ONE, seconds)).p50Ms;
     const before = await p50Ms(small);
     ratios.push((await p50Ms(large)) / before);
   }
@@ -154,4 +171,10 @@ export function idle({ engine, server, idleMegabytes }: Place): Row[] {
     { id: 'idle', title: 'memory, idle', engine, value: idleMegabytes, unit: 'MB', target: { atMost: 120 } },
     { id: 'ready', title: 'ready', engine, value: server.readySeconds, unit: 's', target: { atMost: 1 } },
   ];
+}
+
+/** Beside the idle one: what the rows have left behind. */
+export function memoryAfter({ engine, server }: Place): Row {
+  const value = server.residentMegabytes();
+  return { id: 'memory', title: 'memory, after the load', engine, value, unit: 'MB', target: {} };
 }

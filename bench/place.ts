@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { openKeyring } from '../src/auth/keys.ts';
 import { createPasswords } from '../src/auth/passwords.ts';
 import { createTokens } from '../src/auth/tokens.ts';
@@ -13,6 +12,7 @@ import { openDatabase } from '../src/database/open.ts';
 import { storeAnswerSchemas } from '../src/notifications/kinds.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { openVault } from '../src/server.ts';
+import { asAdmin, newDatabase } from './cluster.ts';
 import { MERCHANTS, PASSWORD, seed } from './data.ts';
 import { atTheEnd, type ServerProcess, startServer } from './processes.ts';
 
@@ -25,24 +25,33 @@ export interface Place {
   tokens: string[];
   server: ServerProcess;
   idleMegabytes: number;
+  /** One more process on the same data. */
+  startAnother(): Promise<ServerProcess>;
   /** Works on the data beside the server, then leaves tidy tables. */
   arrange(work: (database: Database) => Promise<void>): Promise<void>;
   remove(): Promise<void>;
 }
 
 const IDLE_AFTER_MS = 2000;
+/** As npm start has it: sources are compiled once, not at every start. */
+export const COMPILE_CACHE = new URL('../node_modules/.cache/node', import.meta.url).pathname;
 const now = () => new Date();
 
 export async function openPlace(
   engine: Engine,
-  options: { notifications: number; postgresUrl: string | undefined; profileFolder: string | undefined },
+  options: {
+    notifications: number;
+    postgresUrl: string | undefined;
+    profileFolder?: string | undefined;
+    /** The second start counts: the first fills the cache of compiled sources. */
+    startTwice?: boolean;
+  },
 ): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-bench-'));
   const removeFolder = atTheEnd(async () => rmSync(folder, { recursive: true, force: true }));
   const env = {
     NODE_ENV: 'production',
-    // As npm start has it: sources are compiled once, not at every start.
-    NODE_COMPILE_CACHE: new URL('../node_modules/.cache/node', import.meta.url).pathname,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     DEMO: 'false',
     LOG_LEVEL: 'info',
     // The limit is counted as ever, and refuses nobody.
@@ -75,7 +84,9 @@ export async function openPlace(
     tokens = await signTokens(database, config);
   });
 
-  const server = await startServer(env, folder, options.profileFolder);
+  const start = () => startServer(env, folder, options.profileFolder);
+  if (options.startTwice) await (await start()).stop();
+  const server = await start();
   await sleep(IDLE_AFTER_MS);
   return {
     engine,
@@ -84,6 +95,7 @@ export async function openPlace(
     tokens,
     server,
     idleMegabytes: server.residentMegabytes(),
+    startAnother: start,
     arrange,
     async remove() {
       await server.stop();
@@ -99,24 +111,4 @@ async function signTokens(database: Database, config: Config): Promise<string[]>
   return Promise.all(
     merchants.map((id) => tokens.sign('access', { userId: id, merchantId: id, role: 'user' }, `bench-${id}`)),
   );
-}
-
-let databases = 0;
-
-async function newDatabase(url: string): Promise<string> {
-  databases += 1;
-  const name = `bench_${databases}`;
-  await asAdmin(url, [`create database ${name}`]);
-  return new URL(name, url).href;
-}
-
-/** What neither the service's time-outs nor a transaction may be around. */
-async function asAdmin(url: string, statements: readonly string[]): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    for (const sql of statements) await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }

@@ -54,7 +54,7 @@ function own(child: ChildProcess, signal: NodeJS.Signals): Stop {
 export interface ServerProcess {
   port: number;
   url: string;
-  /** From the start of the process to the first 200 of /readyz. */
+  /** From the start of the process to its first good answer. */
   readySeconds: number;
   residentMegabytes(): number;
   /** Processor time since its start, all threads together. */
@@ -63,26 +63,52 @@ export interface ServerProcess {
 }
 
 /** The service as people run it; its log goes where nobody reads it. */
-export async function startServer(
+export function startServer(
   env: Record<string, string>,
   folder: string,
   profileFolder?: string,
 ): Promise<ServerProcess> {
-  const port = await freePort();
   const main = new URL('../src/main.ts', import.meta.url).pathname;
   const flags = profileFolder ? ['--cpu-prof', '--cpu-prof-dir', profileFolder] : [];
+  // Away from a `.env` that may lie in the project's folder.
+  return startProcess([...flags, main], {
+    env: { ...env, HOST: '127.0.0.1' },
+    folder,
+    ready: { path: '/readyz' },
+  });
+}
+
+/** A server under this Node, told its port by the environment, from its start to its first good answer. */
+export async function startProcess(
+  args: readonly string[],
+  options: {
+    env: Record<string, string>;
+    folder: string;
+    ready: { path: string; headers?: Record<string, string> };
+  },
+): Promise<ServerProcess> {
+  const port = await freePort();
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...flags, main], {
-    // Away from a `.env` that may lie in the project's folder.
-    cwd: folder,
-    env: { PATH: process.env.PATH, ...env, HOST: '127.0.0.1', PORT: String(port) },
+  const child = spawn(process.execPath, args, {
+    cwd: options.folder,
+    env: { PATH: process.env.PATH, ...options.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const stop = own(child, 'SIGTERM');
   const url = `http://127.0.0.1:${port}`;
-  while (!(await isReady(url))) {
+  let last = 'no answer';
+  const isReady = () =>
+    fetch(url + options.ready.path, { headers: options.ready.headers ?? {} }).then(
+      async (response) => {
+        last = await response.text();
+        return response.status === 200;
+      },
+      () => false,
+    );
+  while (!(await isReady())) {
     if (child.exitCode !== null) throw new Error('the server ended before it was ready');
-    if (performance.now() - startedAt > READY_MAX_MS) throw new Error('the server does not get ready');
+    if (performance.now() - startedAt > READY_MAX_MS)
+      throw new Error(`the server does not get ready: ${last}`);
     await sleep(5);
   }
   return {
@@ -102,13 +128,6 @@ export async function startServer(
   };
 }
 
-async function isReady(url: string): Promise<boolean> {
-  return fetch(`${url}/readyz`).then(
-    ({ status }) => status === 200,
-    () => false,
-  );
-}
-
 export async function runLoad(job: LoadJob): Promise<Figures> {
   return ask<Figures>('./load.ts', job);
 }
@@ -125,8 +144,16 @@ export async function startBareHttp(bodies: Record<string, string>): Promise<{ p
 }
 
 /** What a program prints, when it ends well. */
-export async function runProgram(program: string, args: readonly string[]): Promise<string> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  options: { env?: Record<string, string>; folder?: string } = {},
+): Promise<string> {
+  const child = spawn(program, args, {
+    cwd: options.folder,
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const stop = own(child, 'SIGKILL');
   let output = '';
   let complaint = '';

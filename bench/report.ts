@@ -17,6 +17,7 @@ export interface Row {
   /** What is held against the target. */
   value: number;
   unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small';
+  /** Empty where the figure is only told. */
   target: { atLeast?: number; atMost?: number };
 }
 
@@ -37,16 +38,19 @@ export function reached({ value, target }: Row): boolean {
   );
 }
 
+export const hasTarget = ({ target }: Row) => Object.keys(target).length > 0;
+
 const valueText = ({ value, unit }: Row) =>
   Number.isNaN(value) ? '–' : `${value.toFixed(DIGITS[unit])}${unit.startsWith('of') ? '' : ` ${unit}`}`;
 
 function targetText({ target: { atLeast, atMost }, unit }: Row): string {
   const suffix = unit.startsWith('of') ? '' : ` ${unit}`;
   const bounds = [atLeast === undefined ? '' : `≥ ${atLeast}`, atMost === undefined ? '' : `≤ ${atMost}`];
-  return `${bounds.filter(Boolean).join(', ')}${suffix}`;
+  const text = bounds.filter(Boolean).join(', ');
+  return text && text + suffix;
 }
 
-const mark = (row: Row) => (Number.isNaN(row.value) ? ' ' : reached(row) ? '✔' : '✖');
+const mark = (row: Row) => (Number.isNaN(row.value) || !hasTarget(row) ? ' ' : reached(row) ? '✔' : '✖');
 
 export function printTable({ rows, machine, node, seconds }: Report): void {
   const count = (value: number | undefined) =>
@@ -82,7 +86,7 @@ const BAR = { height: 14, gap: 26, left: 330, width: 320 };
 
 /** Each bar is the share of what the target asks for: past the line it is reached. */
 export function toSvg({ rows, machine, takenAt }: Report): string {
-  const shown = rows.filter(({ value }) => !Number.isNaN(value));
+  const shown = rows.filter((row) => hasTarget(row) && !Number.isNaN(row.value));
   // The target's line stands in the middle: a bar is at most twice as long.
   const share = ({ value, target }: Row) =>
     target.atLeast === undefined ? target.atMost! / value : value / target.atLeast;

@@ -1,0 +1,117 @@
+import type { Engine } from '../src/database/database.ts';
+import { MANY, NOTIFICATIONS, ONE } from './data.ts';
+import type { GrowthReport, Line } from './growthReport.ts';
+import { load, sliceSecondsOf, type Target, WARM_UP_SECONDS } from './measure.ts';
+import { openPlace, type Place } from './place.ts';
+import { changedList, LIST, ME, type Plan, ROW_KINDS } from './rows.ts';
+
+/** How cost grows: with connections, with rows, with processes. */
+
+const CONNECTIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const SIZES = [NOTIFICATIONS / 10, NOTIFICATIONS, NOTIFICATIONS * 10];
+const PROCESSES = [1, 2, 4];
+const ENGINES = ['postgres', 'sqlite'] as const satisfies Engine[];
+
+const raise = () => ROW_KINDS.find(({ id }) => id === 'request')!.plan(1);
+/** The reads first: what is raised makes the lists longer. */
+const WORK: readonly { title: string; plan(): Plan }[] = [
+  { title: 'list', plan: () => LIST },
+  { title: 'me', plan: () => ME },
+  { title: 'raise', plan: raise },
+];
+
+export async function benchGrowth(
+  postgresUrl: string,
+  seconds: number,
+): Promise<Pick<GrowthReport, 'connections' | 'sizes' | 'processes' | 'errors'>> {
+  const sliceSeconds = sliceSecondsOf(seconds);
+  const report: Awaited<ReturnType<typeof benchGrowth>> = {
+    connections: [],
+    sizes: [],
+    processes: [],
+    errors: 0,
+  };
+  const measure = async (target: Target, plan: Plan, connections: number) => {
+    const figures = await load(target, plan, connections, sliceSeconds);
+    report.errors += figures.errors;
+    return figures;
+  };
+
+  for (const engine of ENGINES) {
+    // The smallest first: what is measured on the size in the middle is the rest.
+    const places: Place[] = [];
+    for (const notifications of SIZES) {
+      console.log(`${notifications.toLocaleString('en')} notifications into ${engine} …`);
+      places.push(await openPlace(engine, { notifications, postgresUrl }));
+    }
+    report.sizes.push(...(await growRows(engine, places, sliceSeconds, measure)));
+    const [small, middle, large] = places as [Place, Place, Place];
+    await small.remove();
+    await large.remove();
+    report.connections.push(...(await growConnections(middle, measure)));
+    if (engine === 'postgres') report.processes.push(...(await growProcesses(middle, measure)));
+    await middle.remove();
+  }
+  return report;
+}
+
+type Measure = (target: Target, plan: Plan, connections: number) => ReturnType<typeof load>;
+
+async function growRows(
+  engine: Engine,
+  places: readonly Place[],
+  seconds: number,
+  measure: Measure,
+): Promise<Line[]> {
+  const work: readonly { title: string; plan(): Plan }[] = [
+    { title: 'list, changed', plan: () => changedList(seconds + WARM_UP_SECONDS) },
+    { title: 'list, unchanged', plan: () => LIST },
+    { title: 'raise', plan: raise },
+  ];
+  const lines: Line[] = [];
+  for (const { title, plan } of work) {
+    const points: Line['points'] = [];
+    for (const [index, place] of places.entries()) {
+      // One alone: the time of the work itself.
+      points.push({ x: SIZES[index]!, ...(await measure(place, plan(), ONE)) });
+    }
+    lines.push(told({ title, engine, points }));
+  }
+  return lines;
+}
+
+async function growConnections(place: Place, measure: Measure): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (const { title, plan } of WORK) {
+    const points: Line['points'] = [];
+    for (const x of CONNECTIONS) points.push({ x, ...(await measure(place, plan(), x)) });
+    lines.push(told({ title, engine: place.engine, points }));
+  }
+  return lines;
+}
+
+/** More processes on one database; the load's connections are spread over them. */
+async function growProcesses(place: Place, measure: Measure): Promise<Line[]> {
+  const others = [];
+  for (let count = 1; count < Math.max(...PROCESSES); count += 1) others.push(await place.startAnother());
+  const lines: Line[] = [];
+  for (const { title, plan } of WORK) {
+    const points: Line['points'] = [];
+    for (const x of PROCESSES) {
+      points.push({ x, ...(await measure({ ...place, others: others.slice(0, x - 1) }, plan(), MANY)) });
+    }
+    lines.push(told({ title, engine: place.engine, points }));
+  }
+  for (const other of others) await other.stop();
+  return lines;
+}
+
+/** Progress, while it runs. */
+function told(line: Line): Line {
+  const points = line.points.map(
+    ({ x, perSecond, p50Ms, p99Ms }) =>
+      `${x.toLocaleString('en')}: ${Math.round(perSecond).toLocaleString('en')}/s, p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(1)} ms`,
+  );
+  console.log([`${line.title}, ${line.engine}`, ...points].join('\n  '));
+  return line;
+}
