@@ -8,6 +8,7 @@
  *   --rows                    the list with ten times the rows, too; takes minutes
  *   --peers                   instead: the same work on what people pick instead, installed on demand
  *   --growth                  instead: with more connections, more rows and more processes
+ *   --soak N                  instead: N minutes at six tenths of the most, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -25,6 +26,7 @@ import { openPlace, type Place } from './place.ts';
 import { startBareHttp, stopEverything } from './processes.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
+import { type SoakReport, soak } from './soak.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -34,6 +36,7 @@ const { values: options } = parseArgs({
     rows: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    soak: { type: 'string' },
     profile: { type: 'string' },
   },
 });
@@ -61,6 +64,8 @@ try {
   if (options.peers) process.exitCode = publishPeers(await benchPeers(await neededCluster(), seconds));
   else if (options.growth)
     process.exitCode = publishGrowth(await benchGrowth(await neededCluster(), seconds));
+  else if (options.soak)
+    process.exitCode = publishSoak(await soak(await neededCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());
 } catch (error) {
   // Its processes are ended under its hands then: what it says to that is no news.
@@ -73,7 +78,12 @@ async function bench(): Promise<Row[]> {
   const postgresUrl = await startCluster();
   const open = (engine: Place['engine'], notifications: number) => {
     console.log(`${notifications.toLocaleString('en')} notifications into ${engine} …`);
-    return openPlace(engine, { notifications, postgresUrl, profileFolder: options.profile });
+    return openPlace(engine, {
+      notifications,
+      postgresUrl,
+      profileFolder: options.profile,
+      startTwice: true,
+    });
   };
   const places: Place[] = [];
   // PostgreSQL is there for the floors of the writes, even where it is not measured itself.
@@ -156,6 +166,16 @@ function publishGrowth(measured: Awaited<ReturnType<typeof benchGrowth>>): numbe
   write('growth', report, growthSvgs(report));
   console.log(`\n${report.errors} failed requests`);
   return report.errors > 0 ? 1 : 0;
+}
+
+function publishSoak(report: SoakReport): number {
+  write('soak', { ...circumstances(), ...report }, {});
+  const { errors, p99DriftPercent, megabytesPerMinute } = report;
+  console.log(
+    `p99 drift ${p99DriftPercent.toFixed(1)}% (at most 20), memory ${megabytesPerMinute.toFixed(2)} MB a minute ` +
+      `(at most 1), ${errors} failed requests`,
+  );
+  return errors > 0 ? 1 : 0;
 }
 
 function circumstances() {

@@ -45,6 +45,8 @@ export async function openPlace(
     profileFolder?: string | undefined;
     /** The second start counts: the first fills the cache of compiled sources. */
     startTwice?: boolean;
+    /** Else nothing is sent: messages would go out for minutes after the answers, and fall into other rows. */
+    sends?: boolean;
   },
 ): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-bench-'));
@@ -57,8 +59,7 @@ export async function openPlace(
     // The limit is counted as ever, and refuses nobody.
     RATE_LIMIT_PER_MINUTE: '100000000',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
-    // Messages would be sent in the background for minutes after the answers, and fall into other rows.
-    WORKER: 'false',
+    WORKER: String(options.sends ?? false),
     DATA_DIR: folder,
     ...(engine === 'postgres'
       ? { DATABASE_URL: await newDatabase(options.postgresUrl!), SECRET_KEY: newSecretKey() }
