@@ -138,8 +138,8 @@ function drawPlot({ title, lines, value }: Plot, top: number): string {
   return parts.join('\n');
 }
 
-/** To the next of 1, 2, 4, 6, 8, 10 times a power of ten: its quarters read well. */
+/** To the next round number whose quarters read well. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
-  return power * [1, 2, 4, 6, 8, 10].find((step) => step * power >= value)!;
+  return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value)!;
 }

@@ -141,8 +141,8 @@ async function neededCluster(): Promise<string> {
 /** Gives the exit code: an error among the responses makes the figures worthless, a missed target does not. */
 function publish(rows: Row[]): number {
   const report: Report = { ...circumstances(), rows };
-  printTable(report);
   write('bench', report, { bench: toSvg(report) });
+  printTable(report);
   const failures = rows.reduce((sum, row) => sum + failuresOf(row), 0);
   const judged = rows.filter(hasTarget);
   const missed = judged.filter((row) => !reached(row)).length;
@@ -152,8 +152,8 @@ function publish(rows: Row[]): number {
 
 function publishPeers(measured: Awaited<ReturnType<typeof benchPeers>>): number {
   const report: PeersReport = { ...circumstances(), ...measured, verdicts: judge(measured) };
-  printPeers(report);
   write('peers', report, { peers: peersSvg(report) });
+  printPeers(report);
   const figures = report.rows.flatMap((row) => Object.values(row.figures));
   const failures = figures.reduce((sum, { errors }) => sum + errors, 0);
   const missed = report.verdicts.filter(({ met }) => !met).length;

@@ -181,7 +181,8 @@ async function ask<Answer>(file: string, job: object): Promise<Answer> {
 }
 
 function forkOwn(file: string): [ChildProcess, Stop] {
-  const child = fork(new URL(file, import.meta.url), { execArgv: [] });
+  // Its own form of JSON would make a null of a figure that is none.
+  const child = fork(new URL(file, import.meta.url), { execArgv: [], serialization: 'advanced' });
   return [child, own(child, 'SIGKILL')];
 }
 

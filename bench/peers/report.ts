@@ -43,7 +43,7 @@ export interface Verdict {
 const OURS = 'deskbell';
 const isPeer = (id: string) => !id.startsWith(OURS);
 const count = (value: number) => Math.round(value).toLocaleString('en');
-const time = (value: number) => value.toFixed(value < 10 ? 2 : 0);
+const time = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 2 : 0));
 
 /** Every target, against the best of the peers in the same run. */
 export function judge({ rows, subjects }: Pick<PeersReport, 'rows' | 'subjects'>): Verdict[] {
@@ -191,7 +191,7 @@ text { fill: #e6edf3 }
 }
 </style>
 ${parts.join('\n')}
-<text class="note" x="10" y="${y - 10}">32 connections, one PostgreSQL for all but the second. ${machine}, ${takenAt.slice(0, 10)}</text>
+<text class="note" x="10" y="${y - 10}">32 connections; all that is not on SQLite shares one PostgreSQL. ${machine}, ${takenAt.slice(0, 10)}</text>
 </svg>
 `;
 }

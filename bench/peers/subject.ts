@@ -38,7 +38,7 @@ export async function openDeskbell(engine: Engine, postgresUrl: string): Promise
   const { perSecond } = await hashes(availableParallelism(), 2);
   return {
     id: engine === 'postgres' ? 'deskbell' : 'deskbell-sqlite',
-    title: engine === 'postgres' ? 'Deskbell' : 'Deskbell on SQLite',
+    title: engine === 'postgres' ? 'Deskbell on PostgreSQL' : 'Deskbell on SQLite',
     server: place.server,
     tokens: place.tokens,
     dialect: BEARER,
