@@ -13,8 +13,8 @@ export interface Signals {
 const TOGETHER_MS = 10;
 const RECONNECT_MS = 1000;
 /** Whoever only listens never learns that the other side is gone: so it asks, now and then. */
-const ASK_EVERY_MS = 5000;
-const ANSWER_MAX_MS = 3000;
+const ASK_EVERY_MS = 2000;
+const ANSWER_MAX_MS = 2000;
 const GOODBYE_MAX_MS = 500;
 
 export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<unknown>): Signals {

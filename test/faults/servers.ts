@@ -10,6 +10,8 @@ const READY_MAX_MS = 60_000;
 /** A server that is killed and started again, always at the same address. */
 export interface Mortal {
   url: string;
+  /** Whether it runs, as it should unless it is being killed. */
+  lives(): boolean;
   /** SIGKILL; resolves when it serves again. `whileDead` runs between the two. */
   killAndRestart(whileDead?: () => Promise<unknown>): Promise<void>;
   end(): Promise<void>;
@@ -65,6 +67,7 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
   }
   return {
     url,
+    lives: () => !ended,
     async killAndRestart(whileDead) {
       if (ended) throw new Error(`the server ended by itself: ${said}`);
       await die();
