@@ -1,6 +1,7 @@
+import { failover } from './failover.ts';
 import type { Fault } from './fault.ts';
 import { kills } from './kills.ts';
 import { outages } from './outages.ts';
 
 /** In the order in which `npm run test:faults` lets them happen. */
-export const FAULTS: readonly Fault[] = [kills, outages];
+export const FAULTS: readonly Fault[] = [kills, outages, failover];

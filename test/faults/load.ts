@@ -13,7 +13,8 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-export interface Asked {
+interface Asked {
+  kind: Kind;
   beganAt: number;
   ms: number;
   done: boolean;
@@ -58,7 +59,7 @@ export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promis
         load.wrong.push(`${kind}: ${error.cause ?? error}`);
       });
       const done = reply?.status === 200;
-      load.asked.push({ beganAt, ms: performance.now() - beganAt, done });
+      load.asked.push({ kind, beganAt, ms: performance.now() - beganAt, done });
       if (reply && !done && !isRefusal(reply)) load.wrong.push(`${kind}: ${reply.status} ${reply.text}`);
       if (kind === 'answer' && done) load.answered.set(open!, text);
       if (kind === 'request') {
@@ -112,13 +113,14 @@ const isRefusal = ({ status, headers, json }: Reply): boolean =>
   json?.code === 'SERVICE_UNAVAILABLE' &&
   /^[1-9]\d*$/.test(headers.get('retry-after') ?? '');
 
-export const slowestMs = (asked: readonly Asked[]): number => Math.max(...asked.map(({ ms }) => ms));
+export const slowestMs = ({ asked }: Load): number => Math.max(...asked.map(({ ms }) => ms));
 
 const WINDOW_MS = 1000;
 const SUCCESS_SHARE = 0.95;
+const GIVE_UP_MS = 15_000;
 
 /** Seconds from a moment until, for a second, 95% of what was begun has succeeded. Not a number: never. */
-export function recoverySeconds(asked: readonly Asked[], since: number): number {
+export function recoverySeconds({ asked }: Load, since: number): number {
   const later = asked.filter(({ beganAt }) => beganAt >= since).sort((a, b) => a.beganAt - b.beganAt);
   const lastBeganAt = later.at(-1)?.beganAt ?? since;
   for (const from of [since, ...later.map(({ beganAt }) => beganAt)]) {
@@ -129,6 +131,19 @@ export function recoverySeconds(asked: readonly Asked[], since: number): number 
   }
   return Number.NaN;
 }
+
+/** Resolves when it has recovered, or clearly does not. */
+export async function untilRecovered(load: Load, since: number): Promise<void> {
+  const giveUpAt = since + GIVE_UP_MS;
+  while (performance.now() < giveUpAt && Number.isNaN(recoverySeconds(load, since))) await sleep(100);
+}
+
+/** Of requests and answers, begun in this time and acknowledged. */
+export const writesDone = ({ asked }: Load, from: number, to = Number.POSITIVE_INFINITY): readonly Asked[] =>
+  asked.filter(
+    ({ kind, beganAt, done }) =>
+      (kind === 'request' || kind === 'answer') && done && beganAt >= from && beganAt < to,
+  );
 
 /** Acknowledged writes that are not in the database, as they were acknowledged. */
 export async function lostOf(database: Database, { raised, answered }: Load): Promise<number> {

@@ -1,19 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/database/open.ts';
-import { newSecretKey } from '../../src/secrets.ts';
 import { freeze } from '../freezing.ts';
-import { BOREALIS, call, NOTIFICATIONS, QUESTION } from '../harness.ts';
-import { type Listening, listen } from '../listening.ts';
-import { type Fault, type Finding, none } from './fault.ts';
-import { type Load, lostOf, recoverySeconds, slowestMs, startLoad } from './load.ts';
+import type { Fault, Finding } from './fault.ts';
+import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered } from './load.ts';
+import { startPair } from './pair.ts';
 import { type LoopbackProxy, startProxy } from './proxy.ts';
-import { type Mortal, startMortal } from './servers.ts';
 
 /** A way in which PostgreSQL is away. `begin` gives what ends it, and that resolves when it has ended. */
 interface Outage {
@@ -54,9 +46,6 @@ const OUTAGES: readonly Outage[] = [
 ];
 
 const RECOVERY_MAX_S = 5;
-/** Below the five seconds after which a window is told without any signal: the second would take as long. */
-const TOLD_MAX_MS = 3000;
-const TOLD_TIMES = 2;
 /** More than there are connections, so that some wait for one. */
 const CLIENTS = 24;
 
@@ -67,30 +56,19 @@ export const outages: Fault = {
   async run(_engine, size) {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: size === 'full' });
     const network = await startProxy([Number(new URL(postgres.url).port)]);
-    const folder = mkdtempSync(join(tmpdir(), 'deskbell-outages-'));
-    const away = postgres.url.replace(/:\d+\//, `:${network.port}/`);
-    const settings = { DATA_DIR: folder, DATABASE_URL: away, SECRET_KEY: newSecretKey(), DEMO: 'true' };
-    const env = {
-      LOG_LEVEL: 'silent',
-      RATE_LIMIT_PER_MINUTE: '0',
-      ACCESS_TOKEN_TTL_SECONDS: '86400',
-      ...settings,
-    };
-    const servers: Mortal[] = [];
-    const windows: Listening[] = [];
+    const pair = await startPair(postgres.url.replace(/:\d+\//, `:${network.port}/`)).catch(async (error) => {
+      await network.close();
+      await postgres.stop();
+      throw error;
+    });
     let comeBack: (() => unknown) | undefined;
     try {
-      servers.push(await startMortal({ ...env, WORKER: 'false' }), await startMortal(env));
-      const [listening, other] = servers as [Mortal, Mortal];
-      const login = await call(other.url, 'POST', '/api/v1/auth/login', { body: BOREALIS });
-      const token: string = login.json.access_token;
-      windows.push(await listen(listening, token));
       const findings: Finding[] = [];
       const loads: Load[] = [];
       for (const { title, seconds, begin } of OUTAGES) {
         const forSeconds = seconds[size];
         if (forSeconds === undefined) continue;
-        const load = await startLoad({ urls: servers.map(({ url }) => url), clients: CLIENTS, pauseMs: 100 });
+        const load = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: 100 });
         loads.push(load);
         await sleep(500);
         comeBack = await begin(postgres, network);
@@ -100,86 +78,28 @@ export const outages: Fault = {
         const backAt = performance.now();
         await untilRecovered(load, backAt);
         await load.stop();
+        const refused = load.asked.filter(({ done }) => !done).length;
         findings.push(
-          {
-            what: `${title}: requests refused`,
-            value: load.asked.filter((one) => !one.done).length,
-            atLeast: 1,
-          },
-          { what: `${title}: slowest request`, value: slowestMs(load.asked), unit: 'ms', atMost: 5000 },
+          { what: `${title}: requests refused`, value: refused, atLeast: 1 },
+          { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
           {
             what: `${title}: from its return until 95% succeed`,
-            value: recoverySeconds(load.asked, backAt),
+            value: recoverySeconds(load, backAt),
             unit: 's',
             atMost: RECOVERY_MAX_S,
           },
-          {
-            what: `${title}: another process’s change is told after`,
-            value: await slowestToldMs(windows[0]!, other, token),
-            unit: 'ms',
-            atMost: TOLD_MAX_MS,
-          },
+          await pair.told(title),
         );
       }
-      return [...findings, ...(await inTheEnd(settings, loads, servers))];
+      return [...findings, ...(await pair.findings(loads))];
     } finally {
       await comeBack?.();
-      for (const window of windows) window.stop();
-      await Promise.all(servers.map((server) => server.end()));
+      await pair.end();
       await network.close();
       await postgres.stop();
-      rmSync(folder, { recursive: true, force: true });
     }
   },
 };
-
-async function inTheEnd(
-  settings: Record<string, string>,
-  loads: readonly Load[],
-  servers: readonly Mortal[],
-): Promise<Finding[]> {
-  const database = await openDatabase(readConfig(settings), 'command');
-  try {
-    const lost = await Promise.all(loads.map((load) => lostOf(database, load)));
-    const sum = (figures: readonly number[]) => figures.reduce((a, b) => a + b, 0);
-    const wrong = loads.flatMap((load) => load.wrong);
-    for (const one of wrong.slice(0, 10)) console.error(one);
-    return [
-      { what: 'requests', value: sum(loads.map(({ asked }) => asked.length)) },
-      {
-        what: 'acknowledged writes',
-        value: sum(loads.map(({ raised, answered }) => raised.size + answered.size)),
-      },
-      none('acknowledged and lost', sum(lost)),
-      none('refused without SERVICE_UNAVAILABLE and Retry-After', wrong.length),
-      none('servers that ended', servers.filter((server) => !server.lives()).length),
-    ];
-  } finally {
-    await database.close();
-  }
-}
-
-/** Or does not, for a while. */
-async function untilRecovered({ asked }: Load, since: number): Promise<void> {
-  const giveUpAt = since + (RECOVERY_MAX_S + 3) * 1000;
-  while (performance.now() < giveUpAt && Number.isNaN(recoverySeconds(asked, since))) await sleep(100);
-}
-
-/** Of some changes one after another, made in a process that is not the window's. */
-async function slowestToldMs(window: Listening, other: Mortal, token: string): Promise<number> {
-  let slowest = 0;
-  for (let time = 0; time < TOLD_TIMES; time += 1) {
-    const before = window.heard.length;
-    const beganAt = performance.now();
-    const body = { ...QUESTION, conversation_id: 4 };
-    const reply = await call(other.url, 'POST', `${NOTIFICATIONS}/request`, { token, body });
-    if (reply.status !== 200) return Number.NaN;
-    const isTold = () => window.heard.slice(before).some(({ event }) => event === 'inbox');
-    while (!isTold() && performance.now() - beganAt < 10_000) await sleep(5);
-    slowest = Math.max(slowest, performance.now() - beganAt);
-  }
-  return slowest;
-}
 
 async function halt(postgres: Service, signal: NodeJS.Signals): Promise<() => Promise<void>> {
   await postgres.halt(signal);
