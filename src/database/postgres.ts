@@ -26,6 +26,9 @@ const QUERY_TIMEOUT_MS = 3000;
  * statement's time, and then reports a commit that is on no other machine.
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
+/** What a transaction may take in all, and what is left for its commit in any case: locks may have cost the rest. */
+const TRANSACTION_MAX_MS = 4500;
+const COMMIT_MIN_MS = 500;
 /** None: a migration takes its time. (To the driver 0 means the pool's own; this is the longest timer.) */
 const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -109,6 +112,15 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
+  const commit = async (client: pg.PoolClient, msLeft: number): Promise<void> => {
+    try {
+      const query_timeout = Math.min(Math.max(msLeft, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
+      await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
+    } catch (error) {
+      throw failure(error);
+    }
+  };
+
   const signals = createSignals(hosts, (topic) =>
     pool.query('select pg_notify($1, $2)', [topic, process.pid]),
   );
@@ -117,6 +129,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     ...queriesOn(pool),
 
     async transaction(work) {
+      const beganAt = performance.now();
       const client = await connect();
       const queries = queriesOn(client);
       const tx: Transaction = {
@@ -133,7 +146,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       try {
         await queries.run('begin');
         const value = await work(tx);
-        await queries.run('commit');
+        await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
         return value;
       } catch (error) {
         // One that does not answer is let go at once: its rollback would cost the caller a second wait.
