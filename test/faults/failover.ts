@@ -19,7 +19,13 @@ export const failover: Fault = {
     const durable = size === 'full';
     const program = findProgram('postgres')!;
     const running: Service[] = [];
+    const loads: Load[] = [];
     let pair: Pair | undefined;
+    const begin = async (): Promise<Load> => {
+      const load = await startLoad({ urls: pair!.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
+      loads.push(load);
+      return load;
+    };
     try {
       const primary = await startPostgres(program, { durable, settings: SYNCHRONOUS });
       running.push(primary);
@@ -30,14 +36,14 @@ export const failover: Fault = {
       pair = await startPair(`postgres://deskbell@${one},${two}/postgres?target_session_attrs=read-write`);
 
       const findings: Finding[] = [];
-      const first = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
+      const first = await begin();
       await sleep(size === 'full' ? 10_000 : 700);
       await primary.halt('SIGKILL');
       await sleep(size === 'full' ? 5000 : 500);
       findings.push(...(await takeOver('first', standby, first, pair)));
 
       // The old one comes back, as the standby of the new one.
-      const joining = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
+      const joining = await begin();
       await primary.stop();
       const port = Number(new URL(primary.url).port);
       const rejoined = await startPostgres(program, { durable, port, standbyOf: standby.url });
@@ -48,10 +54,10 @@ export const failover: Fault = {
       await joining.stop();
       const failed = joining.asked.filter(({ done }) => !done).length;
       findings.push(none('failed while the old one came back as a standby', failed));
-      if (size === 'short') return [...findings, ...(await pair.findings([first, joining]))];
+      if (size === 'short') return [...findings, ...(await pair.findings(loads))];
 
       // Back again, and this time nothing reaches the standby before the primary dies.
-      const second = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
+      const second = await begin();
       await sleep(5000);
       const thaw = await freeze(rejoined);
       const frozenAt = performance.now();
@@ -62,8 +68,9 @@ export const failover: Fault = {
       findings.push(...(await takeOver('back', rejoined, second, pair)));
       const alone = writesDone(second, frozenAt, killedAt).length;
       findings.push(none('back: acknowledged while the standby heard nothing', alone));
-      return [...findings, ...(await pair.findings([first, joining, second]))];
+      return [...findings, ...(await pair.findings(loads))];
     } finally {
+      await Promise.all(loads.map((load) => load.stop()));
       await pair?.end();
       await Promise.all(running.map((postgres) => postgres.stop()));
     }

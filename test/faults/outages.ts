@@ -62,9 +62,9 @@ export const outages: Fault = {
       throw error;
     });
     let comeBack: (() => unknown) | undefined;
+    const loads: Load[] = [];
     try {
       const findings: Finding[] = [];
-      const loads: Load[] = [];
       for (const { title, seconds, begin } of OUTAGES) {
         const forSeconds = seconds[size];
         if (forSeconds === undefined) continue;
@@ -94,6 +94,7 @@ export const outages: Fault = {
       return [...findings, ...(await pair.findings(loads))];
     } finally {
       await comeBack?.();
+      await Promise.all(loads.map((load) => load.stop()));
       await pair.end();
       await network.close();
       await postgres.stop();

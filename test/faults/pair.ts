@@ -9,7 +9,7 @@ import { BOREALIS, call, NOTIFICATIONS, QUESTION } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Finding, none } from './fault.ts';
 import { type Load, lostOf } from './load.ts';
-import { type Mortal, startMortal } from './servers.ts';
+import { type MortalServer, startMortal } from './servers.ts';
 
 /** Two servers on one PostgreSQL, a window that listens at one of them, and what holds for both in the end. */
 export interface Pair {
@@ -35,7 +35,7 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     RATE_LIMIT_PER_MINUTE: '0',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
   };
-  const servers: Mortal[] = [];
+  const servers: MortalServer[] = [];
   const end = async () => {
     await Promise.all(servers.map((server) => server.end()));
     rmSync(folder, { recursive: true, force: true });
@@ -43,7 +43,7 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
   try {
     // Where the messages are sent there is always something to tell: the window is at the other.
     servers.push(await startMortal({ ...env, WORKER: 'false' }), await startMortal(env));
-    const [listening, other] = servers as [Mortal, Mortal];
+    const [listening, other] = servers as [MortalServer, MortalServer];
     const login = await call(other.url, 'POST', '/api/v1/auth/login', { body: BOREALIS });
     const token: string = login.json.access_token;
     const window = await listen(listening, token);
@@ -86,7 +86,7 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
 async function inTheEnd(
   env: Record<string, string>,
   loads: readonly Load[],
-  servers: readonly Mortal[],
+  servers: readonly MortalServer[],
 ): Promise<Finding[]> {
   const database = await openDatabase(readConfig(env), 'command');
   try {

@@ -27,9 +27,10 @@ export async function startProxy(backends: readonly number[]): Promise<LoopbackP
   };
 
   async function reach(): Promise<Socket | undefined> {
+    const first = turn;
     turn += 1;
     for (let tries = 0; tries < backends.length; tries += 1) {
-      const port = backends[(turn + tries) % backends.length]!;
+      const port = backends[(first + tries) % backends.length]!;
       const socket = keep(connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
       if (await once(socket, 'connect').catch(() => false)) return socket;
     }

@@ -3,7 +3,7 @@ import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { AURORA, call, NOTIFICATIONS, newDatabasePlace, outcome, QUESTION } from '../harness.ts';
 import { type Fault, none } from './fault.ts';
-import { type Mortal, startMortal } from './servers.ts';
+import { type MortalServer, startMortal } from './servers.ts';
 
 const AT_ONCE = 100;
 const REFUSAL = {
@@ -19,7 +19,7 @@ export const races: Fault = {
   async run(engine, size) {
     const rounds = size === 'short' ? 5 : 200;
     const place = await newDatabasePlace(engine);
-    const servers: Mortal[] = [];
+    const servers: MortalServer[] = [];
     let database: Database | undefined;
     const env = {
       LOG_LEVEL: 'error',
