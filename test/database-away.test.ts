@@ -165,6 +165,12 @@ function survives({ begin, end }: Fault): void {
     for (const { id, context } of json) found.set(`${NOTIFICATIONS}/${id}`, context.question);
     for (const [location, question] of acknowledged) assert.equal(found.get(location), question);
   });
+
+  it('ends in order all the same', async () => {
+    await begin(postgres);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    await end(postgres);
+  });
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
