@@ -1,75 +1,95 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
 import { freeze } from '../freezing.ts';
+import { ask, setSetting } from './admin.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered, writesDone } from './load.ts';
 import { type Pair, startPair } from './pair.ts';
 
-const SYNCHRONOUS = { synchronous_standby_names: '*', synchronous_commit: 'on' };
 const WRITES_AGAIN_MAX_S = 10;
+const LEFT_MAX_MS = 5000;
 const CLIENTS = 24;
 const PAUSE_MS = 100;
 
 export const failover: Fault = {
   name: 'failover',
-  title: 'the primary is killed and its synchronous standby takes over',
+  title: 'a primary is killed or demoted, and its synchronous standby takes over',
   engines: ['postgres'],
   async run(_engine, size) {
-    const durable = size === 'full';
+    const full = size === 'full';
     const program = findProgram('postgres')!;
     const running: Service[] = [];
     const loads: Load[] = [];
+    const findings: Finding[] = [];
     let pair: Pair | undefined;
+    let thaw = () => {};
+
+    const start = async (options: { port?: number; standbyOf?: string }): Promise<Service> => {
+      const postgres = await startPostgres(program, { durable: full, ...options });
+      running.push(postgres);
+      return postgres;
+    };
     const begin = async (): Promise<Load> => {
       const load = await startLoad({ urls: pair!.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
       loads.push(load);
+      await sleep(full ? 5000 : 700);
       return load;
     };
-    try {
-      const primary = await startPostgres(program, { durable, settings: SYNCHRONOUS });
-      running.push(primary);
-      const standby = await startPostgres(program, { durable, standbyOf: primary.url });
-      running.push(standby);
-      await untilSynchronous(primary.url);
-      const [one, two] = [primary, standby].map(({ url }) => new URL(url).host);
-      pair = await startPair(`postgres://deskbell@${one},${two}/postgres?target_session_attrs=read-write`);
-
-      const findings: Finding[] = [];
-      const first = await begin();
-      await sleep(size === 'full' ? 10_000 : 700);
-      await primary.halt('SIGKILL');
-      await sleep(size === 'full' ? 5000 : 500);
-      findings.push(...(await takeOver('first', standby, first, pair)));
-
-      // The old one comes back, as the standby of the new one.
-      const joining = await begin();
-      await primary.stop();
-      const port = Number(new URL(primary.url).port);
-      const rejoined = await startPostgres(program, { durable, port, standbyOf: standby.url });
-      running.push(rejoined);
-      await replicateTo(standby.url, '*');
-      await untilSynchronous(standby.url);
-      await sleep(size === 'full' ? 5000 : 200);
-      await joining.stop();
-      const failed = joining.asked.filter(({ done }) => !done).length;
+    const takeOver = async (title: string, load: Load, standby: Service): Promise<void> => {
+      const promotedAt = performance.now();
+      await ask(standby.url, 'select pg_promote()');
+      await untilRecovered(load, promotedAt);
+      await load.stop();
+      findings.push(...ofTakingOver(title, load, promotedAt), await pair!.told(title));
+    };
+    /** An old primary comes back as the standby of the new one, under load. */
+    const rejoin = async (old: Service, primary: Service): Promise<Service> => {
+      const load = await begin();
+      await old.stop();
+      const joined = await start({ port: Number(new URL(old.url).port), standbyOf: primary.url });
+      await replicateSynchronously(primary);
+      await load.stop();
+      const failed = load.asked.filter(({ done }) => !done).length;
       findings.push(none('failed while the old one came back as a standby', failed));
-      if (size === 'short') return [...findings, ...(await pair.findings(loads))];
+      return joined;
+    };
 
-      // Back again, and this time nothing reaches the standby before the primary dies.
-      const second = await begin();
-      await sleep(5000);
-      const thaw = await freeze(rejoined);
-      const frozenAt = performance.now();
-      await sleep(10_000);
-      await standby.halt('SIGKILL');
-      const killedAt = performance.now();
-      thaw();
-      findings.push(...(await takeOver('back', rejoined, second, pair)));
-      const alone = writesDone(second, frozenAt, killedAt).length;
-      findings.push(none('back: acknowledged while the standby heard nothing', alone));
+    try {
+      const one = await start({});
+      const two = await start({ standbyOf: one.url });
+      await replicateSynchronously(one);
+      const [first, second] = [one, two].map(({ url }) => new URL(url).host);
+      pair = await startPair(
+        `postgres://deskbell@${first},${second}/postgres?target_session_attrs=read-write`,
+      );
+
+      const killed = await begin();
+      await one.halt('SIGKILL');
+      await sleep(full ? 5000 : 500);
+      await takeOver('killed', killed, two);
+
+      const oneAgain = await rejoin(one, two);
+      const demoted = await begin();
+      await setSetting(two.url, 'default_transaction_read_only', 'on');
+      await sleep(full ? 5000 : 500);
+      await takeOver('demoted', demoted, oneAgain);
+      findings.push(none('demoted: connections that stayed with it', await connectionsLeft(two.url)));
+
+      if (full) {
+        const twoAgain = await rejoin(two, oneAgain);
+        const alone = await begin();
+        thaw = await freeze(twoAgain);
+        const frozenAt = performance.now();
+        await sleep(10_000);
+        await oneAgain.halt('SIGKILL');
+        const written = writesDone(alone, frozenAt, performance.now()).length;
+        findings.push(none('acknowledged while the standby was frozen', written));
+        thaw();
+        await takeOver('killed after that', alone, twoAgain);
+      }
       return [...findings, ...(await pair.findings(loads))];
     } finally {
+      thaw();
       await Promise.all(loads.map((load) => load.stop()));
       await pair?.end();
       await Promise.all(running.map((postgres) => postgres.stop()));
@@ -77,11 +97,7 @@ export const failover: Fault = {
   },
 };
 
-async function takeOver(title: string, standby: Service, load: Load, pair: Pair): Promise<Finding[]> {
-  await ask(standby.url, 'select pg_promote()');
-  const promotedAt = performance.now();
-  await untilRecovered(load, promotedAt);
-  await load.stop();
+function ofTakingOver(title: string, load: Load, promotedAt: number): Finding[] {
   const [write] = writesDone(load, promotedAt);
   const refused = load.asked.filter(({ done }) => !done).length;
   return [
@@ -99,29 +115,26 @@ async function takeOver(title: string, standby: Service, load: Load, pair: Pair)
       unit: 's',
       atMost: WRITES_AGAIN_MAX_S,
     },
-    await pair.told(title),
   ];
 }
 
-async function ask<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-async function replicateTo(url: string, names: string): Promise<void> {
-  await ask(url, `alter system set synchronous_standby_names = '${names}'`);
-  await ask(url, 'select pg_reload_conf()');
-}
-
-async function untilSynchronous(url: string): Promise<void> {
+/** Not before there is a standby: without one no write would ever be acknowledged. */
+async function replicateSynchronously({ url }: Service): Promise<void> {
+  await setSetting(url, 'synchronous_standby_names', '*');
   for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(50)) {
     const rows = await ask<{ sync_state: string }>(url, 'select sync_state from pg_stat_replication');
     if (rows.some(({ sync_state }) => sync_state === 'sync')) return;
   }
   throw new Error('the standby does not replicate synchronously');
+}
+
+/** Of the servers', after a while. */
+async function connectionsLeft(url: string): Promise<number> {
+  for (const giveUpAt = Date.now() + LEFT_MAX_MS; ; await sleep(100)) {
+    const rows = await ask<{ application_name: string }>(
+      url,
+      `select application_name from pg_stat_activity where application_name in ('deskbell', 'deskbell signals')`,
+    );
+    if (rows.length === 0 || Date.now() > giveUpAt) return rows.length;
+  }
 }

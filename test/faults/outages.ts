@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
 import { freeze } from '../freezing.ts';
+import { setSetting } from './admin.ts';
 import type { Fault, Finding } from './fault.ts';
 import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered } from './load.ts';
 import { startPair } from './pair.ts';
@@ -15,6 +16,7 @@ interface Outage {
   begin(postgres: Service, network: LoopbackProxy): Promise<() => unknown>;
 }
 
+const READ_ONLY = 'default_transaction_read_only';
 const OUTAGES: readonly Outage[] = [
   {
     title: 'stopped',
@@ -39,8 +41,8 @@ const OUTAGES: readonly Outage[] = [
     title: 'read-only',
     seconds: { short: 0.5, full: 10 },
     async begin({ url }) {
-      await setReadOnly(url, 'on');
-      return () => setReadOnly(url, 'off');
+      await setSetting(url, READ_ONLY, 'on');
+      return () => setSetting(url, READ_ONLY, 'off');
     },
   },
 ];
@@ -124,15 +126,4 @@ async function untilAnswering(url: string): Promise<void> {
     if (answers) return;
   }
   throw new Error('PostgreSQL does not come back');
-}
-
-async function setReadOnly(url: string, value: 'on' | 'off'): Promise<void> {
-  const client = new pg.Client({ connectionString: url, options: '-c default_transaction_read_only=off' });
-  await client.connect();
-  try {
-    await client.query(`alter system set default_transaction_read_only = ${value}`);
-    await client.query('select pg_reload_conf()');
-  } finally {
-    await client.end();
-  }
 }
