@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 /** Real servers for tests and benchmarks: made in a temporary folder, gone with whoever made them. */
 
@@ -76,10 +77,9 @@ export async function startPostgres(program: string, options: PostgresOptions): 
       ? ['initdb', '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync']
       : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast', '--no-sync'];
   // Beside the program itself: a link to it may stand alone.
-  execFileSync(join(realpathSync(program), '..', maker!), ['-D', data, ...making], {
+  await promisify(execFile)(join(realpathSync(program), '..', maker!), ['-D', data, ...making], {
     ...user,
     cwd: folder,
-    stdio: ['ignore', 'ignore', 'inherit'],
   });
   const port = options.port ?? (await freePort());
   const settings = {

@@ -43,14 +43,14 @@ export const failover: Fault = {
       findings.push(...ofTakingOver(title, load, promotedAt), await pair!.told(title));
     };
     /** An old primary comes back as the standby of the new one, under load. */
-    const rejoin = async (old: Service, primary: Service): Promise<Service> => {
+    const rejoin = async (title: string, old: Service, primary: Service): Promise<Service> => {
       const load = await begin();
       await old.stop();
       const joined = await start({ port: Number(new URL(old.url).port), standbyOf: primary.url });
       await replicateSynchronously(primary);
       await load.stop();
       const failed = load.asked.filter(({ done }) => !done).length;
-      findings.push(none('failed while the old one came back as a standby', failed));
+      findings.push(none(`${title}: failed while it came back as a standby`, failed));
       return joined;
     };
 
@@ -68,7 +68,7 @@ export const failover: Fault = {
       await sleep(full ? 5000 : 500);
       await takeOver('killed', killed, two);
 
-      const oneAgain = await rejoin(one, two);
+      const oneAgain = await rejoin('killed', one, two);
       const demoted = await begin();
       await setSetting(two.url, 'default_transaction_read_only', 'on');
       await sleep(full ? 5000 : 500);
@@ -76,7 +76,7 @@ export const failover: Fault = {
       findings.push(none('demoted: connections that stayed with it', await connectionsLeft(two.url)));
 
       if (full) {
-        const twoAgain = await rejoin(two, oneAgain);
+        const twoAgain = await rejoin('demoted', two, oneAgain);
         const alone = await begin();
         thaw = await freeze(twoAgain);
         const frozenAt = performance.now();
@@ -118,14 +118,22 @@ function ofTakingOver(title: string, load: Load, promotedAt: number): Finding[] 
   ];
 }
 
-/** Not before there is a standby: without one no write would ever be acknowledged. */
+/** Not before its standby streams: until then no write would be acknowledged. */
 async function replicateSynchronously({ url }: Service): Promise<void> {
+  await untilStandby(url, `state = 'streaming'`);
   await setSetting(url, 'synchronous_standby_names', '*');
+  await untilStandby(url, `sync_state = 'sync'`);
+}
+
+async function untilStandby(url: string, isSo: string): Promise<void> {
   for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(50)) {
-    const rows = await ask<{ sync_state: string }>(url, 'select sync_state from pg_stat_replication');
-    if (rows.some(({ sync_state }) => sync_state === 'sync')) return;
+    const rows = await ask(
+      url,
+      `select from pg_stat_replication where application_name = 'walreceiver' and ${isSo}`,
+    );
+    if (rows.length > 0) return;
   }
-  throw new Error('the standby does not replicate synchronously');
+  throw new Error(`there is no standby of which ${isSo}`);
 }
 
 /** Of the servers', after a while. */
