@@ -5,10 +5,10 @@ import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../ha
 /** A merchant's ordinary traffic, and what came of it. */
 export interface Load {
   asked: Asked[];
-  /** What a write was acknowledged for: addresses and their questions, ids and their answers. */
+  /** Acknowledged writes: the notification's address, and its question or answer. */
   raised: Map<string, string>;
   answered: Map<string, string>;
-  /** Those that came to an end without the contract's word for it, as they came. */
+  /** What came otherwise than done or refused as the API promises it. */
   wrong: string[];
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ type Kind = (typeof ROUND)[number];
 export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promise<Load> {
   const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
   const { access_token: token, refresh_token: refreshToken } = login.json;
-  const load = { asked: [] as Asked[], raised: new Map(), answered: new Map(), wrong: [] as string[] };
+  const load: Omit<Load, 'stop'> = { asked: [], raised: new Map(), answered: new Map(), wrong: [] };
   let stopped = false;
 
   async function client(name: number): Promise<void> {
