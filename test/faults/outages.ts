@@ -72,7 +72,7 @@ export const outages: Fault = {
         if (forSeconds === undefined) continue;
         const load = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: 100 });
         loads.push(load);
-        await sleep(500);
+        await sleep(size === 'full' ? 3000 : 500);
         comeBack = await begin(postgres, network);
         await sleep(forSeconds * 1000);
         await comeBack();
