@@ -44,15 +44,15 @@ export const races: Fault = {
             call(urls[n % urls.length]!, 'POST', `${address}/answer`, {
               token,
               body: { answer: `Answer ${n}.` },
-              // With and without, on either server.
-              headers: n % 4 < 2 ? {} : { 'idempotency-key': `race-${round}-${n}` },
             }),
           ),
         );
         const won = replies.flatMap(({ status }, n) => (status === 200 ? [n] : []));
         if (won.length !== 1) notOne += 1;
         else winners.set(Number(address.split('/').at(-1)), `Answer ${won[0]}.`);
-        otherwise += replies.filter((reply) => reply.status !== 200 && !isRefusal(outcome(reply))).length;
+        const others = replies.filter((reply) => reply.status !== 200 && !isRefusal(outcome(reply)));
+        otherwise += others.length;
+        for (const { status, text } of others.slice(0, 3)) console.error(`round ${round}: ${status} ${text}`);
       }
       const kept = await keptOf(database, winners);
       return [
