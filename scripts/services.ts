@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 /** Real servers for tests and benchmarks: made in a temporary folder, gone with whoever made them. */
 
@@ -57,24 +58,29 @@ function unprivilegedUser(): { uid: number; gid: number } | undefined {
   return { uid: id('-u', name), gid: id('-g', name) };
 }
 
-export async function startPostgres(
-  program: string,
-  options: { durable: boolean; port?: number },
-): Promise<Service> {
+interface PostgresOptions {
+  durable: boolean;
+  port?: number;
+  /** Beside those that every one here has. */
+  settings?: Record<string, string>;
+  /** The address of one whose standby it becomes. */
+  standbyOf?: string;
+}
+
+export async function startPostgres(program: string, options: PostgresOptions): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-postgres-'));
   const user = unprivilegedUser();
   if (user) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
-  const initdb = join(program, '..', 'initdb');
-  execFileSync(
-    initdb,
-    ['-D', data, '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
-    {
-      ...user,
-      cwd: folder,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    },
-  );
+  const [maker, ...making] =
+    options.standbyOf === undefined
+      ? ['initdb', '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+      : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast', '--no-sync'];
+  // Beside the program itself: a link to it may stand alone.
+  await promisify(execFile)(join(realpathSync(program), '..', maker!), ['-D', data, ...making], {
+    ...user,
+    cwd: folder,
+  });
   const port = options.port ?? (await freePort());
   const settings = {
     port,
@@ -83,6 +89,7 @@ export async function startPostgres(
     max_connections: 200,
     fsync: options.durable ? 'on' : 'off',
     log_min_messages: 'fatal',
+    ...options.settings,
   };
   const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
   const launch = () => spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES, type ChannelName } from './delivery/channel.ts';
 import {
   type WebhookSettings,
@@ -113,7 +114,7 @@ export function readConfig(env: Environment = process.env): Config {
     const given = text(key);
     if (given === undefined) return undefined;
     // PostgreSQL takes several hosts in one address, which URL does not parse: read the first.
-    const parsed = URL.parse(given.replace(/(@|\/\/)([^/@,]+),[^/@]*/, '$1$2'));
+    const parsed = URL.parse(given.replace(/(@|\/\/)([^/@,?]+),[^/@?]*/, '$1$2'));
     if (!parsed || !schemes.includes(parsed.protocol)) {
       problems.push(
         `${key} must be an address that begins with ${schemes.map((s) => `${s}//`).join(' or ')}.`,
@@ -124,6 +125,8 @@ export function readConfig(env: Environment = process.env): Config {
   };
 
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const databaseProblem = databaseUrl && postgresAddressProblem(databaseUrl);
+  if (databaseProblem) problems.push(`DATABASE_URL ${databaseProblem}`);
   const production = text('NODE_ENV') === 'production';
   const demo = flag('DEMO');
   const dataDir = resolve(text('DATA_DIR') ?? 'data');

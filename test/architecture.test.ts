@@ -54,8 +54,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The queue's figures stand among the metrics.
   'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/store.ts'],
   database: ['config.ts'],
-  // The channels' names, and what each must be told.
-  'config.ts': ['secrets.ts', 'delivery/channel.ts', 'delivery/settings.ts'],
+  // The channels' names, what each must be told, and how an address names several hosts.
+  'config.ts': ['secrets.ts', 'delivery/channel.ts', 'delivery/settings.ts', 'database/address.ts'],
   'log.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],

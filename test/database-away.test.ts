@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
 import { newSecretKey } from '../src/secrets.ts';
+import { freeze } from './freezing.ts';
 import {
   AURORA,
   type CallOptions,
@@ -25,33 +25,18 @@ interface Fault {
   end(postgres: Service): Promise<void>;
 }
 
+/** The two ways to be away: nobody answers the call, or somebody takes it and stays silent. */
+let thaw = () => {};
 const FAULTS: Fault[] = [
   { title: 'is stopped', begin: (postgres) => postgres.halt(), end: (postgres) => postgres.resume() },
   {
-    title: 'crashes',
-    begin: (postgres) => postgres.halt('SIGQUIT'),
-    end: (postgres) => postgres.resume(),
-  },
-  {
     title: 'is frozen',
-    begin: (postgres) => signalAll(postgres, 'SIGSTOP'),
-    end: (postgres) => signalAll(postgres, 'SIGCONT'),
+    async begin(postgres) {
+      thaw = await freeze(postgres);
+    },
+    end: async () => thaw(),
   },
 ];
-
-/** Every backend is a process of its own, in a group of its own. */
-let frozen: number[] = [];
-async function signalAll(postgres: Service, signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
-  if (signal === 'SIGSTOP') {
-    const client = new pg.Client(postgres.url);
-    await client.connect();
-    const { rows } = await client.query('select pid from pg_stat_activity where pid <> pg_backend_pid()');
-    await client.end();
-    frozen = [postgres.process.pid!, ...rows.map(({ pid }) => pid)];
-  }
-  for (const pid of frozen) process.kill(pid, signal);
-  if (signal === 'SIGCONT') frozen = [];
-}
 
 if (engines.includes('postgres')) {
   for (const fault of FAULTS) {
@@ -93,7 +78,7 @@ function survives({ begin, end }: Fault): void {
   });
   after(async () => {
     // A frozen process cannot stop.
-    for (const pid of frozen) process.kill(pid, 'SIGCONT');
+    thaw();
     await beside?.close();
     await server?.stop();
     await postgres?.stop();
@@ -179,6 +164,12 @@ function survives({ begin, end }: Fault): void {
     const found = new Map<string, string>();
     for (const { id, context } of json) found.set(`${NOTIFICATIONS}/${id}`, context.question);
     for (const [location, question] of acknowledged) assert.equal(found.get(location), question);
+  });
+
+  it('ends in order all the same', async () => {
+    await begin(postgres);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    await end(postgres);
   });
 }
 

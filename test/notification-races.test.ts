@@ -43,17 +43,6 @@ onEachEngine('many at once', (engine) => {
     server.call('POST', `${address}/answer`, { token, body });
   const remove = (server: Deskbell, address: string) => server.call('DELETE', address, { token });
 
-  it('lets exactly one of a hundred answers win, and keeps that one', async () => {
-    const address = await raise(deskbell, token);
-    // Over connections that stand already they arrive together.
-    await times(100, (server) => server.call('GET', address, { token }));
-    const replies = await times(100, (server, n) => answer(server, address, { answer: `Answer ${n}.` }));
-    assert.deepEqual(tally(replies), { '200 Notification answered.': 1, '500 ALREADY_ANSWERED': 99 });
-    const winner = replies.findIndex(({ status }) => status === 200);
-    const { json } = await deskbell.call('GET', address, { token });
-    assert.deepEqual([json.status, json.answer], ['answered', { answer: `Answer ${winner}.` }]);
-  });
-
   it('lets exactly one win among replies and resolutions, with and without an Idempotency-Key', async () => {
     const address = await raise(deskbell, token, SUPPORT);
     const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
+import pg from 'pg';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { call, engines, newDatabasePlace } from './harness.ts';
@@ -80,6 +81,22 @@ describe('a bad setting', () => {
       /^SECRET_KEY looks like an example/,
     ],
     ['a SECRET_KEY of two letters', { SECRET_KEY: 'aA'.repeat(40) }, /^SECRET_KEY is not random/],
+    ...['one,,two', 'one:0,two', 'one:65536,two', '[::1:5432,two', 'one two,three'].map(
+      (hosts) =>
+        [
+          `a DATABASE_URL with the hosts "${hosts}"`,
+          { DATABASE_URL: `postgres://deskbell:hunter2@${hosts}/deskbell`, SECRET_KEY: newSecretKey() },
+          /^DATABASE_URL must (?!.*hunter2)/,
+        ] as const,
+    ),
+    [
+      'a DATABASE_URL that asks for servers which do not write',
+      {
+        DATABASE_URL: 'postgres://one,two/deskbell?target_session_attrs=standby',
+        SECRET_KEY: newSecretKey(),
+      },
+      /^DATABASE_URL must have read-write or any as its target_session_attrs/,
+    ],
   ] as const) {
     it(`is ${title}`, () => assert.throws(() => readConfig(settings), { message: line }));
   }
@@ -139,6 +156,14 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       { DATABASE_URL: url, SECRET_KEY: newSecretKey() },
       /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
     ));
+  it('for several where nobody answers', () =>
+    refuses(
+      {
+        DATABASE_URL: 'postgres://deskbell:hunter2@127.0.0.1:1,[::1]:1/deskbell',
+        SECRET_KEY: newSecretKey(),
+      },
+      /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
+    ));
   it('for a PostgreSQL that takes the call and stays silent', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
@@ -163,6 +188,23 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
         place.env,
         /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
       );
+    });
+    it('for several of which none takes writes', async () => {
+      const place = await newDatabasePlace('postgres');
+      const { host, pathname } = new URL(place.env.DATABASE_URL!);
+      const client = new pg.Client(place.env.DATABASE_URL);
+      await client.connect();
+      await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = on`);
+      await client.end();
+      try {
+        const several = place.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
+        await refuses(
+          { ...place.env, DATABASE_URL: several },
+          /cannot be used: none of its hosts takes writes\.$/,
+        );
+      } finally {
+        await place.remove();
+      }
     });
   }
 

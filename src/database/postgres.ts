@@ -8,6 +8,7 @@ import {
   type Queries,
   type Transaction,
 } from './database.ts';
+import { createHosts } from './hosts.ts';
 import { createSignals } from './signals.ts';
 
 interface PostgresOptions {
@@ -21,6 +22,14 @@ interface PostgresOptions {
 // Together below five seconds: no request waits longer for a database that is away or frozen.
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 3000;
+/**
+ * Not before we have stopped listening: a server whose commit waits for its standby ends that wait with the
+ * statement's time, and then reports a commit that is on no other machine.
+ */
+const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
+/** What a transaction may take in all, and what is left for its commit in any case: locks may have cost the rest. */
+const TRANSACTION_MAX_MS = 4500;
+const COMMIT_MIN_MS = 500;
 /** None: a migration takes its time. (To the driver 0 means the pool's own; this is the longest timer.) */
 const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -31,12 +40,14 @@ types.setTypeParser(pg.types.builtins.INT8, Number);
 type Connection = Pick<pg.Pool | pg.PoolClient, 'query'>;
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
+  const hosts = createHosts(url);
   const pool = new pg.Pool({
-    connectionString: url,
+    Client: hosts.Client,
+    connectionString: hosts.url,
     max: options.poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
-    statement_timeout: QUERY_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'deskbell',
@@ -45,6 +56,24 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // Without listeners a connection that breaks, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
+  // The pool keeps no client that was ended. Those at rest are called up to be released.
+  pool.on('release', (_error, client) => {
+    if (hosts.isLeft(client)) client.end().catch(() => {});
+  });
+  hosts.onMoved(() => {
+    for (let idle = pool.idleCount; idle > 0; idle -= 1) {
+      pool.connect().then(
+        (client) => client.release(),
+        () => {},
+      );
+    }
+  });
+
+  const failure = (error: unknown): unknown => {
+    const translated = translate(error);
+    if (translated instanceof DatabaseUnavailable) hosts.doubt();
+    return translated;
+  };
 
   const names = new Map<string, string>();
   const nameOf = (sql: string): string => {
@@ -65,7 +94,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         );
         return result.rows as Row[];
       } catch (error) {
-        throw translate(error);
+        throw failure(error);
       }
     };
     return {
@@ -84,16 +113,28 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     try {
       return await pool.connect();
     } catch (error) {
-      throw translate(error);
+      throw failure(error);
     }
   };
 
-  const signals = createSignals(url, (topic) => pool.query('select pg_notify($1, $2)', [topic, process.pid]));
+  const commit = async (client: pg.PoolClient, msLeft: number): Promise<void> => {
+    try {
+      const query_timeout = Math.min(Math.max(msLeft, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
+      await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
+    } catch (error) {
+      throw failure(error);
+    }
+  };
+
+  const signals = createSignals(hosts, (topic) =>
+    pool.query('select pg_notify($1, $2)', [topic, process.pid]),
+  );
 
   const database: Database = {
     ...queriesOn(pool),
 
     async transaction(work) {
+      const beganAt = performance.now();
       const client = await connect();
       const queries = queriesOn(client);
       const tx: Transaction = {
@@ -110,7 +151,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       try {
         await queries.run('begin');
         const value = await work(tx);
-        await queries.run('commit');
+        await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
         return value;
       } catch (error) {
         // One that does not answer is let go at once: its rollback would cost the caller a second wait.
@@ -138,7 +179,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     },
 
     async exclusively(name, work) {
-      const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+      const client = new hosts.Client({
+        connectionString: hosts.url,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      });
       client.on('error', () => {});
       try {
         await client.connect();
@@ -179,7 +223,7 @@ const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014|40001|40
 function translate(error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };
   const fromServer = error instanceof pg.DatabaseError;
-  const away = fromServer ? UNAVAILABLE_SQLSTATE.test(code ?? '') : isConnectionError(code, message);
+  const away = UNAVAILABLE_SQLSTATE.test(code ?? '') || (!fromServer && isConnectionError(code, message));
   return away ? new DatabaseUnavailable('PostgreSQL is away', { cause: error }) : error;
 }
 

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
+import type { Hosts } from './hosts.ts';
 
 /** LISTEN and NOTIFY, on a connection of their own that comes back when it breaks. */
 export interface Signals {
@@ -11,21 +12,27 @@ export interface Signals {
 /** Signals in a row are sent as one: NOTIFY makes commits wait for each other. */
 const TOGETHER_MS = 10;
 const RECONNECT_MS = 1000;
+/** Whoever only listens never learns that the other side is gone: so it asks, now and then. */
+const ASK_EVERY_MS = 2000;
+const ANSWER_MAX_MS = 2000;
+const GOODBYE_MAX_MS = 500;
 
-export function createSignals(url: string, notify: (topic: string) => Promise<unknown>): Signals {
+export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<unknown>): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
   const announced = new Map<string, NodeJS.Timeout>();
   let client: pg.Client | undefined;
   let connecting: Promise<void> | undefined;
   let retry: NodeJS.Timeout | undefined;
+  let asking: NodeJS.Timeout | undefined;
   let closed = false;
 
   async function connect(): Promise<void> {
-    const next = new pg.Client({
-      connectionString: url,
+    const next = new hosts.Client({
+      connectionString: hosts.url,
       keepAlive: true,
-      connectionTimeoutMillis: 3000,
+      connectionTimeoutMillis: ANSWER_MAX_MS,
+      query_timeout: ANSWER_MAX_MS,
       application_name: 'deskbell signals',
     });
     next.on('error', () => {});
@@ -37,10 +44,20 @@ export function createSignals(url: string, notify: (topic: string) => Promise<un
       for (const topic of topics) await next.query(`listen ${pg.escapeIdentifier(topic)}`);
       // What was signalled while it was away is not known: everybody looks once.
       for (const topic of topics) local.emit(topic);
+      askAgain(next);
     } catch {
-      await next.end().catch(() => {});
+      await hangUp(next);
       again(next);
     }
+  }
+
+  function askAgain(asked: pg.Client): void {
+    asking = setTimeout(async () => {
+      const answers = await asked.query('select 1').catch(() => false);
+      if (answers && !hosts.isLeft(asked)) askAgain(asked);
+      else await hangUp(asked);
+    }, ASK_EVERY_MS);
+    asking.unref();
   }
 
   function again(ended: pg.Client): void {
@@ -78,9 +95,17 @@ export function createSignals(url: string, notify: (topic: string) => Promise<un
     async close() {
       closed = true;
       clearTimeout(retry);
+      clearTimeout(asking);
       for (const timer of announced.values()) clearTimeout(timer);
       await connecting?.catch(() => {});
-      await client?.end().catch(() => {});
+      if (client) await hangUp(client);
     },
   };
+}
+
+/** In order, where the other side still answers. */
+async function hangUp(client: pg.Client): Promise<void> {
+  const cut = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MAX_MS);
+  await client.end().catch(() => {});
+  clearTimeout(cut);
 }

@@ -4,7 +4,7 @@ import type { Database, Engine } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { AURORA, call, newDatabasePlace, type Reply } from '../harness.ts';
 import { type Meta, metaEnv, startMeta } from '../stand-ins/meta.ts';
-import { type Mortal, startMortal } from './servers.ts';
+import { type MortalServer, startMortal } from './servers.ts';
 import { contentOf, type Tally, tallyOf } from './tally.ts';
 import { type Haste, hurry, randomFaults, reportAtRandom } from './weather.ts';
 
@@ -35,7 +35,7 @@ export async function runFaults(options: FaultOptions): Promise<Tally> {
   const { engine, answers } = options;
   const place = await newDatabasePlace(engine);
   const meta = await startMeta({ now: () => new Date() });
-  const servers: Mortal[] = [];
+  const servers: MortalServer[] = [];
   let database: Database | undefined;
   const env = {
     LOG_LEVEL: 'error',
@@ -76,7 +76,12 @@ export async function runFaults(options: FaultOptions): Promise<Tally> {
   }
 }
 
-async function openWindows(meta: Meta, database: Database, servers: Mortal[], count: number): Promise<void> {
+async function openWindows(
+  meta: Meta,
+  database: Database,
+  servers: MortalServer[],
+  count: number,
+): Promise<void> {
   meta.webhookUrl = `${servers[0]!.url}/webhooks/whatsapp`;
   await Promise.all(Array.from({ length: count }, (_, n) => meta.customerWrites(phone(n))));
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
@@ -86,7 +91,7 @@ async function openWindows(meta: Meta, database: Database, servers: Mortal[], co
   throw new Error('the customers’ messages were not worked off');
 }
 
-async function answerAll(servers: readonly Mortal[], answers: number): Promise<Set<number>> {
+async function answerAll(servers: readonly MortalServer[], answers: number): Promise<Set<number>> {
   const acknowledged = new Set<number>();
   const beganAt = Date.now();
   let token: string | undefined;
@@ -133,7 +138,7 @@ async function answerAll(servers: readonly Mortal[], answers: number): Promise<S
 /** Gives how many there were. */
 async function killAtRandom(
   { engine, killsMax, killEveryMs: [from, to] }: FaultOptions,
-  servers: readonly Mortal[],
+  servers: readonly MortalServer[],
   meta: Meta,
   database: Database,
   work: { over: boolean },

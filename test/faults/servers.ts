@@ -4,25 +4,51 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../scripts/services.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const SERVER = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const COMMAND_LINE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** Halves the time to start, as with `npm start`. */
+const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url));
 const READY_MAX_MS = 60_000;
 
-/** A server that is killed and started again, always at the same address. */
+/** Of its output, the last: a run is long. */
+const SAID_MAX_LENGTH = 20_000;
+
+type Env = Record<string, string>;
+
+/** A process that is killed and started again. */
 export interface Mortal {
-  url: string;
-  /** SIGKILL; resolves when it serves again. `whileDead` runs between the two. */
+  /** Whether it runs, as it should unless it is being killed. */
+  lives(): boolean;
+  /** SIGKILL; resolves when it is at work again. `whileDead` runs between the two. */
   killAndRestart(whileDead?: () => Promise<unknown>): Promise<void>;
   end(): Promise<void>;
 }
+
+/** Always at the same address. */
+export interface MortalServer extends Mortal {
+  url: string;
+  port: number;
+}
+
+export async function startMortal(env: Env): Promise<MortalServer> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const mortal = await start([SERVER], { ...env, PORT: String(port) }, () => answers(`${url}/healthz`));
+  return { ...mortal, url, port };
+}
+
+/** A worker alone, as `npm run deskbell -- work` starts it. */
+export const startMortalWorker = (env: Env): Promise<Mortal> =>
+  start([COMMAND_LINE, 'work'], { ...env, LOG_LEVEL: 'info' }, async (said) =>
+    said.includes('sending messages'),
+  );
 
 const answers = (url: string) =>
   fetch(url, { signal: AbortSignal.timeout(2000) })
     .then(async (reply) => (await reply.text()) !== '' && reply.ok)
     .catch(() => false);
 
-export async function startMortal(env: Record<string, string>): Promise<Mortal> {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+async function start(args: string[], env: Env, isReady: (said: string) => Promise<boolean>): Promise<Mortal> {
   let child: ChildProcess;
   let said = '';
   let ended = false;
@@ -30,9 +56,9 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
   process.once('exit', kill);
 
   async function launch(): Promise<void> {
-    child = spawn(process.execPath, [MAIN], {
-      env: { PATH: process.env.PATH, ...env, PORT: String(port) },
-      stdio: ['ignore', 'ignore', 'pipe'],
+    child = spawn(process.execPath, args, {
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     said = '';
     ended = false;
@@ -40,14 +66,16 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
     child.once('close', () => {
       ended = true;
     });
-    child.stderr!.on('data', (text) => {
-      said += text;
-    });
-    for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
-      if (ended) throw new Error(`the server ended by itself: ${said}`);
-      if (await answers(`${url}/healthz`)) return;
+    for (const output of [child.stdout!, child.stderr!]) {
+      output.on('data', (text) => {
+        said = (said + text).slice(-SAID_MAX_LENGTH);
+      });
     }
-    throw new Error(`the server does not serve: ${said}`);
+    for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
+      if (ended) throw new Error(`the process ended by itself: ${said}`);
+      if (await isReady(said)) return;
+    }
+    throw new Error(`the process is not ready: ${said}`);
   }
 
   async function die(): Promise<void> {
@@ -64,9 +92,9 @@ export async function startMortal(env: Record<string, string>): Promise<Mortal> 
     throw error;
   }
   return {
-    url,
+    lives: () => !ended,
     async killAndRestart(whileDead) {
-      if (ended) throw new Error(`the server ended by itself: ${said}`);
+      if (ended) throw new Error(`the process ended by itself: ${said}`);
       await die();
       await whileDead?.();
       await launch();

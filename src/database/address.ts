@@ -1,0 +1,69 @@
+/** What DATABASE_URL leads to: one PostgreSQL, or several of which one takes writes, as libpq writes them. */
+export interface PostgresAddress {
+  /** At least one. */
+  hosts: readonly PostgresHost[];
+  /** `read-write`: only the one that takes writes is used. `any`: whichever answers. */
+  target: Target;
+}
+
+export interface PostgresHost {
+  host: string;
+  port: number;
+  /** The address with this host alone. */
+  url: string;
+}
+
+/** Those of libpq under which a session may write. */
+const TARGETS = ['read-write', 'any'] as const;
+type Target = (typeof TARGETS)[number];
+
+const URL_PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s;
+/** A name, an address (IPv6 in brackets) or an encoded folder of sockets, and perhaps a port. */
+const HOST_AND_PORT = /^(\[[\da-f:.]+\]|(?:%2f|[^%:[\]\s])+)(?::(\d{1,5}))?$/i;
+
+/** Of an address in which `postgresAddressProblem` has found none. */
+export function readPostgresAddress(url: string): PostgresAddress {
+  const { before, hosts, behind, target } = partsOf(url);
+  return {
+    // With several hosts the default is what a service that writes needs; to libpq it would be `any`.
+    target: TARGETS.find((known) => known === target) ?? 'read-write',
+    hosts: hosts.map((name) => {
+      // A single one is the driver's own business, with all the forms that it knows.
+      if (hosts.length === 1) return { host: name, port: 0, url };
+      const { host, port } = hostAndPort(name)!;
+      const bare = decodeURIComponent(host.replace(/^\[(.*)\]$/, '$1'));
+      return { host: bare, port, url: `${before}${host}:${port}${behind}` };
+    }),
+  };
+}
+
+/** What is wrong with the hosts of an address, to stand behind its setting's name; never the address itself. */
+export function postgresAddressProblem(url: string): string | undefined {
+  const { hosts, target } = partsOf(url);
+  if (hosts.length > 1 && !hosts.every(hostAndPort)) {
+    return 'must name each of its hosts, with its port where that is not 5432: postgres://user@one:5432,two:5432/name.';
+  }
+  if (target !== undefined && !TARGETS.some((known) => known === target)) {
+    return `must have ${TARGETS.join(' or ')} as its target_session_attrs: Deskbell writes.`;
+  }
+  return undefined;
+}
+
+function partsOf(url: string) {
+  const [, before = '', authority = '', behind = ''] = URL_PARTS.exec(url) ?? [];
+  const query = new URLSearchParams(behind.includes('?') ? behind.slice(behind.indexOf('?')) : '');
+  return {
+    before,
+    hosts: authority.split(','),
+    behind,
+    target: query.get('target_session_attrs') ?? undefined,
+  };
+}
+
+function hostAndPort(name: string): { host: string; port: number } | undefined {
+  const [, host, digits = '5432'] = HOST_AND_PORT.exec(name) ?? [];
+  const port = Number(digits);
+  if (host === undefined || port < 1 || port > 65_535 || !URL.canParse(`postgres://${host}`))
+    return undefined;
+  return { host, port };
+}

@@ -1,0 +1,4 @@
+import { failover } from './failover.ts';
+import { testShort } from './short.ts';
+
+testShort(failover);

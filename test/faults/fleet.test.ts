@@ -1,0 +1,4 @@
+import { fleet } from './fleet.ts';
+import { testShort } from './short.ts';
+
+testShort(fleet);

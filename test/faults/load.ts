@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../src/database/database.ts';
+import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../harness.ts';
+
+/** A merchant's ordinary traffic, and what came of it. */
+export interface Load {
+  asked: Asked[];
+  /** Acknowledged writes: the notification's address, and its question or answer. */
+  raised: Map<string, string>;
+  answered: Map<string, string>;
+  /** What came otherwise than done or refused as the API promises it. */
+  wrong: string[];
+  stop(): Promise<void>;
+}
+
+interface Asked {
+  kind: Kind;
+  beganAt: number;
+  ms: number;
+  done: boolean;
+}
+
+interface LoadOptions {
+  urls: readonly string[];
+  clients: number;
+  /** Each waits so long after a reply. */
+  pauseMs: number;
+}
+
+const ROUND = [
+  'list',
+  'me',
+  'request',
+  'answer',
+  'refresh',
+  'list',
+  'request',
+  'answer',
+  'me',
+  'login',
+] as const;
+type Kind = (typeof ROUND)[number];
+
+export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promise<Load> {
+  const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
+  const { access_token: token, refresh_token: refreshToken } = login.json;
+  const load: Omit<Load, 'stop'> = { asked: [], raised: new Map(), answered: new Map(), wrong: [] };
+  let stopped = false;
+
+  async function client(name: number): Promise<void> {
+    let open: string | undefined;
+    for (let count = name; !stopped; count += 1, await sleep(pauseMs)) {
+      const kind = ROUND[count % ROUND.length]!;
+      if (kind === 'answer' && open === undefined) continue;
+      const text = `${kind} ${name}-${count}`;
+      const request = requestOf(kind, { token, refreshToken, open, text });
+      const beganAt = performance.now();
+      const reply = await call(urls[count % urls.length]!, ...request).catch((error) => {
+        load.wrong.push(`${kind}: ${error.cause ?? error}`);
+      });
+      const done = reply?.status === 200;
+      load.asked.push({ kind, beganAt, ms: performance.now() - beganAt, done });
+      if (reply && !done && !isRefusal(reply)) load.wrong.push(`${kind}: ${reply.status} ${reply.text}`);
+      if (kind === 'answer' && done) load.answered.set(open!, text);
+      if (kind === 'request') {
+        open = done ? reply.headers.get('location')! : undefined;
+        if (open) load.raised.set(open, text);
+      } else if (kind === 'answer') open = undefined;
+    }
+  }
+
+  // Each begins elsewhere in the round.
+  const running = Promise.all(Array.from({ length: clients }, (_, name) => client(name)));
+  return {
+    ...load,
+    async stop() {
+      stopped = true;
+      await running;
+    },
+  };
+}
+
+interface Given {
+  token: string;
+  refreshToken: string;
+  open: string | undefined;
+  text: string;
+}
+
+function requestOf(kind: Kind, { token, refreshToken, open, text }: Given): [string, string, CallOptions] {
+  switch (kind) {
+    case 'list':
+      return ['GET', `${NOTIFICATIONS}/?limit=20`, { token }];
+    case 'me':
+      return ['GET', '/api/v1/auth/me', { token }];
+    case 'request': {
+      const context = { question: text };
+      const body = { notification_type: 'user_question_request', conversation_id: 1, context };
+      return ['POST', `${NOTIFICATIONS}/request`, { token, body }];
+    }
+    case 'answer':
+      return ['POST', `${open}/answer`, { token, body: { answer: text } }];
+    case 'refresh':
+      return ['POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }];
+    case 'login':
+      return ['POST', '/api/v1/auth/login', { body: AURORA }];
+  }
+}
+
+/** As the API promises it for a database that is away. */
+const isRefusal = ({ status, headers, json }: Reply): boolean =>
+  (status === 503 || status === 500) &&
+  json?.code === 'SERVICE_UNAVAILABLE' &&
+  /^[1-9]\d*$/.test(headers.get('retry-after') ?? '');
+
+export const slowestMs = ({ asked }: Load): number => Math.max(...asked.map(({ ms }) => ms));
+
+const WINDOW_MS = 1000;
+const SUCCESS_SHARE = 0.95;
+const GIVE_UP_MS = 15_000;
+
+/** Seconds from a moment until, for a second, 95% of what was begun has succeeded. Not a number: never. */
+export function recoverySeconds({ asked }: Load, since: number): number {
+  const later = asked.filter(({ beganAt }) => beganAt >= since).sort((a, b) => a.beganAt - b.beganAt);
+  const lastBeganAt = later.at(-1)?.beganAt ?? since;
+  for (const from of [since, ...later.map(({ beganAt }) => beganAt)]) {
+    if (from + WINDOW_MS > lastBeganAt) break;
+    const begun = later.filter(({ beganAt }) => beganAt >= from && beganAt < from + WINDOW_MS);
+    const done = begun.filter((one) => one.done).length;
+    if (begun.length > 0 && done >= SUCCESS_SHARE * begun.length) return (from + WINDOW_MS - since) / 1000;
+  }
+  return Number.NaN;
+}
+
+/** Resolves when it has recovered, or clearly does not. */
+export async function untilRecovered(load: Load, since: number): Promise<void> {
+  const giveUpAt = since + GIVE_UP_MS;
+  while (performance.now() < giveUpAt && Number.isNaN(recoverySeconds(load, since))) await sleep(100);
+}
+
+/** Of requests and answers, begun in this time and acknowledged. */
+export const writesDone = ({ asked }: Load, from: number, to = Number.POSITIVE_INFINITY): readonly Asked[] =>
+  asked.filter(
+    ({ kind, beganAt, done }) =>
+      (kind === 'request' || kind === 'answer') && done && beganAt >= from && beganAt < to,
+  );
+
+/** Acknowledged writes that are not in the database, as they were acknowledged. */
+export async function lostOf(database: Database, { raised, answered }: Load): Promise<number> {
+  const rows = await database.all<{ id: number; context: string; answer: string | null; deliveries: number }>(
+    `select id, context, answer,
+        (select count(*) from deliveries where notification_id = notifications.id) as deliveries
+      from notifications`,
+  );
+  const found = new Map(rows.map((row) => [`${NOTIFICATIONS}/${row.id}`, row]));
+  let lost = 0;
+  for (const [address, question] of raised) {
+    if (JSON.parse(found.get(address)?.context ?? '{}').question !== question) lost += 1;
+  }
+  for (const [address, answer] of answered) {
+    const row = found.get(address);
+    if (row?.deliveries !== 1 || JSON.parse(row.answer ?? '{}').answer !== answer) lost += 1;
+  }
+  return lost;
+}

@@ -1,0 +1,4 @@
+import { outages } from './outages.ts';
+import { testShort } from './short.ts';
+
+testShort(outages);

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
+import { freeze } from '../freezing.ts';
+import { setSetting } from './admin.ts';
+import type { Fault, Finding } from './fault.ts';
+import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered } from './load.ts';
+import { startPair } from './pair.ts';
+import { type LoopbackProxy, startProxy } from './proxy.ts';
+
+/** A way in which PostgreSQL is away. `begin` gives what ends it, and that resolves when it has ended. */
+interface Outage {
+  title: string;
+  /** Without a short one: test/database-away.test.ts has it. */
+  seconds: { short?: number; full: number };
+  begin(postgres: Service, network: LoopbackProxy): Promise<() => unknown>;
+}
+
+const READ_ONLY = 'default_transaction_read_only';
+const OUTAGES: readonly Outage[] = [
+  {
+    title: 'stopped',
+    seconds: { full: 10 },
+    begin: (postgres) => halt(postgres, 'SIGINT'),
+  },
+  {
+    title: 'stopped at once',
+    seconds: { short: 0.5, full: 10 },
+    begin: (postgres) => halt(postgres, 'SIGQUIT'),
+  },
+  { title: 'frozen', seconds: { full: 30 }, begin: freeze },
+  {
+    title: 'cut off, half open',
+    seconds: { short: 4.5, full: 30 },
+    async begin(_, network) {
+      network.silence();
+      return () => network.speak();
+    },
+  },
+  {
+    title: 'read-only',
+    seconds: { short: 0.5, full: 10 },
+    async begin({ url }) {
+      await setSetting(url, READ_ONLY, 'on');
+      return () => setSetting(url, READ_ONLY, 'off');
+    },
+  },
+];
+
+const RECOVERY_MAX_S = 5;
+/** More than there are connections, so that some wait for one. */
+const CLIENTS = 24;
+
+export const outages: Fault = {
+  name: 'outages',
+  title: 'PostgreSQL goes away and comes back under two servers and a mixed load',
+  engines: ['postgres'],
+  async run(_engine, size) {
+    const postgres = await startPostgres(findProgram('postgres')!, { durable: size === 'full' });
+    const network = await startProxy([Number(new URL(postgres.url).port)]);
+    const pair = await startPair(postgres.url.replace(/:\d+\//, `:${network.port}/`)).catch(async (error) => {
+      await network.close();
+      await postgres.stop();
+      throw error;
+    });
+    let comeBack: (() => unknown) | undefined;
+    const loads: Load[] = [];
+    try {
+      const findings: Finding[] = [];
+      for (const { title, seconds, begin } of OUTAGES) {
+        const forSeconds = seconds[size];
+        if (forSeconds === undefined) continue;
+        const load = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: 100 });
+        loads.push(load);
+        await sleep(size === 'full' ? 3000 : 500);
+        comeBack = await begin(postgres, network);
+        await sleep(forSeconds * 1000);
+        await comeBack();
+        comeBack = undefined;
+        const backAt = performance.now();
+        await untilRecovered(load, backAt);
+        await load.stop();
+        const refused = load.asked.filter(({ done }) => !done).length;
+        findings.push(
+          { what: `${title}: requests refused`, value: refused, atLeast: 1 },
+          { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
+          {
+            what: `${title}: from its return until 95% succeed`,
+            value: recoverySeconds(load, backAt),
+            unit: 's',
+            atMost: RECOVERY_MAX_S,
+          },
+          await pair.told(title),
+        );
+      }
+      return [...findings, ...(await pair.findings(loads))];
+    } finally {
+      await comeBack?.();
+      await Promise.all(loads.map((load) => load.stop()));
+      await pair.end();
+      await network.close();
+      await postgres.stop();
+    }
+  },
+};
+
+async function halt(postgres: Service, signal: NodeJS.Signals): Promise<() => Promise<void>> {
+  await postgres.halt(signal);
+  return async () => {
+    const resumed = postgres.resume();
+    await untilAnswering(postgres.url);
+    // What is left of it is no part of the outage.
+    resumed.catch(() => {});
+  };
+}
+
+async function untilAnswering(url: string): Promise<void> {
+  for (const giveUpAt = Date.now() + 60_000; Date.now() < giveUpAt; await sleep(20)) {
+    const client = new pg.Client(url);
+    client.on('error', () => {});
+    const answers = await client.connect().then(
+      () => true,
+      () => false,
+    );
+    await client.end().catch(() => {});
+    if (answers) return;
+  }
+  throw new Error('PostgreSQL does not come back');
+}

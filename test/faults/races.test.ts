@@ -1,0 +1,4 @@
+import { races } from './races.ts';
+import { testShort } from './short.ts';
+
+testShort(races);
