@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts';
 import { kills } from './kills.ts';
+import { slow } from './slow.ts';
 
 /** In the order in which `npm run test:faults` lets them happen. */
-export const FAULTS: readonly Fault[] = [kills];
+export const FAULTS: readonly Fault[] = [kills, slow];
