@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
 import { openWire } from './process.ts';
 
@@ -114,6 +115,16 @@ onEachEngine('on the wire', (engine) => {
 
   it('headers beyond measure are answered with 431', async () => {
     const wire = await send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`);
+    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+  });
+
+  it('who sends far more of them still hears of it', async () => {
+    const wire = await send('');
+    // Busy with sending, it listens late.
+    wire.socket.pause();
+    wire.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
+    await sleep(200);
+    wire.socket.resume();
     assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
