@@ -1,6 +1,7 @@
+import { abuse } from './abuse.ts';
 import type { Fault } from './fault.ts';
 import { kills } from './kills.ts';
 import { slow } from './slow.ts';
 
 /** In the order in which `npm run test:faults` lets them happen. */
-export const FAULTS: readonly Fault[] = [kills, slow];
+export const FAULTS: readonly Fault[] = [kills, slow, abuse];
