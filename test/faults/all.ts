@@ -1,7 +1,8 @@
 import { abuse } from './abuse.ts';
 import type { Fault } from './fault.ts';
+import { guessing } from './guessing.ts';
 import { kills } from './kills.ts';
 import { slow } from './slow.ts';
 
 /** In the order in which `npm run test:faults` lets them happen. */
-export const FAULTS: readonly Fault[] = [kills, slow, abuse];
+export const FAULTS: readonly Fault[] = [kills, slow, abuse, guessing];
