@@ -1,5 +1,5 @@
 import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
-import { DatabaseProblem } from './database/database.ts';
+import { DatabaseProblem, DatabaseUnavailable } from './database/database.ts';
 import { DEMO_USERS } from './demo.ts';
 import { createLogger } from './log.ts';
 import { VaultError } from './secrets.ts';
@@ -108,6 +108,8 @@ function listenProblem(error: unknown, { host, port }: Config): ConfigError | un
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   if (error instanceof DatabaseProblem || error instanceof VaultError) return error.message;
+  if (error instanceof DatabaseUnavailable)
+    return `The database cannot be used: ${(error.cause as Error).message}.`;
   const { syscall, message, stack } = error as NodeJS.ErrnoException;
   return syscall === undefined ? (stack ?? message) : message;
 }

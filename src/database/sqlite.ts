@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,6 +40,13 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const reader = new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   const read = statements(reader);
   const write = statements(writer);
+  const readNow = (sql: string, params?: readonly Param[]) => {
+    try {
+      return read(sql, params);
+    } catch (error) {
+      throw translate(error);
+    }
+  };
 
   const tx: Transaction = {
     engine: 'sqlite',
@@ -123,8 +130,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   return {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params) as Row[],
-    one: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params)[0] as Row | undefined,
+    all: async <Row>(sql: string, params?: readonly Param[]) => readNow(sql, params) as Row[],
+    one: async <Row>(sql: string, params?: readonly Param[]) => readNow(sql, params)[0] as Row | undefined,
     run: <Row>(sql: string, params?: readonly Param[]) =>
       enqueue(async () => write(sql, params) as Row[], false),
     transaction: (work) => enqueue(work, true),
@@ -166,6 +173,11 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw new DatabaseProblem(`The data folder ${dataDir} cannot be made: ${reason(cause)}.`, { cause });
+  }
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK);
+  } catch (cause) {
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${reason(cause)}.`, { cause });
   }
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
@@ -234,6 +246,8 @@ function statements(connection: DatabaseSync) {
 const SQLITE_BUSY = 5;
 /** Busy, locked, read-only, I/O error, full, cannot open: the disk's state, not the statement's fault. */
 const UNAVAILABLE = new Set([SQLITE_BUSY, 6, 8, 10, 13, 14]);
+/** Malformed, not a database. */
+const DAMAGED = new Set([11, 26]);
 
 function resultCode(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: number };
@@ -242,8 +256,13 @@ function resultCode(error: unknown): number | undefined {
 
 function translate(error: unknown): unknown {
   const code = resultCode(error);
-  return code !== undefined && UNAVAILABLE.has(code)
-    ? new DatabaseUnavailable('the embedded database cannot write', { cause: error })
+  if (code === undefined) return error;
+  if (UNAVAILABLE.has(code))
+    return new DatabaseUnavailable('the embedded database cannot write', { cause: error });
+  return DAMAGED.has(code)
+    ? new DatabaseProblem(`The embedded database is damaged: ${reason(error)}. Restore it from a backup.`, {
+        cause: error,
+      })
     : error;
 }
 
