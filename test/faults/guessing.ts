@@ -137,6 +137,8 @@ async function addPeople({ env }: DatabasePlace): Promise<People> {
   return people;
 }
 
+const hundredths = (value: number) => Math.round(value * 100) / 100;
+
 /** Wrong sign-ins of every kind, in random order, one after another on one connection, against the clock. */
 async function tellApart(server: Serving, people: People, most: number, some: number): Promise<Finding[]> {
   const counts: Record<Kind, number> = { known: most, unknown: most, disabled: some, operator: some };
@@ -163,16 +165,13 @@ async function tellApart(server: Serving, people: People, most: number, some: nu
   return [
     { what: 'different answers to wrong sign-ins', value: replies.size, atMost: 1 },
     ...(['known', 'disabled', 'operator'] as const).map((kind) => {
-      const slack = Math.max(
-        AUC_MAX - 0.5,
-        Math.ceil(300 * aucStandardError(counts[kind], counts.unknown)) / 100,
-      );
+      const slack = Math.max(AUC_MAX - 0.5, 3 * aucStandardError(counts[kind], counts.unknown));
       const whole = kind === 'known' && most >= 500;
       return {
         what: `AUC by time: ${counts[kind]} ${kind} against ${counts.unknown} unknown`,
         value: auc(tookMs[kind], tookMs.unknown),
-        atLeast: whole ? AUC_MIN : 0.5 - slack,
-        atMost: whole ? AUC_MAX : 0.5 + slack,
+        atLeast: whole ? AUC_MIN : hundredths(0.5 - slack),
+        atMost: whole ? AUC_MAX : hundredths(0.5 + slack),
       };
     }),
   ];
