@@ -17,6 +17,8 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger(config);
   const server = await openServer(config, log);
+  // Before anybody hears that it runs: whoever stops it then finds it ready to.
+  stopOnSignal(server, () => log.flush());
   let url = '';
   const listenTextResolver = (address: string) => {
     // On several addresses the first is the one of this machine.
@@ -30,7 +32,6 @@ async function main(): Promise<void> {
     throw listenProblem(error, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config.demo));
-  stopOnSignal(server, () => log.flush());
 }
 
 function banner(url: string, demo: boolean): string {
