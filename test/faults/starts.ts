@@ -79,7 +79,8 @@ const HARMS: readonly Harm[] = [
 /** Starts on harmed folders: each must say why in one line, and start again once the harm is undone. */
 export async function refusedStarts(size: Size): Promise<{ refused: number; unclear: number }> {
   const whole = newFolder();
-  await (await serve({ DATA_DIR: whole })).stop();
+  const { code } = await (await serve({ DATA_DIR: whole })).stop();
+  if (code !== 0) throw new Error('a server that was stopped did not end in order: there is nothing to harm');
   const readOnly = roomOnSmallDisk();
   const harms: readonly Harm[] = [
     ...HARMS,
