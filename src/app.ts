@@ -28,6 +28,7 @@ import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from '.
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { operationsRoutes } from './http/operations.ts';
+import { cutOffStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -54,7 +55,7 @@ export interface Parts {
 
 /** A client that sends its request slower than this is cut off. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 12_000;
 /** Above this delay of the event loop the server sends newcomers away rather than all of them to sleep. */
 const LOOP_DELAY_MAX_MS = 1000;
 
@@ -97,6 +98,7 @@ export async function buildApp(
   acceptJson(app);
   observeRequests(app, metrics);
   refuseWhenOverloaded(app);
+  cutOffStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);

@@ -68,7 +68,12 @@ export class ConfigError extends Error {
 
 /** Settings may stand in a file `.env` too; what the environment says goes first. */
 export function loadEnvFile(): void {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  if (!existsSync('.env')) return;
+  try {
+    process.loadEnvFile('.env');
+  } catch {
+    throw new ConfigError(['The file .env cannot be read. Make it a text file that this user may read.']);
+  }
 }
 
 /** Where the person stands who called the program: npm has gone to the project's folder since. */

@@ -1,6 +1,6 @@
 import { flushCompileCache } from 'node:module';
 import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
-import { DatabaseProblem } from './database/database.ts';
+import { DatabaseProblem, DatabaseUnavailable } from './database/database.ts';
 import { DEMO_USERS } from './demo.ts';
 import { createLogger } from './log.ts';
 import { VaultError } from './secrets.ts';
@@ -18,6 +18,8 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLogger(config);
   const server = await openServer(config, log);
+  // Before anybody hears that it runs: whoever stops it then finds it ready to.
+  stopOnSignal(server, () => log.flush());
   let url = '';
   const listenTextResolver = (address: string) => {
     // On several addresses the first is the one of this machine.
@@ -31,7 +33,6 @@ async function main(): Promise<void> {
     throw listenProblem(error, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config.demo));
-  stopOnSignal(server, () => log.flush());
   // Now, and not at the end alone: a process that is killed has none, and the next start would take twice as long.
   flushCompileCache();
 }
@@ -111,6 +112,8 @@ function listenProblem(error: unknown, { host, port }: Config): ConfigError | un
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   if (error instanceof DatabaseProblem || error instanceof VaultError) return error.message;
+  if (error instanceof DatabaseUnavailable)
+    return `The database cannot be used: ${(error.cause as Error).message}.`;
   const { syscall, message, stack } = error as NodeJS.ErrnoException;
   return syscall === undefined ? (stack ?? message) : message;
 }

@@ -48,11 +48,10 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const vault = openVault(config);
     const keyring = await openKeyring(database, vault, now).catch((cause) => {
       if (!(cause instanceof VaultError)) throw cause;
+      const key = config.secretKey === undefined ? `The key in ${config.secretKeyFile}` : 'SECRET_KEY';
       throw new DatabaseProblem(
-        'SECRET_KEY does not fit this database: its signing keys were sealed with another.',
-        {
-          cause,
-        },
+        `${key} does not fit this database: its signing keys were sealed with another.`,
+        { cause },
       );
     });
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);

@@ -41,12 +41,13 @@ const running = new Set<ChildProcess>();
 const killAll = () => {
   for (const child of running) kill(child);
 };
-process.once('exit', killAll);
-// Whatever a failed test leaves behind ends with its file.
-after(() => {
+const cleanUp = () => {
   killAll();
   rmSync(scratch, { recursive: true, force: true });
-});
+};
+process.once('exit', cleanUp);
+// Whatever a failed test leaves behind ends with its file.
+after(cleanUp);
 
 export const newFolder = () => mkdtempSync(join(scratch, 'data-'));
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -41,6 +41,13 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const reader = new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   const read = statements(reader);
   const write = statements(writer);
+  const reading = <T>(look: () => T): T => {
+    try {
+      return look();
+    } catch (error) {
+      throw translate(error);
+    }
+  };
 
   const tx: Transaction = {
     engine: 'sqlite',
@@ -127,9 +134,10 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   return {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params: readonly Param[] = []) => read(sql).all(...params) as Row[],
+    all: async <Row>(sql: string, params: readonly Param[] = []) =>
+      reading(() => read(sql).all(...params) as Row[]),
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
-      read(sql).get(...params) as Row | undefined,
+      reading(() => read(sql).get(...params) as Row | undefined),
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue(async () => write(sql).all(...params) as Row[], false),
     chain: (steps) => enqueue((own) => own.chain(steps), true),
@@ -172,6 +180,11 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw new DatabaseProblem(`The data folder ${dataDir} cannot be made: ${reason(cause)}.`, { cause });
+  }
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK);
+  } catch (cause) {
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${reason(cause)}.`, { cause });
   }
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
@@ -240,6 +253,8 @@ function statements(connection: DatabaseSync) {
 const SQLITE_BUSY = 5;
 /** Busy, locked, read-only, I/O error, full, cannot open: the disk's state, not the statement's fault. */
 const UNAVAILABLE = new Set([SQLITE_BUSY, 6, 8, 10, 13, 14]);
+/** Malformed, not a database. */
+const DAMAGED = new Set([11, 26]);
 
 function resultCode(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: number };
@@ -248,8 +263,13 @@ function resultCode(error: unknown): number | undefined {
 
 function translate(error: unknown): unknown {
   const code = resultCode(error);
-  return code !== undefined && UNAVAILABLE.has(code)
-    ? new DatabaseUnavailable('the embedded database cannot write', { cause: error })
+  if (code === undefined) return error;
+  if (UNAVAILABLE.has(code))
+    return new DatabaseUnavailable('the embedded database cannot write', { cause: error });
+  return DAMAGED.has(code)
+    ? new DatabaseProblem(`The embedded database is damaged: ${reason(error)}. Restore it from a backup.`, {
+        cause: error,
+      })
     : error;
 }
 

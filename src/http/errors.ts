@@ -102,6 +102,8 @@ const LINGER_MS = 1000;
 
 /** What is no HTTP at all never reaches a route. */
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+  // It has been told. Hanging up on what still comes would take that away from it again.
+  if (socket.writableEnded && error.code !== 'ECONNRESET') return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

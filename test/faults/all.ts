@@ -1,9 +1,27 @@
+import { abuse } from './abuse.ts';
+import { canaries } from './canaries.ts';
+import { disk } from './disk.ts';
 import { failover } from './failover.ts';
 import type { Fault } from './fault.ts';
 import { fleet } from './fleet.ts';
+import { guessing } from './guessing.ts';
 import { kills } from './kills.ts';
 import { outages } from './outages.ts';
 import { races } from './races.ts';
+import { slow } from './slow.ts';
+import { tokens } from './tokens.ts';
 
 /** In the order in which `npm run test:faults` lets them happen. */
-export const FAULTS: readonly Fault[] = [kills, outages, failover, fleet, races];
+export const FAULTS: readonly Fault[] = [
+  kills,
+  outages,
+  failover,
+  races,
+  fleet,
+  abuse,
+  tokens,
+  slow,
+  guessing,
+  disk,
+  canaries,
+];

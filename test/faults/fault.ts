@@ -10,7 +10,7 @@ export interface Fault {
   run(engine: Engine, size: Size): Promise<Finding[]>;
 }
 
-type Size = 'short' | 'full';
+export type Size = 'short' | 'full';
 
 /** A figure of the tally. Without a bound it only tells how much was done. */
 export interface Finding {

@@ -1,0 +1,4 @@
+import { abuse } from './abuse.ts';
+import { testShort } from './short.ts';
+
+testShort(abuse);

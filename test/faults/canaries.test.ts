@@ -1,0 +1,4 @@
+import { canaries } from './canaries.ts';
+import { testShort } from './short.ts';
+
+testShort(canaries);

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../../../src/database/database.ts';
+import { run, settingsOf } from '../../command.ts';
+import { AURORA, call, type Deskbell, NOTIFICATIONS, startDeskbell } from '../../harness.ts';
+import { startReceiver, webhookEnv } from '../../receiver.ts';
+import { META, metaEnv, startMeta } from '../../stand-ins/meta.ts';
+import { CANARY, PHONE } from './calls.ts';
+
+/** A server with one of the channels, its secrets, and what goes wrong there. */
+interface Sending {
+  deskbell: Deskbell;
+  /** Nobody may read these, not even on the command line. */
+  secrets: string[];
+  /** The settings of its channel. */
+  env: Record<string, string>;
+  sent: number;
+}
+
+const MESSAGES = 6;
+const phone = (n: number) => `${PHONE}${n}`;
+
+/** Each message to a customer of its own: none waits for another's second attempt. */
+async function answerAll(deskbell: Deskbell): Promise<string> {
+  const token = await deskbell.signIn();
+  const text = `${CANARY} is the answer`;
+  for (let n = 0; n < MESSAGES; n += 1) {
+    const context = { question: `${CANARY} ${n}?`, lead_phone: phone(n) };
+    const body = { notification_type: 'user_question_request', conversation_id: 1, context };
+    const raised = await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body });
+    const address = `${raised.headers.get('location')}/answer`;
+    await deskbell.call('POST', address, { token, body: { answer: text, only_send_campaign: n % 2 === 1 } });
+  }
+  await deskbell.allSent();
+  return token;
+}
+
+export async function overSimulator(
+  engine: Engine,
+  work: (sending: Sending) => Promise<void>,
+): Promise<void> {
+  const deskbell = await startDeskbell(engine, { LOG_LEVEL: 'trace' });
+  try {
+    await answerAll(deskbell);
+    await work({ deskbell, secrets: [], env: {}, sent: MESSAGES });
+  } finally {
+    await deskbell.close();
+  }
+}
+
+export async function overWebhook(engine: Engine, work: (sending: Sending) => Promise<void>): Promise<void> {
+  const receiver = await startReceiver();
+  const troubles = [
+    () => receiver.answer,
+    () => (response) => response.writeHead(500, { 'x-why': CANARY }).end(CANARY),
+    () => (response) => response.destroy(),
+    () => (response) => response.writeHead(302, { location: `http://127.0.0.1:1/${CANARY}` }).end(),
+    () => (response) => response.writeHead(410).end(CANARY),
+    () => (response) => response.writeHead(200, { 'content-length': '999999' }).end(CANARY),
+  ] satisfies (() => typeof receiver.answer)[];
+  const answers = troubles.map((make) => make());
+  let count = 0;
+  receiver.answer = (response, received) => {
+    count += 1;
+    (answers[count - 1] ?? answers[0]!)(response, received);
+  };
+  const url = new URL(receiver.url);
+  url.username = `${CANARY}-user`;
+  url.password = `${CANARY}-password`;
+  url.search = `key=${CANARY}`;
+  const env = { ...webhookEnv({ url: url.href }), LOG_LEVEL: 'trace' };
+  const deskbell = await startDeskbell(engine, env);
+  try {
+    await answerAll(deskbell);
+    const secret = env.WEBHOOK_SECRET.slice('whsec_'.length);
+    await work({
+      deskbell,
+      secrets: [secret, `${CANARY}-user`, `${CANARY}-password`, `key=${CANARY}`],
+      env,
+      sent: count,
+    });
+  } finally {
+    await deskbell.close();
+    await receiver.close();
+  }
+}
+
+export async function overWhatsApp(engine: Engine, work: (sending: Sending) => Promise<void>): Promise<void> {
+  const meta = await startMeta({ now: () => new Date() });
+  const env = metaEnv(meta, { LOG_LEVEL: 'trace' });
+  const deskbell = await startDeskbell(engine, env);
+  try {
+    meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;
+    for (let n = 0; n < MESSAGES; n += 1) {
+      await meta.customerWrites(phone(n), { text: { body: `${CANARY} writes` }, profile: { name: CANARY } });
+    }
+    await windowsOpen(deskbell);
+    meta.next(
+      'none',
+      { code: 131016, http: 500 },
+      { http: 500, text: CANARY },
+      { cut: 'after' },
+      { code: 131026 },
+      { code: 190 },
+    );
+    await answerAll(deskbell);
+    await meta.reported();
+    for (const signature of [undefined, `sha256=${CANARY}`]) {
+      await call(deskbell.url, 'POST', '/webhooks/whatsapp', {
+        body: { object: CANARY, entry: [{ id: CANARY }] },
+        headers: signature === undefined ? {} : { 'x-hub-signature-256': signature },
+      });
+    }
+    for (const word of [META.verifyToken, CANARY]) {
+      const query = `hub.mode=subscribe&hub.challenge=1&hub.verify_token=${word}`;
+      await call(deskbell.url, 'GET', `/webhooks/whatsapp?${query}`);
+    }
+    await work({
+      deskbell,
+      secrets: [META.token, META.appSecret, META.verifyToken],
+      env,
+      sent: meta.accepted.length,
+    });
+  } finally {
+    await deskbell.close();
+    await meta.close();
+  }
+}
+
+async function windowsOpen({ database }: Deskbell): Promise<void> {
+  for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt; await sleep(20)) {
+    const row = await database.one<{ open: number }>('select count(*) as open from customer_windows');
+    if (row!.open === MESSAGES) return;
+  }
+  throw new Error('the customers’ messages were not worked off');
+}
+
+/** Everything that commands print about the same database, with a secret of their own on the way in. */
+export async function commandsSay({ deskbell, env: channel }: Sending): Promise<string> {
+  const env = { ...settingsOf(deskbell), ...channel };
+  const secret = `whsec_${Buffer.from(`${CANARY}${CANARY}${CANARY}${CANARY}`).toString('base64')}`;
+  const commands: [args: string[], input?: string][] = [
+    [['doctor']],
+    [['user', 'list']],
+    [['user', 'password', AURORA.email], `${CANARY}-new-password\n`],
+    [['keys', 'list']],
+    [['channel', 'show', '--merchant', '1']],
+    [['channel', 'test', '--merchant', '1']],
+    [
+      [
+        'channel',
+        'set',
+        'webhook',
+        '--merchant',
+        '1',
+        '--url',
+        `http://u:${CANARY}@127.0.0.1:1/?k=${CANARY}`,
+        '--allow-private',
+      ],
+      secret,
+    ],
+    [['channel', 'test', '--merchant', '1']],
+    [
+      ['channel', 'set', 'webhook', '--merchant', '1', '--url', `nonsense-${CANARY}`],
+      `${CANARY} is no secret`,
+    ],
+  ];
+  let said = '';
+  for (const [args, input = ''] of commands) {
+    const { stdout, stderr } = await run(args, { env, input });
+    said += `${stdout}${stderr}`;
+  }
+  return said;
+}

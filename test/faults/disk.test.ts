@@ -1,0 +1,4 @@
+import { disk } from './disk.ts';
+import { testShort } from './short.ts';
+
+testShort(disk);

@@ -1,0 +1,4 @@
+import { guessing } from './guessing.ts';
+import { testShort } from './short.ts';
+
+testShort(guessing);

@@ -1,0 +1,4 @@
+import { testShort } from './short.ts';
+import { slow } from './slow.ts';
+
+testShort(slow);

@@ -1,0 +1,4 @@
+import { testShort } from './short.ts';
+import { tokens } from './tokens.ts';
+
+testShort(tokens);
