@@ -117,7 +117,9 @@ async function runTests(
     cwd: copy,
     files: [join(copy, testFile)],
     // A name is matched with those of its suites before it.
-    testNamePatterns: [...names].map((name) => new RegExp(`(^|\\s)${escaped(name)}$`)),
+    testNamePatterns: faults.map(
+      ({ within, test }) => new RegExp(`(^|\\s)${within ? `${escaped(within)} ` : ''}${escaped(test)}$`),
+    ),
     timeout: TEST_MAX_MS,
   });
   stream.on('test:pass', ({ name, skip }) => {

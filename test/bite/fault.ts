@@ -8,6 +8,8 @@ export interface PlantedFault {
   testFile: string;
   /** Its name to the letter, on every engine that it runs on. Red on one of them is red. */
   test: string;
+  /** The suite, where its file has the test in several and one is enough. */
+  within?: string;
 }
 
 /** Several faults that the same file of tests must notice: it is started up once for each. */

@@ -120,6 +120,15 @@ export const OF_ACCESS: readonly PlantedFault[] = [
       test: 'of forty guesses at once no more than the limit are judged, and a right one behind it is refused',
     },
   ]),
+  ...caughtBy('test/rate-limits.test.ts', [
+    {
+      name: 'a forged token buys a new allowance',
+      file: 'src/http/limits.ts',
+      find: 'caller === undefined || caller instanceof Error ? `address:${ip}`',
+      replace: 'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${ip}`',
+      test: 'forged and expired tokens buy nothing: they count for their address',
+    },
+  ]),
   ...caughtBy('test/session.test.ts', [
     {
       name: 'the cookie can be read by scripts',
