@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
+import { asOneStatement } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/outbox.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
@@ -62,9 +63,7 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
     const body = { answer: 'Yes, choose it at checkout and we see to it.' };
     const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
     const answer = (on: Database, answered: number) =>
-      on.transaction((tx) =>
-        answerNotification(tx, { outbox: createOutbox(on, 250) }, { ...common, id: answered }),
-      );
+      answerNotification(on, { outbox: createOutbox(on, 250) }, { ...common, id: answered });
     // The first answer also reads the schema, which the service then keeps.
     await answer(database, spareId);
     statements = await record(database, (recorded) => answer(recorded, id));
@@ -113,7 +112,16 @@ async function record(
         if (/^\s*insert .*returning id/s.test(sql)) statement.madeId = (answer as { id: number }[])[0]?.id;
         return answer;
       };
-    return { ...queries, all: noted(queries.all), one: noted(queries.one), run: noted(queries.run) };
+    return {
+      ...queries,
+      all: noted(queries.all),
+      one: noted(queries.one),
+      run: noted(queries.run),
+      chain: (steps) => {
+        statements.push(asOneStatement(steps));
+        return queries.chain(steps);
+      },
+    };
   };
   await work({
     ...recording(database),

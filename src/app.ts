@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import compress from '@fastify/compress';
-import cors from '@fastify/cors';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Assistant } from './assistant/assistant.ts';
@@ -25,16 +24,9 @@ import { createWindows } from './delivery/windows.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
-import {
-  answerBrokenHttp,
-  answerUnknownAddresses,
-  handleErrors,
-  refuseOtherMethods,
-  sendError,
-} from './http/errors.ts';
+import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
-import { collectOpenApi } from './http/openapi.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
@@ -66,7 +58,11 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** Above this delay of the event loop the server sends newcomers away rather than all of them to sleep. */
 const LOOP_DELAY_MAX_MS = 1000;
 
-export async function buildApp(parts: Parts): Promise<FastifyInstance> {
+/** `beforeRoutes` sees every route that is registered after it. */
+export async function buildApp(
+  parts: Parts,
+  beforeRoutes?: (app: FastifyInstance) => Promise<void>,
+): Promise<FastifyInstance> {
   const { config, log, metrics } = parts;
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
@@ -105,8 +101,7 @@ export async function buildApp(parts: Parts): Promise<FastifyInstance> {
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
-  answerUnknownAddresses(app);
-  await collectOpenApi(app);
+  await beforeRoutes?.(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;
   const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
@@ -205,6 +200,7 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
 }
 
 async function allowOrigins(app: FastifyInstance, origins: string[] | '*'): Promise<void> {
+  const { default: cors } = await import('@fastify/cors');
   await app.register(cors, {
     origin: origins,
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],

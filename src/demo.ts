@@ -228,11 +228,12 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       answered_by: answer ? merchantId : null,
     });
     if (answer) {
-      await rememberAnswered(tx, merchantId as MerchantId, {
+      const answered = {
         notificationId: index + 1,
         question: String(context.question ?? context.support_request_reason),
         answer: String(answer.answer ?? answer.agent_response_to_customer),
-      });
+      };
+      await tx.chain([rememberAnswered(merchantId as MerchantId, answered)]);
     }
   }
   await insertDemoDocuments(tx, now);

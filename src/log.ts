@@ -46,12 +46,24 @@ export function createLogger(
     {
       level: config.logLevel,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp,
       formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
     },
     config.logPretty ? prettyStream(out) : out,
   );
+}
+
+/** Lines of one millisecond share their time's text: a busy server writes dozens of them. */
+let stampedAt = 0;
+let stamp = '';
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== stampedAt) {
+    stampedAt = now;
+    stamp = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return stamp;
 }
 
 interface ErrorDescription {

@@ -45,11 +45,23 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
 
+  const byRequest = new Map<string, { count: Counter.Internal; duration: Histogram.Internal<string> }>();
+
   return {
     attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
     request(route, method, status, outcome, seconds) {
-      requests.inc({ method, route, status, outcome });
-      if (seconds !== undefined) durations.observe({ method, route }, seconds);
+      // Found by one text: the library would put the labels together anew for each request.
+      const key = `${method} ${route} ${status} ${outcome}`;
+      let figures = byRequest.get(key);
+      if (!figures) {
+        figures = {
+          count: requests.labels(method, route, String(status), outcome),
+          duration: durations.labels(method, route),
+        };
+        byRequest.set(key, figures);
+      }
+      figures.count.inc();
+      if (seconds !== undefined) figures.duration.observe(seconds);
     },
     text(queue) {
       if (queue) {

@@ -13,7 +13,15 @@ import { root } from './process.ts';
  */
 const PORT = 'database/database.ts';
 // What every text column can hold is said beside the port.
-const OF_A_FEATURE = ['contract/', 'errors.ts', PORT, 'database/text.ts', 'http/'];
+const OF_A_FEATURE = [
+  'contract/',
+  'errors.ts',
+  PORT,
+  'database/chain.ts',
+  'database/lookup.ts',
+  'database/text.ts',
+  'http/',
+];
 const OF_HTTP = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {

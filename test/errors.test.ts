@@ -147,7 +147,7 @@ onEachEngine('errors', (engine) => {
   });
 
   function breakDatabase(error: Error): void {
-    for (const name of ['all', 'one', 'run', 'transaction'] as const) {
+    for (const name of ['all', 'one', 'run', 'chain', 'transaction'] as const) {
       mock.method(deskbell.database, name, () => Promise.reject(error));
     }
   }

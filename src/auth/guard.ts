@@ -10,6 +10,8 @@ declare module 'fastify' {
   }
 }
 
+const BEARER = 'bearer ';
+
 /**
  * Judges the bearer token of every request first, so that limits can be counted per caller. Nothing is
  * refused here: an endpoint that needs a caller asks for one.
@@ -19,11 +21,12 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const header = request.headers.authorization;
     if (header === undefined) return done();
-    const token = /^bearer +(\S+)$/i.exec(header)?.[1];
-    if (token === undefined) {
+    // Not a pattern: over a whole token that costs more than all else here.
+    if (header.slice(0, BEARER.length).toLowerCase() !== BEARER) {
       request.caller = tokenInvalid();
       return done();
     }
+    const token = header.slice(BEARER.length).trimStart();
     const known = tokens.remembered(token);
     if (known) {
       request.caller = known;

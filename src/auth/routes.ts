@@ -13,7 +13,7 @@ import {
 import { describeRoute } from '../http/openapi.ts';
 import { userOf } from './guard.ts';
 import type { SignIn } from './signIn.ts';
-import { findUser } from './store.ts';
+import { createUserLookup } from './store.ts';
 
 export interface AuthParts {
   database: Database;
@@ -21,6 +21,8 @@ export interface AuthParts {
 }
 
 export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncTypebox {
+  const findUser = createUserLookup(database);
+
   return async (app) => {
     app.post(
       '/login',
@@ -66,7 +68,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
         },
       },
       async (request) => {
-        const user = await findUser(database, userOf(request));
+        const user = await findUser(userOf(request));
         if (!user) throw userNotFound();
         if (user.disabled_at !== null) throw tokenInvalid();
         return user;

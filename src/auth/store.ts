@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { User } from '../contract/auth.ts';
 import type { Database, Queries } from '../database/database.ts';
+import { createLookup } from '../database/lookup.ts';
 
 export interface Account {
   id: number;
@@ -133,12 +134,12 @@ async function endSessionsOf(queries: Queries, userId: number, at: Date): Promis
   ]);
 }
 
-export function findUser(queries: Queries, userId: number) {
-  return queries.one<User & { disabled_at: string | null }>(
-    'select id, email, name, role, created_at, disabled_at from users where id = $1',
-    [userId],
+export const createUserLookup = (queries: Queries) =>
+  createLookup<User & { disabled_at: string | null }>(
+    queries,
+    'select id, email, name, role, created_at, disabled_at from users',
+    'id',
   );
-}
 
 export const ROLES = ['user', 'admin'] as const;
 export type Role = (typeof ROLES)[number];

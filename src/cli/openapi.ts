@@ -2,12 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildApp, type Parts } from '../app.ts';
 import { readConfig } from '../config.ts';
-import { openApiText } from '../http/openapi.ts';
+import { collectOpenApi, OPENAPI_FILE, openApiText } from '../http/openapi.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { command as define } from './command.ts';
-
-const FILE = new URL('../../openapi.json', import.meta.url);
 
 export const command = define({
   about: 'Print the OpenAPI document',
@@ -16,8 +14,8 @@ export const command = define({
   run: async ({ write }) => {
     const document = await openApiDocument();
     if (!write) return { text: document.trimEnd(), json: JSON.parse(document) };
-    writeFileSync(FILE, document);
-    return { text: 'openapi.json is written.', json: { written: fileURLToPath(FILE) } };
+    writeFileSync(OPENAPI_FILE, document);
+    return { text: 'openapi.json is written.', json: { written: fileURLToPath(OPENAPI_FILE) } };
   },
 });
 
@@ -25,7 +23,8 @@ export const command = define({
 async function openApiDocument(): Promise<string> {
   const config = readConfig({ RATE_LIMIT_PER_MINUTE: '0' });
   const log = createLogger({ logLevel: 'silent', logPretty: false });
-  const app = await buildApp({ config, log, metrics: createMetrics(), now: () => new Date() } as Parts);
+  const parts = { config, log, metrics: createMetrics(), now: () => new Date() } as Parts;
+  const app = await buildApp(parts, collectOpenApi);
   try {
     await app.ready();
     return openApiText(app);

@@ -1,3 +1,5 @@
+import type { Step } from './chain.ts';
+
 /**
  * The port to both engines. One SQL text serves both, with `$1` parameters; an engine's own statement
  * stands only where it must differ.
@@ -15,6 +17,8 @@ export interface Queries {
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
   /** Writes one statement, durable when it resolves; gives what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
+  /** Writes that build on one another, all or nothing. Gives what the first is `returning`. */
+  chain<Row>(steps: readonly Step[]): Promise<Row | undefined>;
 }
 
 export interface Transaction extends Queries {
@@ -37,6 +41,12 @@ export interface Database extends Queries {
   listen(topic: string, onSignal: () => void): () => void;
   close(): Promise<void>;
 }
+
+/** Within the caller's transaction, where there is one. */
+export const inTransaction = <T>(
+  queries: Database | Transaction,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> => ('transaction' in queries ? queries.transaction(work) : work(queries));
 
 /** The database cannot be reached, or refuses every write, at the moment. */
 export class DatabaseUnavailable extends Error {}

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { asOneStatement, type Step } from './chain.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -72,6 +73,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       all: query,
       one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
       run: query,
+      chain: async <Row>(steps: readonly Step[]) => {
+        const { sql, params } = asOneStatement(steps);
+        return (await query<Row>(sql, params))[0];
+      },
     };
   };
 

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneByOne, type Step } from './chain.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -43,9 +44,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   const tx: Transaction = {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
-    one: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params)[0] as Row | undefined,
-    run: async <Row>(sql: string, params?: readonly Param[]) => write(sql, params) as Row[],
+    all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+    one: async <Row>(sql: string, params: readonly Param[] = []) =>
+      write(sql).get(...params) as Row | undefined,
+    run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+    chain: async <Row>(steps: readonly Step[]) =>
+      oneByOne<Row>(steps, (sql, params) => write(sql).get(...params)),
     // Transactions run one after another here.
     tryLock: async () => true,
     lock: async () => {},
@@ -123,10 +127,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   return {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params) as Row[],
-    one: async <Row>(sql: string, params?: readonly Param[]) => read(sql, params)[0] as Row | undefined,
-    run: <Row>(sql: string, params?: readonly Param[]) =>
-      enqueue(async () => write(sql, params) as Row[], false),
+    all: async <Row>(sql: string, params: readonly Param[] = []) => read(sql).all(...params) as Row[],
+    one: async <Row>(sql: string, params: readonly Param[] = []) =>
+      read(sql).get(...params) as Row | undefined,
+    run: <Row>(sql: string, params: readonly Param[] = []) =>
+      enqueue(async () => write(sql).all(...params) as Row[], false),
+    chain: (steps) => enqueue((own) => own.chain(steps), true),
     transaction: (work) => enqueue(work, true),
     async script(sql) {
       try {
@@ -221,13 +227,13 @@ async function takeTurn(dataDir: string): Promise<() => void> {
 /** Prepares each text once. `$1` becomes `?1`, which binds by position. */
 function statements(connection: DatabaseSync) {
   const prepared = new Map<string, StatementSync>();
-  return (sql: string, params: readonly Param[] = []): unknown[] => {
+  return (sql: string): StatementSync => {
     let statement = prepared.get(sql);
     if (!statement) {
       statement = connection.prepare(sql.replace(/\$(\d+)/g, '?$1'));
       prepared.set(sql, statement);
     }
-    return statement.all(...params);
+    return statement;
   };
 }
 

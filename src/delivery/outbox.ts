@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Delivery } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import type { Step } from '../database/chain.ts';
 import type { Database, Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { placeOutlook } from './limits.ts';
@@ -20,10 +21,15 @@ export interface NewDelivery {
 
 export interface Outbox {
   /**
-   * Joins the caller's transaction: the message exists exactly if the answer does. Gives until when it must
-   * wait for a place in the day's limit, where that is known already.
+   * Steps that build on the answer's own: the message exists exactly if the answer does. Says also until when
+   * it must wait for a place in the day's limit, where that is known already.
    */
-  put(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<Date | undefined>;
+  prepare(
+    queries: Queries,
+    merchantId: MerchantId,
+    delivery: NewDelivery,
+    after: string,
+  ): Promise<{ steps: Step[]; waitsUntil: Date | undefined }>;
   /** To be called after the commit: some worker looks at once. */
   announce(): void;
 }
@@ -33,39 +39,54 @@ export const DELIVERIES = 'deskbell_deliveries';
 
 export function createOutbox(database: Database, defaultDailyLimit: number): Outbox {
   return {
-    async put(tx, merchantId, delivery) {
+    async prepare(queries, merchantId, delivery, after) {
       const recipient = phoneOf(delivery.recipient);
       const waitsUntil =
         delivery.mode === 'campaign'
-          ? await placeOutlook(tx, merchantId, recipient, defaultDailyLimit, delivery.at)
+          ? await placeOutlook(queries, merchantId, recipient, defaultDailyLimit, delivery.at)
           : undefined;
-      await enqueue(tx, merchantId, { ...delivery, recipient });
-      return waitsUntil;
+      return { steps: enqueueSteps(merchantId, delivery, after), waitsUntil };
     },
     announce: () => database.signal(DELIVERIES),
   };
 }
 
 export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<number> {
-  const at = delivery.at.toISOString();
-  const [row] = await tx.run<{ id: number }>(
-    `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
-        needs_place, due_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9) returning id`,
-    [
-      merchantId,
-      randomUUID(),
-      delivery.notificationId,
-      delivery.conversationId,
-      phoneOf(delivery.recipient),
-      delivery.mode,
-      storableText(delivery.content),
-      delivery.mode === 'campaign' ? 1 : 0,
-      at,
-    ],
-  );
-  await addEvent(tx, merchantId, row!.id, { at, state: 'queued' });
+  const row = await tx.chain<{ id: number }>(enqueueSteps(merchantId, delivery));
   return row!.id;
+}
+
+function enqueueSteps(merchantId: MerchantId, delivery: NewDelivery, after?: string): Step[] {
+  const at = delivery.at.toISOString();
+  return [
+    {
+      name: 'delivery',
+      after,
+      sql: `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
+          needs_place, due_at, created_at, updated_at)
+        select cast($1 as bigint), $2, cast($3 as bigint), cast($4 as bigint), $5, $6, $7, cast($8 as integer),
+          $9, $9, $9 ${after ? `from ${after}` : ''}
+        returning id`,
+      params: [
+        merchantId,
+        randomUUID(),
+        delivery.notificationId,
+        delivery.conversationId,
+        phoneOf(delivery.recipient),
+        delivery.mode,
+        storableText(delivery.content),
+        delivery.mode === 'campaign' ? 1 : 0,
+        at,
+      ],
+    },
+    {
+      name: 'delivery_event',
+      after: 'delivery',
+      sql: `insert into delivery_events (merchant_id, delivery_id, at, state)
+        select cast($1 as bigint), id, $2, 'queued' from delivery`,
+      params: [merchantId, at],
+    },
+  ];
 }
 
 /** `+` and digits where it is a telephone number; else as it came, and the channel says what is wrong. */

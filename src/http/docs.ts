@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { openApiText } from './openapi.ts';
+import { OPENAPI_FILE } from './openapi.ts';
 
 /**
  * `/openapi.json` and the page that shows it. The page's script weighs 4 MB and is loaded with the first
@@ -13,7 +14,7 @@ export function serveDocs(app: FastifyInstance): void {
   let script: Promise<Buffer> | undefined;
 
   app.get('/openapi.json', { schema: { hide: true } as object }, async (_request, reply) => {
-    document ??= openApiText(app);
+    document ??= await readFile(OPENAPI_FILE, 'utf8');
     return reply.type('application/json; charset=utf-8').send(document);
   });
 

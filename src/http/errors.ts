@@ -30,12 +30,7 @@ declare module 'fastify' {
 export function handleErrors(app: FastifyInstance): void {
   app.decorateRequest('problem', undefined);
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply));
-}
-
-/** An address that is none counts like any other: called when the limit, if there is one, is registered. */
-export function answerUnknownAddresses(app: FastifyInstance): void {
-  const limited = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {};
-  app.setNotFoundHandler(limited, (request, reply) => sendError(notFound(), request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply));
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

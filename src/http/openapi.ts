@@ -1,4 +1,3 @@
-import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { ErrorBody } from '../contract/common.ts';
@@ -79,8 +78,12 @@ export function parameterSchema(name: string): TSchema {
   return Type.Object({ [name]: Type.Integer({ minimum: 1 }) });
 }
 
+/** Where the document is kept, so that a server need not make it: that took it 15 MB. */
+export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
+
 /** Collects every route that is registered after it. */
 export async function collectOpenApi(app: FastifyInstance): Promise<void> {
+  const { default: swagger } = await import('@fastify/swagger');
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -38,7 +38,7 @@ export function operationsRoutes(
   app: FastifyInstance,
   { database, keyring, metrics, now }: OperationsParts,
 ): void {
-  const config = { rateLimit: false as const };
+  const config = { unlimited: true };
   const describe = (summary: string, description: string) =>
     describeRoute('operations', summary, { description, errors: [], open: true });
 

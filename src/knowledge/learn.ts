@@ -1,8 +1,9 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { changeDocument, createDocument, type Origin } from './store.ts';
-import { titleFrom } from './texts.ts';
+import { changeDocument, createDocument, createDocumentSteps, type Origin } from './store.ts';
+import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {
   /** The document that the question named, if it named one. */
@@ -14,18 +15,40 @@ export interface Lesson {
   at: Date;
 }
 
-/** Puts an answer into the knowledge base, in the answer's transaction: both are written or neither. */
+const contentOf = ({ question, answer }: Lesson): Content => ({
+  title: titleFrom(question),
+  body: storableText(answer),
+});
+const originOf = ({ userId, notificationId, at }: Lesson): Origin => ({
+  what: 'answer',
+  userId,
+  notificationId,
+  at,
+});
+
+/** Makes a document of an answer, by steps that build on the answer's own: both are written or neither. */
+export const learnSteps = (merchantId: MerchantId, lesson: Lesson, after: string): Step[] =>
+  createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after);
+
+/** Puts an answer into the document that the question named; into a new one where there is none. */
 export async function learn(
   tx: Queries,
   merchantId: MerchantId,
-  { documentId, question, answer, notificationId, userId, at }: Lesson,
+  lesson: Lesson,
 ): Promise<{ documentId: number; created: boolean }> {
-  const body = storableText(answer);
-  const origin: Origin = { what: 'answer', userId, notificationId, at };
-  const named = documentId !== undefined && Number.isSafeInteger(documentId) ? documentId : 0;
+  const content = contentOf(lesson);
+  const { documentId = 0 } = lesson;
   const changed =
-    named > 0 && (await changeDocument(tx, merchantId, named, ({ title }) => ({ title, body }), origin));
+    documentId > 0 &&
+    Number.isSafeInteger(documentId) &&
+    (await changeDocument(
+      tx,
+      merchantId,
+      documentId,
+      ({ title }) => ({ title, body: content.body }),
+      originOf(lesson),
+    ));
   if (changed) return { documentId: changed.id, created: false };
-  const { id } = await createDocument(tx, merchantId, { title: titleFrom(question), body }, origin);
+  const { id } = await createDocument(tx, merchantId, content, originOf(lesson));
   return { documentId: id, created: true };
 }

@@ -1,5 +1,6 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
+import type { Step } from '../database/chain.ts';
 import type { Database, Queries } from '../database/database.ts';
 import { LOCKED, ofIds } from './fulltext.ts';
 import type { Content } from './texts.ts';
@@ -99,15 +100,27 @@ export async function createDocument(
   content: Content,
   origin: Origin,
 ): Promise<Document> {
-  const [document] = await tx.run<Document>(
-    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
-      values ($1, $2, $3, $4, $4, $5, $6, $7) returning ${FIELDS}`,
-    [merchantId, content.title, content.body, origin.at.toISOString(), ...wordColumns(content)],
-  );
+  const document = await tx.chain<Document>(createDocumentSteps(merchantId, content, origin));
   if (!document) throw new Error('an insert gives its row');
-  await insertVersion(tx, merchantId, document, origin);
   return document;
 }
+
+/** The document and its first version; where they build on an earlier step, only if that gave a row. */
+export const createDocumentSteps = (
+  merchantId: MerchantId,
+  content: Content,
+  origin: Origin,
+  after?: string,
+): Step[] => [
+  {
+    name: 'document',
+    after,
+    sql: `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+      select cast($1 as bigint), $2, $3, $4, $4, $5, $6, $7 ${after ? `from ${after}` : ''} returning ${FIELDS}`,
+    params: [merchantId, content.title, content.body, origin.at.toISOString(), ...wordColumns(content)],
+  },
+  versionStep(merchantId, origin, 'document'),
+];
 
 /**
  * Changes a document as `decide` says, within the caller's transaction: nobody else changes it meanwhile. What
@@ -127,41 +140,34 @@ export async function changeDocument(
   if (!current) return undefined;
   const { title, body } = await decide(current);
   if (title === current.title && body === current.body) return current;
-  const [document] = await tx.run<Document>(
-    `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
-        title_words = $6, words = $7, word_forms = $8
-      where merchant_id = $1 and id = $2 returning ${FIELDS}`,
-    [merchantId, id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
-  );
+  const document = await tx.chain<Document>([
+    {
+      name: 'document',
+      sql: `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
+          title_words = $6, words = $7, word_forms = $8
+        where merchant_id = $1 and id = $2 returning ${FIELDS}`,
+      params: [merchantId, id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
+    },
+    versionStep(merchantId, origin, 'document'),
+  ]);
   if (!document) throw new Error('a locked row is there');
-  await insertVersion(tx, merchantId, document, origin);
   return document;
 }
 
 /** A token may outlive its user: then the version names nobody. */
-async function insertVersion(
-  tx: Queries,
+const versionStep = (
   merchantId: MerchantId,
-  document: Document,
   { what, userId, notificationId, at }: Origin,
-): Promise<void> {
-  await tx.run(
-    `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
-        notification_id, created_at)
-      values ($1, $2, $3, $4, $5, $6, (select id from users where id = $7), $8, $9)`,
-    [
-      merchantId,
-      document.id,
-      document.version,
-      document.title,
-      document.body,
-      what,
-      userId,
-      notificationId,
-      at.toISOString(),
-    ],
-  );
-}
+  after: string,
+): Step => ({
+  name: 'document_version',
+  after,
+  sql: `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
+      notification_id, created_at)
+    select cast($1 as bigint), id, version, title, body, $2, (select u.id from users u where u.id = $3),
+      cast($4 as bigint), $5 from ${after}`,
+  params: [merchantId, what, userId, notificationId, at.toISOString()],
+});
 
 const wordColumns = ({ title, body }: Content): [titleWords: string, words: string, forms: string] => {
   const { stems, forms } = indexWordsOf(`${title}\n${body}`);

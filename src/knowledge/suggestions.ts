@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Suggestion } from '../contract/knowledge.ts';
+import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
@@ -118,22 +119,24 @@ export interface Answered {
 }
 
 /** Keeps what was answered so that it can be suggested; it goes with its notification. */
-export async function rememberAnswered(
-  tx: Queries,
+export const rememberAnswered = (
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
-): Promise<void> {
-  await tx.run(
-    `insert into answered_questions (merchant_id, notification_id, question, answer, words)
-      values ($1, $2, $3, $4, $5)
-      on conflict (merchant_id, notification_id) do update
-        set question = excluded.question, answer = excluded.answer, words = excluded.words`,
-    [
-      merchantId,
-      notificationId,
-      storableText(question),
-      storableText(answer),
-      stemsOf(question).slice(0, WORDS_MAX).join(' '),
-    ],
-  );
-}
+  after?: string,
+): Step => ({
+  name: 'answered_question',
+  after,
+  // Without a condition SQLite takes `on` for that of a join.
+  sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words)
+    select cast($1 as bigint), cast($2 as bigint), $3, $4, $5 ${after ? `from ${after}` : ''} where true
+    on conflict (merchant_id, notification_id) do update
+      set question = excluded.question, answer = excluded.answer, words = excluded.words
+    returning notification_id`,
+  params: [
+    merchantId,
+    notificationId,
+    storableText(question),
+    storableText(answer),
+    stemsOf(question).slice(0, WORDS_MAX).join(' '),
+  ],
+});

@@ -1,9 +1,9 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { MerchantId, UserId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
+import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/outbox.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
-import { learn } from '../knowledge/learn.ts';
+import { learn, learnSteps } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { judgeAnswer } from './rules.ts';
 import { findAnswerSchema, findNotification, markAnswered } from './store.ts';
@@ -26,14 +26,14 @@ interface Answer {
 
 /**
  * Answers a notification, or throws why not. The answer, its message to the customer and what the assistant
- * learns from it are one transaction: all or nothing.
+ * learns from it are one statement where they can be, else one transaction: all or nothing.
  */
 export async function answerNotification(
-  tx: Queries,
+  queries: Database | Transaction,
   { outbox }: AnswerParts,
   { merchantId, userId, id, body, at }: Answer,
 ): Promise<{ message: string }> {
-  const notification = await findNotification(tx, merchantId, id);
+  const notification = await findNotification(queries, merchantId, id);
   if (!notification) throw notificationNotFound();
 
   const verdict = judgeAnswer(
@@ -41,42 +41,51 @@ export async function answerNotification(
       type: notification.notification_type,
       status: notification.status,
       answeredFields: JSON.parse(notification.answered_fields) as string[],
-      fits: await answerCheck(tx, notification.answer_schema_id),
+      fits: await answerCheck(queries, notification.answer_schema_id),
     },
     body,
   );
   if (verdict.do === 'refuse') throw verdict.error;
 
-  const answer = JSON.stringify(verdict.answer);
-  const won = await markAnswered(tx, merchantId, id, { answer, answeredBy: userId, at });
-  if (!won) {
-    // Since it was read, somebody else has answered or deleted it.
-    throw (await findNotification(tx, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
+  const mark = markAnswered(merchantId, id, {
+    answer: JSON.stringify(verdict.answer),
+    answeredBy: userId,
+    at,
+  });
+  /** Of many at once one wins; since it was read, somebody else may have answered or deleted it. */
+  const assertWon = async (row: unknown) => {
+    if (row) return;
+    throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
+  };
+  if (verdict.send === 'nothing') {
+    await assertWon(await queries.chain([mark]));
+    return { message: 'Notification resolved without a reply.' };
   }
-  if (verdict.send === 'nothing') return { message: 'Notification resolved without a reply.' };
 
   const context = JSON.parse(notification.context) as Record<string, unknown>;
-  const { lead_phone: leadPhone, document_id: documentId } = context;
+  const { lead_phone: leadPhone } = context;
   const question = String(context[(JSON.parse(notification.requested_fields) as string[])[0] ?? ''] ?? '');
-  const waitsUntil = await outbox.put(tx, merchantId, {
+  const message = {
     notificationId: id,
     conversationId: notification.conversation_id,
     recipient: typeof leadPhone === 'string' && leadPhone.trim() ? leadPhone : notification.customer_phone,
     mode: verdict.send,
     content: verdict.content,
     at,
-  });
-  if (verdict.learn) {
-    await learn(tx, merchantId, {
-      documentId: typeof documentId === 'number' ? documentId : undefined,
-      question,
-      answer: verdict.content,
-      notificationId: id,
-      userId,
-      at,
+  };
+  const { steps: sending, waitsUntil } = await outbox.prepare(queries, merchantId, message, mark.name);
+  const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
+  const lesson = { documentId, question, answer: verdict.content, notificationId: id, userId, at };
+  const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
+  if (verdict.learn && documentId !== undefined) {
+    await inTransaction(queries, async (tx) => {
+      await assertWon(await tx.chain(steps));
+      await learn(tx, merchantId, lesson);
     });
+  } else {
+    const learning = verdict.learn ? learnSteps(merchantId, lesson, mark.name) : [];
+    await assertWon(await queries.chain([...steps, ...learning]));
   }
-  await rememberAnswered(tx, merchantId, { notificationId: id, question, answer: verdict.content });
   return {
     message: waitsUntil
       ? `Notification answered. The day's messaging limit is reached: the message waits until ${waitsUntil.toISOString()}.`

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 import { ApiError, idempotencyKeyInFlight, idempotencyKeyReused, invalid, isFailure } from '../errors.ts';
 
 const REPLAY_MS = 24 * 60 * 60_000;
@@ -20,9 +20,8 @@ interface Write {
   /** What must be the same for the key to mean the same request. */
   request: string;
   at: Date;
-  /** One statement is atomic by itself; more of them need a transaction. */
-  statements: 'one' | 'several';
-  perform: (queries: Queries) => Promise<Written>;
+  /** All or nothing by itself. */
+  perform: (queries: Database | Transaction) => Promise<Written>;
 }
 
 /**
@@ -32,8 +31,7 @@ interface Write {
  */
 export async function performOnce(database: Database, write: Write): Promise<Written> {
   const { merchantId, key, at, perform } = write;
-  if (key === undefined)
-    return write.statements === 'one' ? perform(database) : database.transaction(perform);
+  if (key === undefined) return perform(database);
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw invalid('Idempotency-Key', 'Idempotency-Key must be 1 to 255 printable characters without spaces');
   }
@@ -68,7 +66,7 @@ export async function performOnce(database: Database, write: Write): Promise<Wri
   return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
 }
 
-async function outcomeOf(queries: Queries, perform: Write['perform']): Promise<Outcome> {
+async function outcomeOf(queries: Transaction, perform: Write['perform']): Promise<Outcome> {
   try {
     return { done: await perform(queries) };
   } catch (error) {

@@ -3,16 +3,11 @@ import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract
 import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
-import { inboxVersion, type ListFilter, listNotifications } from './store.ts';
+import { createInboxVersions, type ListFilter, listNotifications } from './store.ts';
 
 /** A list that has not changed since it was last asked for is not made again. */
 export interface InboxLists {
-  get(
-    queries: Queries,
-    merchantId: MerchantId,
-    filter: ListFilter,
-    knownTag: string | undefined,
-  ): Promise<ListAnswer>;
+  get(merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListAnswer>;
 }
 
 type ListAnswer =
@@ -28,7 +23,8 @@ interface Kept {
 /** An empty list takes memory too: the entry, its key, its buffer. */
 const weight = (key: string, { body }: Kept) => body.length + key.length + 512;
 
-export function createInboxLists(keptBytesMax: number): InboxLists {
+export function createInboxLists(queries: Queries, keptBytesMax: number): InboxLists {
+  const versionOf = createInboxVersions(queries);
   /** In the order of their last use. */
   const lists = new Map<string, Kept>();
   let keptBytes = 0;
@@ -52,8 +48,8 @@ export function createInboxLists(keptBytesMax: number): InboxLists {
   }
 
   return {
-    async get(queries, merchantId, filter, knownTag) {
-      const version = await inboxVersion(queries, merchantId);
+    async get(merchantId, filter, knownTag) {
+      const version = await versionOf(merchantId);
       const tag = tagOf(merchantId, version);
       if (knownTag !== undefined && matches(knownTag, tag)) return { unchanged: true, tag };
 

@@ -12,7 +12,7 @@ import {
   Unchanged,
   WriteHeaders,
 } from '../contract/notifications.ts';
-import { CHANGES, type Database, type Queries } from '../database/database.ts';
+import { CHANGES, type Database, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/outbox.ts';
 import {
   alreadyAnswered,
@@ -48,14 +48,13 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
-  const lists = createInboxLists(LISTS_KEPT_MAX_BYTES);
+  const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A write, performed once under its Idempotency-Key, if it has one. */
   async function write(
     request: FastifyRequest,
     reply: FastifyReply,
-    statements: 'one' | 'several',
-    perform: (queries: Queries) => Promise<Written>,
+    perform: (queries: Database | Transaction) => Promise<Written>,
   ): Promise<Message> {
     const key = request.headers['idempotency-key'];
     const { message, headers } = await performOnce(database, {
@@ -64,7 +63,6 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       // The text, not the value: two numbers may be one to JavaScript and two in a context.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
-      statements,
       perform,
     });
     database.signal(CHANGES);
@@ -97,7 +95,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       },
       async (request, reply) => {
         const filter = readListQuery(request.query as Record<string, unknown>);
-        const list = await lists.get(database, merchantOf(request), filter, request.headers['if-none-match']);
+        const list = await lists.get(merchantOf(request), filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
@@ -157,9 +155,9 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         },
       },
       async (request, reply) => {
-        const written = await write(request, reply, 'several', async (tx) => ({
+        const written = await write(request, reply, async (queries) => ({
           ...(await answerNotification(
-            tx,
+            queries,
             { outbox },
             {
               merchantId: merchantOf(request),
@@ -218,7 +216,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         },
       },
       (request, reply) =>
-        write(request, reply, 'one', async (queries) => {
+        write(request, reply, async (queries) => {
           const verdict = judgeRequest(request.body);
           if (verdict.do === 'refuse') throw verdict.error;
           const { type, conversationId } = verdict;
