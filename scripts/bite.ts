@@ -40,7 +40,10 @@ try {
   console.log(`${faults.length} faults, ${files.size} files of tests; first each without a fault`);
   const red = new Set<string>();
   await shareOut([...files], copies, async ([testFile, ofFile], copy) => {
-    const results = await runTests(copy, testFile, ofFile);
+    const allGreen = (results: Results) => ofFile.every(({ test }) => results.get(test) === 'green');
+    let results = await runTests(copy, testFile, ofFile);
+    // A busy machine may turn one red by itself, but hardly twice.
+    if (!allGreen(results)) results = await runTests(copy, testFile, ofFile);
     for (const { test } of ofFile.filter((fault) => results.get(fault.test) !== 'green')) {
       red.add(`${testFile} ${test}`);
       console.log(`✖ ${testFile}: "${test}" is ${results.get(test) ?? 'not there'} without any fault`);
@@ -104,14 +107,12 @@ async function isNoticed(fault: PlantedFault, copy: string): Promise<boolean> {
   }
 }
 
+type Results = Map<string, 'green' | 'red'>;
+
 /** The tests of these names, by name. One that a broken process took along is red. */
-async function runTests(
-  copy: string,
-  testFile: string,
-  faults: readonly PlantedFault[],
-): Promise<Map<string, 'green' | 'red'>> {
+async function runTests(copy: string, testFile: string, faults: readonly PlantedFault[]): Promise<Results> {
   const names = new Set(faults.map(({ test }) => test));
-  const results = new Map<string, 'green' | 'red'>();
+  const results: Results = new Map();
   let broken = false;
   const stream = run({
     cwd: copy,

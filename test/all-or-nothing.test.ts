@@ -38,40 +38,55 @@ onEachEngine('all or nothing', (engine) => {
   before(async () => {
     token = await deskbell.signIn();
   });
-  const post = (path: string, body: unknown, key: string) =>
-    deskbell.call('POST', path, { token, body, headers: { 'idempotency-key': key } });
+  const post = (path: string, body: unknown, key: string | undefined) =>
+    deskbell.call('POST', path, {
+      token,
+      body,
+      headers: key === undefined ? {} : { 'idempotency-key': key },
+    });
   const messagesOf = async (id: number) =>
     (await deskbell.call('GET', '/api/v1/delivery/?limit=1000', { token })).json.filter(
       (delivery: { notification_id: number }) => delivery.notification_id === id,
     );
 
-  for (const [part, table] of [
+  const parts: [part: string, table: string][] = [
     ['message', 'deliveries'],
     ['lesson', 'document_versions'],
     ['place among the answered', 'answered_questions'],
-    ['key', 'idempotency_keys'],
-  ] as const) {
-    it(`an answer whose ${part} cannot be written leaves no trace, and can be given again`, async () => {
-      const word = `zephyr${table.replace('_', '')}`;
-      const body = { answer: `It is ${word}.` };
-      const address = await raise(deskbell, token, { ...QUESTION, context: { question: `What ${table}?` } });
-      const { fail, mend } = REFUSALS[engine](table);
-      await deskbell.database.script(fail);
-      const failed = await post(`${address}/answer`, body, table);
-      await deskbell.database.script(mend);
-      assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
+  ];
+  const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
+    ['under a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
+    ['without a key', undefined, {}, parts],
+    ['about a document', undefined, { document_id: 1 }, parts],
+  ];
+  for (const [n, [way, key, context, ofWay]] of ways.entries()) {
+    for (const [part, table] of ofWay) {
+      it(`an answer ${way} whose ${part} cannot be written leaves no trace, and can be given again`, async () => {
+        const word = `zephyr${table.replace('_', '')}${n}`;
+        const address = await raise(deskbell, token, {
+          ...QUESTION,
+          context: { question: `What of ${table}?`, ...context },
+        });
+        const answer = () =>
+          post(`${address}/answer`, { answer: `It is ${word}.` }, key && `${key}-${table}`);
+        const { fail, mend } = REFUSALS[engine](table);
+        await deskbell.database.script(fail);
+        const failed = await answer();
+        await deskbell.database.script(mend);
+        assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
 
-      const search = () => deskbell.call('GET', `/api/v1/knowledge/?q=${word}`, { token });
-      const { json } = await deskbell.call('GET', address, { token });
-      assert.deepEqual([json.status, json.answer, json.delivery], ['requested', null, null]);
-      assert.deepEqual(await messagesOf(json.id), []);
-      assert.deepEqual(idsOf(await search()), []);
+        const search = () => deskbell.call('GET', `/api/v1/knowledge/?q=${word}`, { token });
+        const { json } = await deskbell.call('GET', address, { token });
+        assert.deepEqual([json.status, json.answer, json.delivery], ['requested', null, null]);
+        assert.deepEqual(await messagesOf(json.id), []);
+        assert.deepEqual(idsOf(await search()), []);
 
-      const again = await post(`${address}/answer`, body, table);
-      assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);
-      assert.equal((await messagesOf(json.id)).length, 1);
-      assert.equal(idsOf(await search()).length, 1);
-    });
+        const again = await answer();
+        assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);
+        assert.equal((await messagesOf(json.id)).length, 1);
+        assert.equal(idsOf(await search()).length, 1);
+      });
+    }
   }
 
   it('nothing is acknowledged before it is committed, in whatever company it comes', async () => {

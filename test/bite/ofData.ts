@@ -66,16 +66,24 @@ export const OF_DATA: readonly PlantedFault[] = [
     {
       name: 'the message is queued outside the transaction',
       file: 'src/delivery/outbox.ts',
-      find: 'await enqueue(tx, merchantId, { ...delivery, recipient });',
-      replace: 'void enqueue(database, merchantId, { ...delivery, recipient }).catch(() => {});',
-      test: 'an answer whose place among the answered cannot be written leaves no trace, and can be given again',
+      find: 'return { steps: enqueueSteps(merchantId, delivery, after), waitsUntil };',
+      replace: `void enqueue(database, merchantId, delivery).catch(() => {});
+      return { steps: [], waitsUntil };`,
+      test: 'an answer under a key whose place among the answered cannot be written leaves no trace, and can be given again',
     },
     {
       name: 'answer, message and lesson are not one transaction',
-      file: 'src/notifications/idempotency.ts',
-      find: 'const outcome = await outcomeOf(tx, perform);',
-      replace: `const outcome = await outcomeOf(tx.engine === 'postgres' ? database : tx, perform);`,
-      test: 'an answer whose lesson cannot be written leaves no trace, and can be given again',
+      file: 'src/database/sqlite.ts',
+      find: 'chain: (steps) => enqueue((own) => own.chain(steps), true),',
+      replace: 'chain: (steps) => enqueue((own) => own.chain(steps), false),',
+      test: 'an answer without a key whose lesson cannot be written leaves no trace, and can be given again',
+    },
+    {
+      name: 'a document is taught outside the transaction of the answer',
+      file: 'src/notifications/answer.ts',
+      find: 'await inTransaction(queries, async (tx) => {',
+      replace: 'await ((work: (own: never) => Promise<void>) => work(queries as never))(async (tx) => {',
+      test: 'an answer about a document whose lesson cannot be written leaves no trace, and can be given again',
     },
     {
       name: 'the key is remembered outside the transaction',
@@ -89,7 +97,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       file: 'src/database/sqlite.ts',
       find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
       replace: `if (job.savepoint) writer.exec('release job');`,
-      test: 'an answer whose lesson cannot be written leaves no trace, and can be given again',
+      test: 'an answer under a key whose lesson cannot be written leaves no trace, and can be given again',
     },
   ]),
   ...caughtBy('test/notification-races.test.ts', [

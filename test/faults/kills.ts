@@ -5,13 +5,17 @@ import { findHalfApplied } from './kills/halfApplied.ts';
 import { countMessages } from './kills/messages.ts';
 import { type Aftermath, type RoundOptions, runRounds } from './kills/rounds.ts';
 
-type Options = Omit<RoundOptions, 'engine'> & { writesMin: number };
+interface Options extends Omit<RoundOptions, 'engine'> {
+  writesMin: number;
+  replayedAtLast: number;
+}
 
 const SIZES: Readonly<Record<'short' | 'full', Options>> = {
   short: {
     kills: 3,
     journeysPerRound: 40,
     writesMin: 250,
+    replayedAtLast: 40,
     timeOuts: false,
     haste: { retryMs: 300, settleMs: 2000, leaseMs: 3000 },
   },
@@ -19,12 +23,12 @@ const SIZES: Readonly<Record<'short' | 'full', Options>> = {
     kills: 50,
     journeysPerRound: 51,
     writesMin: 5000,
+    replayedAtLast: 200,
     timeOuts: true,
     // The lease is left longer than any attempt lasts, its time-out included.
     haste: { retryMs: 1000, settleMs: 4000, leaseMs: 13_000 },
   },
 };
-const REPLAYED_AT_LAST = 200;
 const SHOWN_MAX = 5;
 
 export const kills: Fault = {
@@ -32,16 +36,17 @@ export const kills: Fault = {
   title: 'servers are killed in the middle of mixed writes while the channel errs',
   engines: ['sqlite', 'postgres'],
   run(engine, size) {
-    const { writesMin, ...options } = SIZES[size];
-    return runRounds({ engine, ...options }, (aftermath) => judge(aftermath, writesMin, options.kills));
+    const options = SIZES[size];
+    return runRounds({ engine, ...options }, (aftermath) => judge(aftermath, options));
   },
 };
 
-async function judge(aftermath: Aftermath, writesMin: number, killsAsked: number): Promise<Finding[]> {
+async function judge(aftermath: Aftermath, options: Options): Promise<Finding[]> {
   const { url, client, history, database, meta } = aftermath;
+  const { kills: killsAsked, writesMin, replayedAtLast } = options;
   // Once more under keys that have outlived servers: the same answer, and below no second effect.
   const keyed = (await history.read()).filter(({ request }) => request.key !== undefined);
-  const step = Math.ceil(keyed.length / REPLAYED_AT_LAST);
+  const step = Math.ceil(keyed.length / replayedAtLast);
   for (let n = 0; n < keyed.length; n += step) await client.replay(keyed[n]!);
 
   const entries = await history.read();
