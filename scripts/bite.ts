@@ -21,7 +21,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const NOT_COPIED = new Set(['node_modules', '.git', 'data']);
 const COPIES = 2;
 const escaped = (name: string) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-const TEST_MAX_MS = 60_000;
+const TEST_MAX_MS = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'deskbell-bite-'));
 const services: Service[] = [];

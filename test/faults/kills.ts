@@ -13,8 +13,8 @@ interface Options extends Omit<RoundOptions, 'engine'> {
 const SIZES: Readonly<Record<'short' | 'full', Options>> = {
   short: {
     kills: 3,
-    journeysPerRound: 40,
-    writesMin: 250,
+    journeysPerRound: 30,
+    writesMin: 200,
     replayedAtLast: 40,
     timeOuts: false,
     haste: { retryMs: 300, settleMs: 2000, leaseMs: 3000 },
