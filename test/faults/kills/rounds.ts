@@ -109,7 +109,10 @@ async function openWindows(meta: Meta, database: Database, servers: Mortal[], co
   meta.webhookUrl = `${servers[0]!.url}/webhooks/whatsapp`;
   await Promise.all(Array.from({ length: count }, (_, n) => meta.customerWrites(phone(n))));
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
-    const row = await database.one<{ open: number }>('select count(*) as open from customer_windows');
+    const row = await database.one<{ open: number }>(
+      'select count(*) as open from customer_windows where phone between $1 and $2',
+      [phone(0), phone(CUSTOMERS - 1)],
+    );
     if (row!.open === count) return;
   }
   throw new Error('the customers’ messages were not worked off');
