@@ -42,6 +42,31 @@ if (engines.includes('postgres')) {
   for (const fault of FAULTS) {
     describe(`PostgreSQL ${fault.title} under a running server`, () => survives(fault));
   }
+  it('PostgreSQL is stopped under a server at rest, which stays and recovers', async () => {
+    const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
+    const server = await serve({
+      DATA_DIR: newFolder(),
+      DATABASE_URL: postgres.url,
+      SECRET_KEY: newSecretKey(),
+      LOG_LEVEL: 'fatal',
+    });
+    const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
+    try {
+      // Several connections: they are idle when they break.
+      await Promise.all(Array.from({ length: 4 }, ready));
+      await postgres.halt();
+      await sleep(200);
+      assert.equal(await ready(), 503);
+      await postgres.resume();
+      const start = performance.now();
+      while ((await ready()) !== 200)
+        assert.ok(performance.now() - start < RECOVERY_MAX_MS, 'not ready again');
+      assert.deepEqual([server.child.exitCode, server.stderr()], [null, '']);
+    } finally {
+      await server.stop();
+      await postgres.stop();
+    }
+  });
   it('a migration on PostgreSQL may take longer than a request', async () => {
     const deskbell = await startDeskbell('postgres');
     await deskbell.database.script('select pg_sleep(3.5)').finally(() => deskbell.close());

@@ -100,6 +100,8 @@ onEachEngine('an answer reaches its customer', (engine) => {
       await deskbell.signIn(AURORA.email, AURORA.password),
       await deskbell.signIn(BOREALIS.email, BOREALIS.password),
     ];
+    const location = await raise(deskbell, aurora, { question: 'Do you grind it?' });
+    await answer(deskbell, aurora, location, { answer: 'As fine as you like.' });
     const [mine] = (await deskbell.call('GET', '/api/v1/delivery/', { token: aurora })).json;
     assert.deepEqual((await deskbell.call('GET', '/api/v1/delivery/', { token: borealis })).json, []);
     for (const [method, foreign, absent] of [

@@ -304,6 +304,15 @@ onEachEngine('the knowledge base', (engine) => {
     );
   });
 
+  it('keeps both where one changes the title and another the body at once', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const id = await make();
+      await Promise.all([patch(id, { title: 'New title' }), patch(id, { body: 'New body' })]);
+      const { title, body, version } = (await call('GET', String(id))).json;
+      assert.deepEqual([title, body, version], ['New title', 'New body', 3]);
+    }
+  });
+
   it('reverts one step, and a second revert takes the first back', async () => {
     const id = await make();
     await patch(id, { title: 'New', body: 'New body.' });

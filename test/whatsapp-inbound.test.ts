@@ -41,7 +41,7 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
     const { key } = await whatsapp.row(id);
     const errors = [{ code: 130429 }];
     await meta.report(
-      { wamid: 'wamid.1', key, to: '+1', type: 'text', content: '', atMs: 0, body: {} },
+      { wamid: 'wamid.1', key, to: '+1', type: 'text', content: '', atMs: 0, withheld: false, body: {} },
       'failed',
       { errors },
     );

@@ -11,6 +11,8 @@ const FAULTS: readonly (readonly [share: number, fault: Fault])[] = [
   [0.015, { http: 503, text: 'upstream' }],
   [0.02, { cut: 'after' }],
   [0.01, { cut: 'before' }],
+  // For good: whoever wants it sent asks for it again.
+  [0.01, { code: 131026 }],
 ];
 /** Ten seconds without an answer: for the long run alone. */
 const TIME_OUT: readonly [number, Fault] = [0.002, { hang: 'after' }];

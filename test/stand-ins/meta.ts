@@ -33,6 +33,8 @@ interface Accepted {
   type: 'text' | 'template';
   content: string;
   atMs: number;
+  /** Its sender was not told that it was accepted. */
+  withheld: boolean;
   body: Body;
 }
 
@@ -194,6 +196,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     const overLimit = !open && !takePlace(message.to);
     const failure: number | undefined = overLimit ? 131049 : asked('failsWith');
     reportLater(message, failure);
+    message.withheld = asked('cut') === 'after' || asked('hang') === 'after';
     if (asked('cut') === 'after') return void request.socket.destroy();
     if (asked('hang') === 'after') return void held.add(response);
     await asked('answersAfter');
@@ -214,6 +217,7 @@ export async function startMeta(options: Options): Promise<Meta> {
       type,
       content: String(content),
       atMs: now().getTime(),
+      withheld: false,
       body,
     };
     meta.accepted.push(message);

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { before, it } from 'node:test';
+import type { Engine } from '../src/database/database.ts';
+import { idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
+
+/** A table that takes no rows; `mend` lets it take them again. */
+const REFUSALS: Record<Engine, (table: string) => { fail: string; mend: string }> = {
+  sqlite: (table) => ({
+    fail: `create trigger refusal before insert on ${table} begin select raise(abort, 'refused'); end`,
+    mend: 'drop trigger refusal',
+  }),
+  postgres: (table) => ({
+    fail: `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+      create trigger refusal before insert on ${table} for each row execute function refuse()`,
+    mend: 'drop function refuse cascade',
+  }),
+};
+
+/** A notification about a leak takes its commit down: on SQLite with all that shares it, as a full disk does. */
+const SINKING: Record<Engine, { fail: string; mend: string }> = {
+  sqlite: {
+    fail: `create trigger sinking before insert on notifications when new.context like '%leak%'
+      begin select raise(rollback, 'sunk'); end`,
+    mend: 'drop trigger sinking',
+  },
+  postgres: {
+    fail: `create function sink() returns trigger language plpgsql as $$ begin raise exception 'sunk'; end $$;
+      create constraint trigger sinking after insert on notifications deferrable initially deferred
+        for each row when (new.context like '%leak%') execute function sink()`,
+    mend: 'drop function sink cascade',
+  },
+};
+const LEAK = { ...QUESTION, context: { question: 'Is there a leak?' } };
+
+onEachEngine('all or nothing', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let token: string;
+  before(async () => {
+    token = await deskbell.signIn();
+  });
+  const post = (path: string, body: unknown, key: string | undefined) =>
+    deskbell.call('POST', path, {
+      token,
+      body,
+      headers: key === undefined ? {} : { 'idempotency-key': key },
+    });
+  const messagesOf = async (id: number) =>
+    (await deskbell.call('GET', '/api/v1/delivery/?limit=1000', { token })).json.filter(
+      (delivery: { notification_id: number }) => delivery.notification_id === id,
+    );
+
+  const parts: [part: string, table: string][] = [
+    ['message', 'deliveries'],
+    ['lesson', 'document_versions'],
+    ['place among the answered', 'answered_questions'],
+  ];
+  const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
+    ['under a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
+    ['without a key', undefined, {}, parts],
+    ['about a document', undefined, { document_id: 1 }, parts],
+  ];
+  for (const [n, [way, key, context, ofWay]] of ways.entries()) {
+    for (const [part, table] of ofWay) {
+      it(`an answer ${way} whose ${part} cannot be written leaves no trace, and can be given again`, async () => {
+        const word = `zephyr${table.replace('_', '')}${n}`;
+        const address = await raise(deskbell, token, {
+          ...QUESTION,
+          context: { question: `What of ${table}?`, ...context },
+        });
+        const answer = () =>
+          post(`${address}/answer`, { answer: `It is ${word}.` }, key && `${key}-${table}`);
+        const { fail, mend } = REFUSALS[engine](table);
+        await deskbell.database.script(fail);
+        const failed = await answer();
+        await deskbell.database.script(mend);
+        assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
+
+        const search = () => deskbell.call('GET', `/api/v1/knowledge/?q=${word}`, { token });
+        const { json } = await deskbell.call('GET', address, { token });
+        assert.deepEqual([json.status, json.answer, json.delivery], ['requested', null, null]);
+        assert.deepEqual(await messagesOf(json.id), []);
+        assert.deepEqual(idsOf(await search()), []);
+
+        const again = await answer();
+        assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);
+        assert.equal((await messagesOf(json.id)).length, 1);
+        assert.equal(idsOf(await search()).length, 1);
+      });
+    }
+  }
+
+  it('nothing is acknowledged before it is committed, in whatever company it comes', async () => {
+    await deskbell.database.script(SINKING[engine].fail);
+    const acknowledged: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const bodies = [...Array.from({ length: 9 }, () => QUESTION), LEAK];
+      const replies = await Promise.all(
+        // Under a key it is a transaction on either engine.
+        bodies.map((body, n) => post(`${NOTIFICATIONS}/request`, body, `company-${round}-${n}`)),
+      );
+      const sunk = replies.pop()!;
+      assert.deepEqual([sunk.status, sunk.json.code], [500, 'INTERNAL_ERROR']);
+      for (const { status, headers } of replies) {
+        if (status === 200) acknowledged.push(Number(headers.get('location')!.split('/').at(-1)));
+      }
+    }
+    await deskbell.database.script(SINKING[engine].mend);
+    const listed = new Set(idsOf(await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })));
+    assert.deepEqual(
+      acknowledged.filter((id) => !listed.has(id)),
+      [],
+    );
+  });
+
+  it('a key is not remembered for what was not committed', async () => {
+    await deskbell.database.script(SINKING[engine].fail);
+    const failed = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
+    await deskbell.database.script(SINKING[engine].mend);
+    assert.equal(failed.status, 500);
+    const again = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
+    assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);
+    assert.equal((await deskbell.call('GET', again.headers.get('location')!, { token })).status, 200);
+  });
+});

@@ -1,0 +1,208 @@
+import { caughtBy, type PlantedFault } from './fault.ts';
+
+/** Who gets in, and what is told to whom. */
+export const OF_ACCESS: readonly PlantedFault[] = [
+  ...caughtBy('test/forgeries.test.ts', [
+    {
+      name: 'the algorithm of a token is not pinned',
+      file: 'src/auth/tokens.ts',
+      find: 'algorithms: [ALGORITHM],',
+      replace: '',
+      test: 'a token with the algorithm under another name is INVALID_TOKEN',
+    },
+    {
+      name: 'the audience of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'audience: KINDS[kind].audience,',
+      replace: '',
+      test: 'a token for another audience is INVALID_TOKEN',
+    },
+    {
+      name: 'the issuer of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'issuer: settings.issuer,',
+      replace: '',
+      test: 'a token by another issuer is INVALID_TOKEN',
+    },
+    {
+      name: 'the type of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'typ: KINDS[kind].typ,',
+      replace: '',
+      test: 'a token with `typ` JWT is INVALID_TOKEN',
+    },
+    {
+      name: 'a token may be spelled in several ways',
+      file: 'src/auth/tokens.ts',
+      find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
+      replace: '',
+      test: 'a token with stray bits in its last letter is INVALID_TOKEN',
+    },
+  ]),
+  ...caughtBy('test/tokens.test.ts', [
+    {
+      name: 'the expiry of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'currentDate: now(),',
+      replace: 'currentDate: new Date(0),',
+      test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED from then on',
+    },
+    {
+      name: 'a refresh token passes for an access token',
+      file: 'src/auth/tokens.ts',
+      find: `refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },`,
+      replace: `refresh: { typ: 'at+jwt', audience: 'deskbell:api' },`,
+      test: 'neither kind of token passes for the other',
+    },
+    {
+      name: 'a session that was signed out still refreshes',
+      file: 'src/auth/store.ts',
+      find: 's.user_id = u.id and s.revoked_at is null',
+      replace: 's.user_id = u.id',
+      test: 'signing out ends that session and no other',
+    },
+    {
+      name: 'a new password leaves the sessions open',
+      file: 'src/auth/store.ts',
+      find: '    if (!user) return;\n    await endSessionsOf(tx, userId, at);',
+      replace: '    if (!user) return;',
+      test: 'a new password ends every session of its user, and nobody else’s',
+    },
+  ]),
+  ...caughtBy('test/keys.test.ts', [
+    {
+      name: 'tokens of a withdrawn key are remembered',
+      file: 'src/auth/tokens.ts',
+      find: 'if (generation !== verifiedGeneration) {',
+      replace: 'if (verified.size > REMEMBERED_MAX) {',
+      test: 'a withdrawn key’s tokens are INVALID_TOKEN, those seen before included',
+    },
+  ]),
+  ...caughtBy('test/sign-in.test.ts', [
+    {
+      name: 'no hash is compared for an unknown e-mail',
+      file: 'src/auth/passwords.ts',
+      find: 'const fits = await verify(stored ?? NO_PASSWORD, password);',
+      replace: 'const fits = stored !== undefined && (await verify(stored, password));',
+      test: 'a known and an unknown e-mail cost the same work, so that no stopwatch tells them apart',
+    },
+    {
+      name: 'a password is written to the log',
+      file: 'src/auth/routes.ts',
+      find: '(request) => signIn.begin(request.body, request.ip),',
+      replace: `(request) => {
+        request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
+        return signIn.begin(request.body, request.ip);
+      },`,
+      test: 'no password, e-mail address or token is ever logged',
+    },
+  ]),
+  ...caughtBy('test/sign-in-limits.test.ts', [
+    {
+      name: 'an e-mail in capitals has failures of its own',
+      file: 'src/auth/store.ts',
+      find: `createHash('sha256').update(emailKey)`,
+      replace: `createHash('sha256').update(email)`,
+      test: 'an e-mail in capitals or with spaces is no other account',
+    },
+    {
+      name: 'X-Forwarded-For is believed by default',
+      file: 'src/config.ts',
+      find: `if (given === undefined || given === 'false') return false;`,
+      replace: `if (given === 'false') return false;\n  if (given === undefined) return true;`,
+      test: 'without TRUST_PROXY nobody gets a new allowance by naming another address',
+    },
+    {
+      name: 'guesses at once are judged beyond the limit',
+      file: 'src/auth/store.ts',
+      find: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}',
+      replace: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < 1000',
+      test: 'of forty guesses at once no more than the limit are judged, and a right one behind it is refused',
+    },
+  ]),
+  ...caughtBy('test/rate-limits.test.ts', [
+    {
+      name: 'a forged token buys a new allowance',
+      file: 'src/http/limits.ts',
+      find: 'caller === undefined || caller instanceof Error ? `address:${ip}`',
+      replace: 'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${ip}`',
+      test: 'forged and expired tokens buy nothing: they count for their address',
+    },
+  ]),
+  ...caughtBy('test/session.test.ts', [
+    {
+      name: 'the cookie can be read by scripts',
+      file: 'src/auth/cookie.ts',
+      find: 'Path=/session; HttpOnly;',
+      replace: 'Path=/session;',
+      test: 'no script reads the cookie, no other site sends it, no other address gets it',
+    },
+    {
+      name: 'other sites can make a browser send the cookie',
+      file: 'src/auth/cookie.ts',
+      find: 'SameSite=Strict${secure}',
+      replace: 'SameSite=None${secure}',
+      test: 'no script reads the cookie, no other site sends it, no other address gets it',
+    },
+    {
+      name: 'the cookie is not Secure behind https',
+      file: 'src/auth/cookie.ts',
+      find: `request.protocol === 'https' ? '; Secure' : ''`,
+      replace: `request.protocol === 'https' ? '' : ''`,
+      test: 'the cookie is Secure where the browser came by https, and only there',
+    },
+    {
+      name: 'another site’s page can use the session',
+      file: 'src/auth/sessionRoutes.ts',
+      find: `if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();`,
+      replace: `if (headers[MARK] !== '1' && site !== undefined) throw notFromDashboard();`,
+      test: 'a request from another site is forbidden, and nothing of it is done',
+    },
+  ]),
+  ...caughtBy('test/canary.test.ts', [
+    {
+      name: 'a telephone number stands in an error',
+      file: 'src/notifications/rules.ts',
+      find: 'if (isMissing(member(context, field))) return refuse(required(field));',
+      replace: `if (isMissing(member(context, field)))
+      return refuse(invalid(field, \`\${field} is required of \${member(context, 'lead_phone')}\`));`,
+      test: 'stay secret while all is well',
+    },
+  ]),
+  ...caughtBy('test/errors.test.ts', [
+    {
+      name: 'a library’s text stands in an error',
+      file: 'src/http/errors.ts',
+      find: '      return internalError(error);',
+      replace: `      return new ApiError('INTERNAL_ERROR', String(error));`,
+      test: 'what nobody foresaw is one fixed sentence: no stack, no SQL, no text of a library',
+    },
+  ]),
+  ...caughtBy('test/channel-settings.test.ts', [
+    {
+      name: 'a channel’s secret is stored unsealed',
+      file: 'src/delivery/channelSettings.ts',
+      find: 'const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));',
+      replace: 'const sealed = JSON.stringify(settings);',
+      test: 'is sealed: its secret and address stand nowhere in the database',
+    },
+  ]),
+  ...caughtBy('test/webhook-private.test.ts', [
+    {
+      name: 'a webhook may lie in a private network by default',
+      file: 'src/config.ts',
+      find: `flag('WEBHOOK_ALLOW_PRIVATE') ?? false`,
+      replace: `flag('WEBHOOK_ALLOW_PRIVATE') ?? true`,
+      test: 'is not called where nobody has allowed it',
+    },
+  ]),
+  ...caughtBy('test/webhook-channel.test.ts', [
+    {
+      name: 'a name may lead a webhook into a private network',
+      file: 'src/delivery/publicAddress.ts',
+      find: 'const allowed = found.filter(({ address }) => isPublicAddress(address));',
+      replace: 'const allowed = found;',
+      test: 'when a name leads there',
+    },
+  ]),
+];

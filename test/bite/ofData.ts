@@ -1,0 +1,178 @@
+import { caughtBy, type PlantedFault } from './fault.ts';
+
+/** Tenants, transactions, races and what the contract promises of a request. */
+export const OF_DATA: readonly PlantedFault[] = [
+  ...caughtBy('test/tenancy.test.ts', [
+    {
+      name: 'the list has no tenant filter',
+      file: 'src/notifications/store.ts',
+      find: `const conditions = ['merchant_id = $1'];`,
+      replace: `const conditions = ['merchant_id > 0'];`,
+      test: 'lists the merchant’s own notifications and no other',
+    },
+    {
+      name: 'a notification can be raised in a foreign conversation',
+      file: 'src/notifications/routes.ts',
+      find: 'insertNotification(queries, merchantOf(request), {',
+      replace: 'insertNotification(queries, (conversationId > 3 ? 2 : 1) as never, {',
+      test: 'says of another’s conversation exactly what it says of none',
+    },
+    {
+      name: 'Idempotency-Keys are shared by all merchants',
+      file: 'src/notifications/idempotency.ts',
+      find: 'where merchant_id = $1 and key = $2 and created_at > $3',
+      replace: 'where merchant_id >= $1 - $1 and key = $2 and created_at > $3',
+      test: 'keeps the Idempotency-Keys of two merchants apart',
+    },
+  ]),
+  ...caughtBy('test/knowledge.test.ts', [
+    {
+      name: 'a document read has no tenant filter',
+      file: 'src/knowledge/store.ts',
+      find: 'queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id])',
+      replace: 'queries.one(`select ${FIELDS} from documents where merchant_id > 0 and id = $1`, [id])',
+      test: 'says of another’s document exactly what it says of none, of a deleted one, and of no id at all',
+    },
+    {
+      name: 'If-Match is ignored',
+      file: 'src/knowledge/routes.ts',
+      find: 'if (known !== undefined && !fits(known, tagOf(current))) throw documentChanged();',
+      replace: '',
+      test: 'lets nobody overwrite what he has not read: If-Match',
+    },
+    {
+      name: 'two edits at once read the same version',
+      file: 'src/knowledge/fulltext.ts',
+      find: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };`,
+      replace: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: '' };`,
+      test: 'keeps both where one changes the title and another the body at once',
+    },
+  ]),
+  ...caughtBy('test/all-or-nothing.test.ts', [
+    {
+      name: 'the group commit acknowledges before it commits',
+      file: 'src/database/sqlite.ts',
+      find: 'outcomes.push(() => job.resolve(value));',
+      replace: 'job.resolve(value);',
+      test: 'nothing is acknowledged before it is committed, in whatever company it comes',
+    },
+    {
+      name: 'a commit is not waited for',
+      file: 'src/database/postgres.ts',
+      find: `await queries.run('commit');`,
+      replace: `queries.run('commit').catch(() => {});`,
+      test: 'nothing is acknowledged before it is committed, in whatever company it comes',
+    },
+    {
+      name: 'the message is queued outside the transaction',
+      file: 'src/delivery/outbox.ts',
+      find: 'return { steps: enqueueSteps(merchantId, delivery, after), waitsUntil };',
+      replace: `void enqueue(database, merchantId, delivery).catch(() => {});
+      return { steps: [], waitsUntil };`,
+      test: 'an answer under a key whose place among the answered cannot be written leaves no trace, and can be given again',
+    },
+    {
+      name: 'answer, message and lesson are not one transaction',
+      file: 'src/database/sqlite.ts',
+      find: 'chain: (steps) => enqueue((own) => own.chain(steps), true),',
+      replace: 'chain: (steps) => enqueue((own) => own.chain(steps), false),',
+      test: 'an answer without a key whose lesson cannot be written leaves no trace, and can be given again',
+    },
+    {
+      name: 'a document is taught outside the transaction of the answer',
+      file: 'src/notifications/answer.ts',
+      find: 'await inTransaction(queries, async (tx) => {',
+      replace: 'await ((work: (own: never) => Promise<void>) => work(queries as never))(async (tx) => {',
+      test: 'an answer about a document whose lesson cannot be written leaves no trace, and can be given again',
+    },
+    {
+      name: 'the key is remembered outside the transaction',
+      file: 'src/notifications/idempotency.ts',
+      find: 'await tx.run(\n      `insert into idempotency_keys',
+      replace: 'void database.run(\n      `insert into idempotency_keys',
+      test: 'a key is not remembered for what was not committed',
+    },
+    {
+      name: 'a statement that failed is not undone with its transaction',
+      file: 'src/database/sqlite.ts',
+      find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
+      replace: `if (job.savepoint) writer.exec('release job');`,
+      test: 'an answer under a key whose lesson cannot be written leaves no trace, and can be given again',
+    },
+  ]),
+  ...caughtBy('test/notification-races.test.ts', [
+    {
+      name: 'a second answer wins',
+      file: 'src/notifications/store.ts',
+      find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
+      replace: 'where merchant_id = $1 and id = $2 returning id',
+      test: 'lets exactly one of a hundred answers win, and keeps that one',
+    },
+  ]),
+  ...caughtBy('test/idempotency.test.ts', [
+    {
+      name: 'an Idempotency-Key is not bound to the request',
+      file: 'src/notifications/idempotency.ts',
+      find: 'if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();',
+      replace: '',
+      test: 'refuses another body or another address under the same key with 422',
+    },
+    {
+      name: 'two requests under one key run at once',
+      file: 'src/notifications/idempotency.ts',
+      find: 'if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();',
+      replace: '',
+      test: 'answers 409 while the first request is in flight, and serves the key when it has ended',
+    },
+  ]),
+  ...caughtBy('test/notification-freshness.test.ts', [
+    {
+      name: 'the ETag stays when a notification is answered',
+      file: 'migrations/0001_foundation.sql',
+      find: 'create trigger notifications_updated after update on notifications begin',
+      replace: 'create trigger notifications_updated after update of created_at on notifications begin',
+      test: 'has a new tag and the new content after every write, at every server',
+    },
+  ]),
+  ...caughtBy('test/notification-request.test.ts', [
+    {
+      name: 'a request that does not fit is answered with 400',
+      file: 'src/errors.ts',
+      find: 'VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },',
+      replace: 'VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 400 },',
+      test: 'refuses what does not fit with 500, in words, and names the field',
+    },
+    {
+      name: 'of a member given twice the first is stored, and the last is judged',
+      file: 'src/http/json.ts',
+      find: 'found = objectText.slice(valueStart, valueEnd).trim();',
+      replace: 'found ??= objectText.slice(valueStart, valueEnd).trim();',
+      test: 'takes the last of members given twice, whatever their spelling, and ignores unknown ones',
+    },
+  ]),
+  ...caughtBy('src/notifications/rules.test.ts', [
+    {
+      name: 'what every object inherits is taken for data',
+      file: 'src/notifications/rules.ts',
+      find: 'Object.hasOwn(object, key) ? object[key] : undefined;',
+      replace: 'object[key];',
+      test: 'sees own members alone: what every object inherits is absent',
+    },
+  ]),
+  ...caughtBy('test/json-input.test.ts', [
+    {
+      name: 'a body may be of any size',
+      file: 'src/http/json.ts',
+      find: `{ parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES },`,
+      replace: `{ parseAs: 'buffer', bodyLimit: 2 ** 30 },`,
+      test: 'may have 256 KiB and not a byte more, whether its length is announced or not',
+    },
+    {
+      name: 'a body may be of any depth',
+      file: 'src/http/json.ts',
+      find: 'if (depth > DEPTH_MAX) throw',
+      replace: 'if (depth > 10_000) throw',
+      test: 'may be 64 levels deep and not one more; brackets in a text do not count',
+    },
+  ]),
+];
