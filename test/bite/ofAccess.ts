@@ -2,41 +2,41 @@ import { caughtBy, type PlantedFault } from './fault.ts';
 
 /** Who gets in, and what is told to whom. */
 export const OF_ACCESS: readonly PlantedFault[] = [
-  ...caughtBy('test/forgeries.test.ts', [
+  ...caughtBy('test/faults/tokens.test.ts', [
     {
       name: 'the algorithm of a token is not pinned',
       file: 'src/auth/tokens.ts',
       find: 'algorithms: [ALGORITHM],',
       replace: '',
-      test: 'a token with the algorithm under another name is INVALID_TOKEN',
+      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
     },
     {
       name: 'the audience of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'audience: KINDS[kind].audience,',
       replace: '',
-      test: 'a token for another audience is INVALID_TOKEN',
+      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
     },
     {
       name: 'the issuer of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'issuer: settings.issuer,',
       replace: '',
-      test: 'a token by another issuer is INVALID_TOKEN',
+      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
     },
     {
       name: 'the type of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'typ: KINDS[kind].typ,',
       replace: '',
-      test: 'a token with `typ` JWT is INVALID_TOKEN',
+      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
     },
     {
       name: 'a token may be spelled in several ways',
       file: 'src/auth/tokens.ts',
       find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
       replace: '',
-      test: 'a token with stray bits in its last letter is INVALID_TOKEN',
+      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
     },
   ]),
   ...caughtBy('test/tokens.test.ts', [
@@ -159,14 +159,14 @@ export const OF_ACCESS: readonly PlantedFault[] = [
       test: 'a request from another site is forbidden, and nothing of it is done',
     },
   ]),
-  ...caughtBy('test/canary.test.ts', [
+  ...caughtBy('test/faults/canaries.test.ts', [
     {
       name: 'a telephone number stands in an error',
       file: 'src/notifications/rules.ts',
       find: 'if (isMissing(member(context, field))) return refuse(required(field));',
       replace: `if (isMissing(member(context, field)))
       return refuse(invalid(field, \`\${field} is required of \${member(context, 'lead_phone')}\`));`,
-      test: 'stay secret while all is well',
+      test: 'secrets, telephone numbers and texts through every path, while all is well and while nothing is (sqlite)',
     },
   ]),
   ...caughtBy('test/errors.test.ts', [

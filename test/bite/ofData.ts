@@ -59,8 +59,8 @@ export const OF_DATA: readonly PlantedFault[] = [
     {
       name: 'a commit is not waited for',
       file: 'src/database/postgres.ts',
-      find: `await queries.run('commit');`,
-      replace: `queries.run('commit').catch(() => {});`,
+      find: 'await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));',
+      replace: 'commit(client, TRANSACTION_MAX_MS).catch(() => {});',
       test: 'nothing is acknowledged before it is committed, in whatever company it comes',
     },
     {
