@@ -28,7 +28,7 @@ export const disk: Fault = {
     const { refused, unclear } = await refusedStarts(size);
     return [
       ...findings,
-      { what: 'starts refused', value: refused, atLeast: 10 },
+      { what: 'starts refused', value: refused, atLeast: size === 'short' ? 6 : 12 },
       none('… without one clear line, or with something left behind', unclear),
     ];
   },
