@@ -108,9 +108,11 @@ async function growProcesses(place: Place, measure: Measure): Promise<Line[]> {
 
 /** Progress, while it runs. */
 function told(line: Line): Line {
+  const count = (value: number) => Math.round(value).toLocaleString('en');
   const points = line.points.map(
-    ({ x, perSecond, p50Ms, p99Ms }) =>
-      `${x.toLocaleString('en')}: ${Math.round(perSecond).toLocaleString('en')}/s, p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(1)} ms`,
+    ({ x, perSecond, p50Ms, p99Ms, errors }) =>
+      `${count(x)}: ${count(perSecond)}/s, p50 ${p50Ms.toFixed(2)}, p99 ${p99Ms.toFixed(1)} ms` +
+      (errors > 0 ? `, ${errors} errors` : ''),
   );
   console.log([`${line.title}, ${line.engine}`, ...points].join('\n  '));
   return line;

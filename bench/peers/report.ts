@@ -54,7 +54,8 @@ export function judge({ rows, subjects }: Pick<PeersReport, 'rows' | 'subjects'>
     const ours = figures[OURS]!;
     const best = Math.max(...peers.map(([, { perSecond }]) => perSecond));
     const times = ours.perSecond / best;
-    const p99 = Math.min(...peers.map(([, { p99Ms }]) => p99Ms));
+    // Whoever answered nothing in the time has none.
+    const p99 = Math.min(...peers.map(([, { p99Ms }]) => p99Ms).filter((each) => !Number.isNaN(each)));
     verdicts.push({
       title: `${title}, against the best`,
       value: `${times.toFixed(2)} times`,
