@@ -70,7 +70,7 @@ export function startServer(
 ): Promise<ServerProcess> {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
   // As npm start has it.
-  const flags = ['--max-semi-space-size=4'];
+  const flags = ['--max-semi-space-size=8'];
   if (profileFolder) flags.push('--cpu-prof', '--cpu-prof-dir', profileFolder);
   // Away from a `.env` that may lie in the project's folder.
   return startProcess([...flags, main], {
