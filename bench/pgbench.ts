@@ -6,7 +6,7 @@ import { asOneStatement } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/outbox.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
-import { insertNotification } from '../src/notifications/store.ts';
+import { insertNotification } from '../src/notifications/raise.ts';
 import {
   ANSWER_IDS,
   CONVERSATIONS_PER_MERCHANT,
@@ -31,7 +31,8 @@ export async function benchRequest({ program, place }: Pgbench, clients: Connect
   let statements: Statement[] = [];
   await place.arrange(async (database) => {
     statements = await record(database, (recorded) =>
-      insertNotification(recorded, merchant as MerchantId, {
+      insertNotification(recorded, {
+        merchantId: merchant as MerchantId,
         type: 'user_question_request',
         conversationId: conversation,
         contextText: JSON.stringify({ question: QUESTIONS[0], lead_phone: '+34611551234' }),

@@ -20,7 +20,7 @@ import { suggestFor } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
-import { insertNotification } from './notifications/store.ts';
+import { insertNotification } from './notifications/raise.ts';
 import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
 
 export interface Server {
@@ -121,7 +121,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
     async raise(merchantId, conversationId, context) {
       const contextText = JSON.stringify(context);
       const type = 'user_question_request';
-      await insertNotification(database, merchantId, { type, conversationId, contextText, at: now() });
+      await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
     say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),

@@ -20,6 +20,7 @@ const OF_A_FEATURE = [
   'database/chain.ts',
   'database/lookup.ts',
   'database/text.ts',
+  'database/together.ts',
   'http/',
 ];
 const OF_HTTP = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import {
+  BOREALIS,
   type Deskbell,
   idsOf,
   NOTIFICATIONS,
@@ -101,6 +102,34 @@ onEachEngine('many at once', (engine) => {
     for (const [n, address] of addresses.entries()) {
       const one = list.json.find(({ id }: { id: number }) => address === `${NOTIFICATIONS}/${id}`);
       assert.equal(one.context.question, `Question ${n}?`);
+    }
+  });
+
+  it('judges each of many requests by itself, whoever sends it and whatever the others are', async () => {
+    const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const questions = ['Say “\\u0000”?', 'One\ntwo\t"three"?', '¿Qué? 你好 🙂', `{"a":[1,2]} ' -- $1`];
+    const kinds = [
+      { token, conversation: 1, code: undefined },
+      { token: borealis, conversation: 4, code: undefined },
+      { token, conversation: 4, code: 'CONVERSATION_NOT_FOUND' },
+      { token: borealis, conversation: 1, code: 'CONVERSATION_NOT_FOUND' },
+      { token, conversation: 2 ** 53 - 1, code: 'CONVERSATION_NOT_FOUND' },
+    ];
+    const replies = await times(60, async (server, n) => {
+      const kind = kinds[n % kinds.length]!;
+      const question = questions[n % questions.length]!;
+      const body = { ...QUESTION, conversation_id: kind.conversation, context: { question } };
+      return {
+        ...kind,
+        question,
+        reply: await server.call('POST', `${NOTIFICATIONS}/request`, { token: kind.token, body }),
+      };
+    });
+    for (const { token: whose, code, question, reply } of replies) {
+      assert.equal(reply.json.code, code, reply.text);
+      if (code) continue;
+      const one = await deskbell.call('GET', reply.headers.get('location')!, { token: whose });
+      assert.equal(one.json.context.question, question);
     }
   });
 });

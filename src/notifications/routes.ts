@@ -33,8 +33,9 @@ import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
+import { createRaise } from './raise.ts';
 import { judgeRequest } from './rules.ts';
-import { deleteNotification, findNotificationWire, insertNotification } from './store.ts';
+import { deleteNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
@@ -48,6 +49,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
+  const raise = createRaise(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A write, performed once under its Idempotency-Key, if it has one. */
@@ -221,12 +223,8 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           if (verdict.do === 'refuse') throw verdict.error;
           const { type, conversationId } = verdict;
           const contextText = rawMember(request.bodyText, 'context')!;
-          const id = await insertNotification(queries, merchantOf(request), {
-            type,
-            conversationId,
-            contextText,
-            at: now(),
-          });
+          const merchantId = merchantOf(request);
+          const id = await raise(queries, { merchantId, type, conversationId, contextText, at: now() });
           if (id === undefined) throw conversationNotFound();
           return { message: 'Notification requested.', headers: { location: `/api/v1/notification/${id}` } };
         }),

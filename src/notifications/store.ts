@@ -3,7 +3,6 @@ import type { NotificationType, Status } from '../contract/notifications.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { createLookup } from '../database/lookup.ts';
-import { answerSchemaId, KINDS } from './kinds.ts';
 
 /**
  * A notification's wire form, made by the database. Turning rows into objects and back into JSON costs Node
@@ -106,32 +105,6 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
   const row = await queries.one<{ schema: string }>('select schema from answer_schemas where id = $1', [id]);
   if (!row) throw new Error(`no answer schema ${id}`);
   return row.schema;
-}
-
-/** Gives the new id, or nothing where the merchant has no such conversation. */
-export async function insertNotification(
-  queries: Queries,
-  merchantId: MerchantId,
-  notification: { type: NotificationType; conversationId: number; contextText: string; at: Date },
-): Promise<number | undefined> {
-  const kind = KINDS[notification.type];
-  const [row] = await queries.run<{ id: number }>(
-    `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
-        context, requested_fields, answered_fields, answer_schema_id)
-      select merchant_id, id, $3, $4, $4, $5, $6, $7, $8 from conversations where merchant_id = $1 and id = $2
-      returning id`,
-    [
-      merchantId,
-      notification.conversationId,
-      notification.type,
-      notification.at.toISOString(),
-      notification.contextText,
-      JSON.stringify(kind.requestedFields),
-      JSON.stringify(kind.answeredFields),
-      answerSchemaId(kind),
-    ],
-  );
-  return row?.id;
 }
 
 /** Of many at once exactly one finds it still requested. A token may outlive its user: then it names nobody. */

@@ -13,8 +13,8 @@ export const OF_DATA: readonly PlantedFault[] = [
     {
       name: 'a notification can be raised in a foreign conversation',
       file: 'src/notifications/routes.ts',
-      find: 'insertNotification(queries, merchantOf(request), {',
-      replace: 'insertNotification(queries, (conversationId > 3 ? 2 : 1) as never, {',
+      find: 'const merchantId = merchantOf(request);\n          const id = await raise(',
+      replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await raise(',
       test: 'says of another’s conversation exactly what it says of none',
     },
     {
