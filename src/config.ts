@@ -156,7 +156,7 @@ export function readConfig(env: Environment = process.env): Config {
     port: integer('PORT', 8000, 0, 65_535),
     dataDir,
     databaseUrl,
-    databasePoolSize: integer('DATABASE_POOL_SIZE', 4, 1, 1000),
+    databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 1, 1000),
     databasePreparedStatements: flag('DATABASE_PREPARED_STATEMENTS') ?? true,
     secretKey,
     secretKeyFile: join(dataDir, 'secret.key'),

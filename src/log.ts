@@ -40,8 +40,7 @@ export function createLogger(
   config: Pick<Config, 'logLevel' | 'logPretty'>,
   destination?: DestinationStream,
 ): Logger {
-  // Lines are written together, at the latest after a second; `flush` at the end writes the rest.
-  const out = destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
+  const out = destination ?? standardOutput();
   return pino(
     {
       level: config.logLevel,
@@ -52,6 +51,34 @@ export function createLogger(
     },
     config.logPretty ? prettyStream(out) : out,
   );
+}
+
+/**
+ * Lines are written together, at the latest after a second; `flush` at the end writes the rest. Those of one
+ * turn of the event loop are handed on as one: to hand on each by itself cost as much as to make it.
+ */
+function standardOutput(): DestinationStream & { flush(): void } {
+  const out = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
+  let lines = '';
+  const handOn = () => {
+    const text = lines;
+    lines = '';
+    if (text) out.write(text);
+  };
+  process.once('exit', () => {
+    handOn();
+    out.flushSync();
+  });
+  return {
+    write(line) {
+      if (lines === '') setImmediate(handOn);
+      lines += line;
+    },
+    flush() {
+      handOn();
+      out.flush();
+    },
+  };
 }
 
 /** Lines of one millisecond share their time's text: a busy server writes dozens of them. */
