@@ -100,13 +100,13 @@ export const OF_DATA: readonly PlantedFault[] = [
       test: 'an answer under a key whose lesson cannot be written leaves no trace, and can be given again',
     },
   ]),
-  ...caughtBy('test/notification-races.test.ts', [
+  ...caughtBy('test/faults/races.test.ts', [
     {
       name: 'a second answer wins',
       file: 'src/notifications/store.ts',
       find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
       replace: 'where merchant_id = $1 and id = $2 returning id',
-      test: 'lets exactly one of a hundred answers win, and keeps that one',
+      test: 'a hundred answers to one notification arrive at once (sqlite)',
     },
   ]),
   ...caughtBy('test/idempotency.test.ts', [
