@@ -8,6 +8,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import type { Finding } from '../test/faults/fault.ts';
 import { findOrInstall, startPostgres } from './services.ts';
 
 const { values } = parseArgs({
@@ -37,23 +38,38 @@ try {
   for (const { name, title, engines, run } of FAULTS.filter(({ name }) => asked.includes(name))) {
     for (const engine of engines.filter((each) => (values.engine ?? each) === each)) {
       console.log(`\n${name}: ${title} (${engine})`);
-      const beganAt = Date.now();
-      const findings = await run(engine, 'full').catch((error) => {
-        console.log(error);
-        return undefined;
-      });
-      const seconds = Math.round((Date.now() - beganAt) / 1000);
-      const good = findings?.every(holds) ?? false;
-      if (good) passed += 1;
+      let tally = await tallyOf(() => run(engine, 'full'));
+      // A time or a size may be a neighbour's doing: it has one more chance. What was lost has none.
+      if (!tally.good && tally.findings.every((finding) => holds(finding) || finding.unit)) {
+        console.log('once more:');
+        tally = await tallyOf(() => run(engine, 'full'));
+      }
+      if (tally.good) passed += 1;
       else failed += 1;
-      for (const finding of findings ?? []) console.log(lineOf(finding));
-      console.log(`${good ? '✔' : '✖'} ${seconds} s`);
-      tallies.push({ name, title, engine, seconds, good, findings: findings ?? [] });
+      tallies.push({ name, title, engine, ...tally });
     }
   }
 } finally {
   await postgres.stop();
 }
+async function tallyOf(run: () => Promise<Finding[]>) {
+  const beganAt = Date.now();
+  let findings: Finding[] = [];
+  let good = false;
+  try {
+    findings = await run();
+    good = findings.every(holds);
+  } catch (error) {
+    console.log(error);
+    // No figure at all is no figure within its bounds.
+    findings = [{ what: 'went through', value: 0, atLeast: 1 }];
+  }
+  const seconds = Math.round((Date.now() - beganAt) / 1000);
+  for (const finding of findings) console.log(lineOf(finding));
+  console.log(`${good ? '✔' : '✖'} ${seconds} s`);
+  return { seconds, good, findings };
+}
+
 if (values.write) {
   const file = new URL('../docs/faults.json', import.meta.url);
   writeFileSync(file, `${JSON.stringify({ takenAt: new Date().toISOString(), tallies }, null, 2)}\n`);

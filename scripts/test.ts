@@ -79,7 +79,8 @@ function buildDashboard(): void {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  const stream = run({ files, concurrency: availableParallelism(), timeout: 240_000 });
+  // One more than there are cores: many a fault is waited for.
+  const stream = run({ files, concurrency: availableParallelism() + 1, timeout: 240_000 });
   stream.on('test:pass', ({ details, skip, todo }) => {
     if (details.type !== 'suite' && skip === undefined && todo === undefined) passed += 1;
   });

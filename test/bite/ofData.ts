@@ -33,6 +33,8 @@ export const OF_DATA: readonly PlantedFault[] = [
       replace: 'queries.one(`select ${FIELDS} from documents where merchant_id > 0 and id = $1`, [id])',
       test: 'says of another’s document exactly what it says of none, of a deleted one, and of no id at all',
     },
+  ]),
+  ...caughtBy('test/knowledge-edit.test.ts', [
     {
       name: 'If-Match is ignored',
       file: 'src/knowledge/routes.ts',

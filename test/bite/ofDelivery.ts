@@ -97,6 +97,8 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
       replace: '.update(`${id}.${body}`)',
       test: 'signs as the specification’s published example does',
     },
+  ]),
+  ...caughtBy('test/webhook-messages.test.ts', [
     {
       name: 'a message that is sent again has a new key',
       file: 'src/delivery/channels/webhook.ts',

@@ -1,0 +1,39 @@
+import { before } from 'node:test';
+import type { MerchantId, UserId } from '../src/contract/ids.ts';
+import type { Engine } from '../src/database/database.ts';
+import { type Lesson, learn } from '../src/knowledge/learn.ts';
+import { AURORA, BOREALIS, type CallOptions, useDeskbell } from './harness.ts';
+
+export const KNOWLEDGE = '/api/v1/knowledge';
+export const AURORA_ID = 1 as MerchantId;
+const ALMA = 1 as UserId;
+
+/** A server whose knowledge base is read, taught and edited, by Aurora where nobody else is named. */
+export function useKnowledge(engine: Engine) {
+  const deskbell = useDeskbell(engine);
+  // There before the first test.
+  const tokens = { aurora: '', borealis: '' };
+  before(async () => {
+    tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);
+    tokens.borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+  });
+
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    deskbell.call(method, `${KNOWLEDGE}/${path}`, { token: tokens.aurora, ...options });
+  const patch = (id: number, body: unknown, headers: Record<string, string> = {}) =>
+    call('PATCH', String(id), { body, headers });
+  const teach = (lesson: Partial<Lesson> = {}, merchantId = AURORA_ID) =>
+    deskbell.database.transaction((tx) =>
+      learn(tx, merchantId, {
+        documentId: undefined,
+        question: 'Is it organic?',
+        answer: 'Yes, all of it.',
+        notificationId: 12,
+        userId: ALMA,
+        at: deskbell.clock.now(),
+        ...lesson,
+      }),
+    );
+  const make = async (lesson: Partial<Lesson> = {}) => (await teach(lesson)).documentId;
+  return { deskbell, tokens, call, patch, teach, make };
+}
