@@ -97,6 +97,11 @@ async function countInRedis(
     if (away) log.info('redis is back');
     away = false;
   });
+  // The first request counts, too; one that is away holds nobody up for longer than it takes to find out.
+  await new Promise<void>((resolve) => {
+    redis.once('ready', resolve);
+    redis.once('error', () => resolve());
+  });
   return async (key) => {
     try {
       const [count, leftMs] = (await redis.eval(COUNT_SCRIPT, 1, `deskbell:rate:${key}`, WINDOW_MS)) as [
