@@ -55,6 +55,24 @@ onEachEngine('a list and its ETag', (engine) => {
     }
   });
 
+  it('is made once for many who ask for it at the same time', async () => {
+    await raise(deskbell, borealis, BOREALIS_QUESTION);
+    const { database } = deskbell;
+    const { one } = database;
+    let made = 0;
+    database.one = (sql, params) => {
+      if (sql.includes('string_agg')) made += 1;
+      return one(sql, params);
+    };
+    try {
+      const replies = await Promise.all(Array.from({ length: 30 }, () => listOf(borealis)));
+      assert.equal(new Set(replies.map(({ text }) => text)).size, 1);
+      assert.equal(made, 1);
+    } finally {
+      database.one = one;
+    }
+  });
+
   it('has a new tag and the new content after every write, at every server', async () => {
     const answer = { answer: 'Yes.' };
     for (const [writer, reader] of [

@@ -28,6 +28,7 @@ export function createInboxLists(queries: Queries, keptBytesMax: number): InboxL
   /** In the order of their last use. */
   const lists = new Map<string, Kept>();
   let keptBytes = 0;
+  const making = new Map<string, Promise<Kept>>();
 
   function keep(key: string, list: Kept): void {
     forget(key);
@@ -60,14 +61,36 @@ export function createInboxLists(queries: Queries, keptBytesMax: number): InboxL
         lists.set(key, kept);
         return { unchanged: false, tag, body: kept.body, nextCursor: kept.nextCursor };
       }
-      const page = await listNotifications(queries, merchantId, filter);
-      const body = Buffer.from(page.body);
-      const nextCursor =
-        page.more > 0 && page.last_id !== null ? cursorOf(`before ${page.last_id}`) : undefined;
+      const list = await make(`${version} ${key}`, merchantId, filter);
       // Later pages are many and seldom asked for twice.
-      if (filter.beforeId === undefined) keep(key, { version: page.version, body, nextCursor });
-      return { unchanged: false, tag: tagOf(merchantId, page.version), body, nextCursor };
+      if (filter.beforeId === undefined && lists.get(key) !== list) keep(key, list);
+      const { body, nextCursor } = list;
+      return { unchanged: false, tag: tagOf(merchantId, list.version), body, nextCursor };
     },
+  };
+
+  /**
+   * Once for all who ask for it meanwhile: a list of megabytes that many ask for at once would else be made
+   * for each. Who knows the version from which it is being made would be given the same.
+   */
+  function make(name: string, merchantId: MerchantId, filter: ListFilter): Promise<Kept> {
+    let list = making.get(name);
+    if (!list) {
+      list = makeList(queries, merchantId, filter);
+      making.set(name, list);
+      const done = () => making.delete(name);
+      list.then(done, done);
+    }
+    return list;
+  }
+}
+
+async function makeList(queries: Queries, merchantId: MerchantId, filter: ListFilter): Promise<Kept> {
+  const { version, body, more, last_id: lastId } = await listNotifications(queries, merchantId, filter);
+  return {
+    version,
+    body: Buffer.from(body),
+    nextCursor: more > 0 && lastId !== null ? cursorOf(`before ${lastId}`) : undefined,
   };
 }
 
