@@ -97,7 +97,7 @@ async function countInRedis(
     if (away) log.info('redis is back');
     away = false;
   });
-  // The first request counts, too; one that is away holds nobody up for longer than it takes to find out.
+  // The first request counts, too; one that is away, or takes connections and never speaks, holds no start up.
   await new Promise<void>((resolve) => {
     redis.once('ready', resolve);
     redis.once('error', () => resolve());
