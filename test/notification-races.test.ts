@@ -132,4 +132,53 @@ onEachEngine('many at once', (engine) => {
       assert.equal(one.json.context.question, question);
     }
   });
+
+  // On SQLite every write is a statement of its own.
+  if (engine === 'postgres') {
+    /** So many that most of them share a statement; the last two of every three are Aurora's. */
+    const raiseMany = (borealis: string, count = 30) =>
+      Promise.all(
+        Array.from({ length: count }, async (_, n) => {
+          const [whose, conversation] = n % 3 === 0 ? [borealis, 4] : [token, 1];
+          const context = { question: n === 3 ? 'Refuse me?' : `Question ${n}?` };
+          const body = { ...QUESTION, conversation_id: conversation, context };
+          const reply = await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token: whose, body });
+          return { n, reply, at: performance.now() };
+        }),
+      );
+
+    it('refuses one that the database refuses, and none of those beside it', async () => {
+      const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+      await deskbell.database.script(`
+        create function refuse() returns trigger language plpgsql as $$
+          begin raise exception 'refused'; end $$;
+        create trigger refusing before insert on notifications for each row
+          when (new.context like '%Refuse me%') execute function refuse();`);
+      try {
+        for (const { n, reply } of await raiseMany(borealis)) {
+          assert.equal(reply.status === 200, n !== 3, `${n}: ${reply.text}`);
+        }
+      } finally {
+        await deskbell.database.script('drop trigger refusing on notifications; drop function refuse();');
+      }
+    });
+
+    it('lets no merchant wait for another whose inbox is being changed', async () => {
+      const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+      await raiseMany(borealis, 4);
+      let freedAt = 0;
+      let replies: ReturnType<typeof raiseMany> | undefined;
+      await deskbell.database.transaction(async (tx) => {
+        const inbox = `(select merchant_id from conversations where id = 4)`;
+        await tx.run(`update inboxes set version = 'held' where merchant_id = ${inbox}`);
+        replies = raiseMany(borealis);
+        await tx.run('select pg_sleep(1)');
+        freedAt = performance.now();
+      });
+      for (const { n, reply, at } of await replies!) {
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(at > freedAt, n % 3 === 0, `${n}: ${at - freedAt} ms after`);
+      }
+    });
+  }
 });

@@ -53,3 +53,6 @@ export class DatabaseUnavailable extends Error {}
 
 /** The database cannot be opened at all: one line for the person who started the program. */
 export class DatabaseProblem extends Error {}
+
+/** Whether the server itself refused a statement: nothing of it stands then. Other failures leave that open. */
+export const isRefused = (error: unknown): boolean => error instanceof Error && 'severity' in error;

@@ -13,19 +13,25 @@ export interface Hosts {
   isLeft(client: pg.Client): boolean;
   /** Called when another server has been chosen. */
   onMoved(listener: () => void): void;
+  /**
+   * Asks now and then, until the result is called, whether the server still takes writes. Reads alone would
+   * never tell: they would go on, and on, from one that was set aside.
+   */
+  watch(pool: pg.Pool): () => void;
 }
 
 /** Well below the time a connection may take: what is found must still be connected to. */
 const LOOK_MAX_MS = 900;
 /** While there is none, so many requests share one look: each costs every server a connection. */
 const LOOK_AGAIN_MS = 200;
+const WATCH_EVERY_MS = 1000;
 
 /** With one host all of it is the driver's. */
 export function createHosts(url: string): Hosts {
   const address = readPostgresAddress(url);
   const [first] = address.hosts as [PostgresHost];
   if (address.hosts.length === 1) {
-    return { Client: pg.Client, url, doubt() {}, isLeft: () => false, onMoved() {} };
+    return { Client: pg.Client, url, doubt() {}, isLeft: () => false, onMoved() {}, watch: () => () => {} };
   }
 
   let chosen: PostgresHost | undefined;
@@ -104,11 +110,23 @@ export function createHosts(url: string): Hosts {
     onMoved(listener) {
       tellMoved = listener;
     },
+    watch(pool) {
+      const timer = setInterval(async () => {
+        const problem = await refuseReadOnly(pool, address).catch((error) => error);
+        if (!(problem instanceof ReadOnlyServer)) return;
+        doubt();
+        // At once, not with the next connection: those at rest are to move, too.
+        await choose().catch(() => {});
+      }, WATCH_EVERY_MS);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
   };
 }
 
 /** All are asked at once, so that a silent one costs nothing; the first that will do is taken. */
 async function look(address: PostgresAddress): Promise<PostgresHost> {
+  const problems: unknown[] = [];
   const asked = address.hosts.map(async (server) => {
     const client = new pg.Client({
       connectionString: server.url,
@@ -121,6 +139,9 @@ async function look(address: PostgresAddress): Promise<PostgresHost> {
       await client.connect();
       await refuseReadOnly(client, address);
       return server;
+    } catch (error) {
+      problems.push(error);
+      throw error;
     } finally {
       client.end().catch(() => {});
     }
@@ -132,20 +153,20 @@ async function look(address: PostgresAddress): Promise<PostgresHost> {
   try {
     return await Promise.race([Promise.any(asked), tooLate]);
   } catch (error) {
-    throw error instanceof AggregateError ? mostTelling(error.errors) : error;
+    throw mostTelling(problems) ?? error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** What a server says tells more than that another does not answer; that it is read-only says the least. */
+/** What a server complains of, then that it is read-only: both tell more than that another does not answer. */
 function mostTelling(errors: unknown[]): unknown {
   const said = errors.filter((error) => error instanceof pg.DatabaseError);
   return said[0] ?? errors.find((error) => error instanceof ReadOnlyServer) ?? errors[0];
 }
 
 /** As libpq asks: on for a standby, and where the server's settings say so. */
-async function refuseReadOnly(client: pg.Client, { target }: PostgresAddress): Promise<void> {
+async function refuseReadOnly(client: pg.Client | pg.Pool, { target }: PostgresAddress): Promise<void> {
   if (target === 'any') return;
   const { rows } = await client.query<{ transaction_read_only: string }>('show transaction_read_only');
   if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyServer();

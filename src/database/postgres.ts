@@ -69,6 +69,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   });
 
+  const stopWatching = hosts.watch(pool);
+
   const failure = (error: unknown): unknown => {
     const translated = translate(error);
     if (translated instanceof DatabaseUnavailable) hosts.doubt();
@@ -198,6 +200,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     listen: (topic, onSignal) => signals.listen(topic, onSignal),
 
     async close() {
+      stopWatching();
       await signals.close();
       await pool.end();
     },
@@ -209,6 +212,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       throw new DatabaseProblem('DATABASE_URL leads to a PostgreSQL older than 15. Use 15 or newer.');
     }
   } catch (error) {
+    stopWatching();
     await pool.end();
     if (error instanceof DatabaseProblem) throw error;
     const cause = error instanceof DatabaseUnavailable ? error.cause : error;

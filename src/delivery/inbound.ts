@@ -1,6 +1,12 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
-import { CHANGES, type Database, type Queries, type Transaction } from '../database/database.ts';
+import {
+  CHANGES,
+  type Database,
+  DatabaseUnavailable,
+  type Queries,
+  type Transaction,
+} from '../database/database.ts';
 import { classify } from './channels/whatsappErrors.ts';
 import type { Channels } from './channels.ts';
 import type { Claimed } from './outbox.ts';
@@ -74,6 +80,8 @@ export async function processInbound(parts: InboundParts): Promise<number> {
       else await workOnStatus(parts, row, update);
       done += 1;
     } catch (err) {
+      // The others would fare no better, and each would wait for it anew.
+      if (err instanceof DatabaseUnavailable) throw err;
       log.warn({ err, channel: row.channel_id }, 'an update cannot be worked on; it is tried again');
       // Behind the others: one that cannot be worked on must not hold them up.
       await database
@@ -82,9 +90,18 @@ export async function processInbound(parts: InboundParts): Promise<number> {
     }
   };
   const together = TOGETHER[database.engine];
-  for (let n = 0; n < rows.length; n += together) await Promise.all(rows.slice(n, n + together).map(work));
-  if (done > 0) database.signal(CHANGES);
+  try {
+    for (let n = 0; n < rows.length; n += together) await allOf(rows.slice(n, n + together).map(work));
+  } finally {
+    if (done > 0) database.signal(CHANGES);
+  }
   return done;
+}
+
+/** As Promise.all, but not before each has ended: nothing is left to go on behind a worker's back. */
+async function allOf(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+  if (failed) throw (failed as PromiseRejectedResult).reason;
 }
 
 /** Runs `effects` and marks the update done, all or nothing, unless another worker has it or had it. */

@@ -35,6 +35,8 @@ const LEASE_MS = 20_000;
 /** Where something of ours failed before the attempt. */
 const RELEASE_MS = 5000;
 const WRITE_AGAIN_MS = 500;
+/** At the start; where reports keep coming, messages go out beside them after this. */
+const REPORTS_FIRST_MS = 5000;
 
 export function startWorker(parts: WorkerParts): Worker {
   const { database, log, now, onAttempt } = parts;
@@ -51,7 +53,8 @@ export function startWorker(parts: WorkerParts): Worker {
 
   async function run(): Promise<void> {
     // What was reported while nobody ran may tell of an attempt that would be made again.
-    while (!stopped && (await reportsDone()) > 0);
+    const startedAt = performance.now();
+    while (!stopped && performance.now() - startedAt < REPORTS_FIRST_MS && (await reportsDone()) > 0);
     while (!stopped) {
       woken = false;
       nothingDue = false;

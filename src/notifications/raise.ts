@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
-import { type Database, DatabaseUnavailable, type Queries } from '../database/database.ts';
+import { type Database, isRefused, type Queries } from '../database/database.ts';
 import { together } from '../database/together.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
 
@@ -15,28 +15,24 @@ export interface NewNotification {
 /** Gives the new id, or nothing where the merchant has no such conversation. */
 export type Raise = (queries: Queries, notification: NewNotification) => Promise<number | undefined>;
 
+/** A longer one goes by itself: those that go with it would pay for its way. */
+const TOGETHER_MAX_LENGTH = 16_384;
+
 /**
  * On PostgreSQL those that arrive together share a statement, and with it a commit, as on SQLite all writes do.
  * One within a transaction, under an Idempotency-Key, stands for itself.
  */
 export function createRaise(database: Database): Raise {
-  const raiseTogether = together(async (items: readonly NewNotification[]) => {
-    if (items.length > 1) {
-      try {
-        return (await insertAll(database, items)).map((value) => ({ status: 'fulfilled', value }) as const);
-      } catch (error) {
-        if (error instanceof DatabaseUnavailable) throw error;
-        // Each by itself then: none may fail for what is wrong with another.
-      }
-    }
-    return Promise.allSettled(items.map((item) => insertNotification(database, item)));
+  const insertTogether = together((items: readonly NewNotification[]) => insertFree(database, items), {
+    inTurn: true,
   });
   return async (queries, notification) => {
-    if (queries !== database || database.engine === 'sqlite')
-      return insertNotification(queries, notification);
-    const outcome = await raiseTogether(notification);
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
+    const mayGoTogether =
+      queries === database &&
+      database.engine === 'postgres' &&
+      notification.contextText.length <= TOGETHER_MAX_LENGTH;
+    const id = mayGoTogether ? await insertTogether(notification) : undefined;
+    return id ?? insertNotification(queries, notification);
   };
 }
 
@@ -63,11 +59,17 @@ export async function insertNotification(
   return row?.id;
 }
 
-/** PostgreSQL's alone. An id is drawn for each before it is written, so that it is known whose it is. */
-async function insertAll(
+/**
+ * PostgreSQL's alone. Gives the new id of each, and none for those that must go by themselves: of a merchant
+ * whose inbox somebody else is changing, or whose conversation is not found. No merchant waits for another so.
+ * An id is drawn for each before it is written, so that it is known whose it is.
+ */
+async function insertFree(
   database: Database,
   notifications: readonly NewNotification[],
 ): Promise<(number | undefined)[]> {
+  // One alone needs none of this.
+  if (notifications.length === 1) return [undefined];
   const asked = notifications.map((notification, place) => {
     const { merchantId, type, conversationId, contextText, at } = notification;
     const [requested, answered, schema] = fieldsOf(notification);
@@ -83,17 +85,28 @@ async function insertAll(
       schema,
     };
   });
-  const rows = await database.run<{ place: number; id: number }>(
-    `with asked as materialized (
-        select nextval(pg_get_serial_sequence('notifications', 'id')) as new_id, c.merchant_id, c.id, a.*
-          from json_to_recordset(cast($1 as json)) as a (place integer, merchant bigint, conversation bigint,
-            type text, at text, context text, requested text, answered text, schema text)
-          join conversations c on c.merchant_id = a.merchant and c.id = a.conversation),
-      made as (insert into notifications (id, ${COLUMNS})
-        select new_id, merchant_id, id, type, at, at, context, requested, answered, schema from asked)
-      select place, new_id as id from asked`,
-    [JSON.stringify(asked)],
-  );
-  const ids = new Map(rows.map(({ place, id }) => [place, id]));
-  return asked.map(({ place }) => ids.get(place));
+  try {
+    const rows = await database.run<{ place: number; id: number }>(
+      `with asked as materialized (
+          select * from json_to_recordset(cast($1 as json)) as a (place integer, merchant bigint,
+            conversation bigint, type text, at text, context text, requested text, answered text, schema text)),
+        free as materialized (
+          select merchant_id from inboxes where merchant_id in (select merchant from asked)
+          order by merchant_id for no key update skip locked),
+        made as materialized (
+          select nextval(pg_get_serial_sequence('notifications', 'id')) as new_id, c.merchant_id, c.id, asked.*
+            from asked join free on free.merchant_id = asked.merchant
+            join conversations c on c.merchant_id = asked.merchant and c.id = asked.conversation),
+        written as (insert into notifications (id, ${COLUMNS})
+          select new_id, merchant_id, id, type, at, at, context, requested, answered, schema from made)
+        select place, new_id as id from made`,
+      [JSON.stringify(asked)],
+    );
+    const ids = new Map(rows.map(({ place, id }) => [place, id]));
+    return asked.map(({ place }) => ids.get(place));
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    // Each by itself then: none may fail for what is wrong with another.
+    return asked.map(() => undefined);
+  }
 }

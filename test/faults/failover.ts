@@ -40,8 +40,10 @@ export const failover: Fault = {
       // Without waiting for it: what it still has to replay may break off a statement that does.
       await ask(standby.url, 'select pg_promote(false)');
       await untilRecovered(load, promotedAt);
+      // First, while its reads may still go where they went before.
+      const shown = await pair!.shown(title);
       await load.stop();
-      findings.push(...ofTakingOver(title, load, promotedAt), await pair!.told(title));
+      findings.push(...ofTakingOver(title, load, promotedAt), shown, await pair!.told(title));
     };
     /** An old primary comes back as the standby of the new one, under load. */
     const rejoin = async (title: string, old: Service, primary: Service): Promise<Service> => {

@@ -11,11 +11,16 @@ import { type Finding, none } from './fault.ts';
 import { type Load, lostOf } from './load.ts';
 import { type MortalServer, startMortal } from './servers.ts';
 
-/** Two servers on one PostgreSQL, a window that listens at one of them, and what holds for both in the end. */
+/**
+ * Two servers on one PostgreSQL, a window that listens at one of them, and what holds for both in the end. A
+ * third is only read from, all the time: nothing that fails would tell it that its PostgreSQL was set aside.
+ */
 export interface Pair {
   urls: readonly string[];
   /** That a change made at the one reaches, by a signal, the window at the other. */
   told(title: string): Promise<Finding>;
+  /** That a change made at one of them is read at the third. */
+  shown(title: string): Promise<Finding>;
   findings(loads: readonly Load[]): Promise<Finding[]>;
   end(): Promise<void>;
 }
@@ -23,6 +28,7 @@ export interface Pair {
 /** Below the five seconds after which a window is told without any signal: the second would take as long. */
 const TOLD_MAX_MS = 3000;
 const TOLD_TIMES = 2;
+const READ_EVERY_MS = 20;
 
 export async function startPair(databaseUrl: string): Promise<Pair> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-pair-'));
@@ -43,6 +49,8 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
   try {
     // Where the messages are sent there is always something to tell: the window is at the other.
     servers.push(await startMortal({ ...env, WORKER: 'false' }), await startMortal(env));
+    const reader = await startMortal({ ...env, WORKER: 'false' });
+    servers.push(reader);
     const [listening, other] = servers as [MortalServer, MortalServer];
     const login = await call(other.url, 'POST', '/api/v1/auth/login', { body: BOREALIS });
     const token: string = login.json.access_token;
@@ -50,13 +58,39 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     // It stays open for as long as its server runs.
     window.ended.catch(() => {});
 
+    const raise = () =>
+      call(other.url, 'POST', `${NOTIFICATIONS}/request`, {
+        token,
+        body: { ...QUESTION, conversation_id: 4 },
+      });
+
+    let ends = false;
+    let newestRead: number | undefined;
+    const reading = (async () => {
+      for (; !ends; await sleep(READ_EVERY_MS)) {
+        const list = await call(reader.url, 'GET', `${NOTIFICATIONS}/?limit=1`, { token }).catch(
+          () => undefined,
+        );
+        if (list?.status === 200) newestRead = list.json[0]?.id;
+      }
+    })();
+
+    async function shownAfterMs(): Promise<number> {
+      const beganAt = performance.now();
+      const address = (await raise()).headers.get('location');
+      while (address !== `${NOTIFICATIONS}/${newestRead}`) {
+        if (performance.now() - beganAt > 10_000) return Number.NaN;
+        await sleep(READ_EVERY_MS);
+      }
+      return performance.now() - beganAt;
+    }
+
     async function slowestToldMs(): Promise<number> {
       let slowest = 0;
       for (let time = 0; time < TOLD_TIMES; time += 1) {
         const before = window.heard.length;
         const beganAt = performance.now();
-        const body = { ...QUESTION, conversation_id: 4 };
-        const reply = await call(other.url, 'POST', `${NOTIFICATIONS}/request`, { token, body });
+        const reply = await raise();
         if (reply.status !== 200) return Number.NaN;
         const isTold = () => window.heard.slice(before).some(({ event }) => event === 'inbox');
         while (!isTold() && performance.now() - beganAt < 10_000) await sleep(5);
@@ -66,14 +100,20 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     }
 
     return {
-      urls: servers.map(({ url }) => url),
+      urls: [listening.url, other.url],
       async told(title) {
         const what = `${title}: another server’s change is told after`;
         return { what, value: await slowestToldMs(), unit: 'ms', atMost: TOLD_MAX_MS };
       },
+      async shown(title) {
+        const what = `${title}: a server that only reads shows a change after`;
+        return { what, value: await shownAfterMs(), unit: 'ms', atMost: TOLD_MAX_MS };
+      },
       findings: (loads) => inTheEnd(env, loads, servers),
       async end() {
         window.stop();
+        ends = true;
+        await reading;
         await end();
       },
     };
