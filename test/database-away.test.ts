@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { freeze } from './freezing.ts';
@@ -63,6 +64,31 @@ if (engines.includes('postgres')) {
         assert.ok(performance.now() - start < RECOVERY_MAX_MS, 'not ready again');
       assert.deepEqual([server.child.exitCode, server.stderr()], [null, '']);
     } finally {
+      await server.stop();
+      await postgres.stop();
+    }
+  });
+  it('reports of a channel that cannot be written hold up no end of the server', async () => {
+    const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
+    const server = await serve({
+      DATA_DIR: newFolder(),
+      DATABASE_URL: postgres.url,
+      SECRET_KEY: newSecretKey(),
+      LOG_LEVEL: 'fatal',
+    });
+    const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
+    try {
+      await Promise.all([holder.connect(), other.connect()]);
+      await holder.query('begin; lock table customer_windows in exclusive mode');
+      await other.query(`
+        insert into inbound_updates (id, channel_id, payload, received_at)
+          select 'update ' || n, 'whatsapp:1', '{"kind":"message","phone":"+34611550000","at":"2026-01-01"}', '2026'
+          from generate_series(1, 100) as n`);
+      const waiting = `select from pg_stat_activity where application_name = 'deskbell' and wait_event_type = 'Lock'`;
+      while ((await other.query(waiting)).rowCount === 0) await sleep(20);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    } finally {
+      await Promise.all([holder.end(), other.end()]);
       await server.stop();
       await postgres.stop();
     }
