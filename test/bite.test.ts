@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { describe, it } from 'node:test';
 import { occurrences } from './bite/fault.ts';
 import { PLANTED } from './bite/faults.ts';
@@ -13,6 +14,9 @@ describe('the planted faults', () => {
     it(`${name}: it still fits into ${file}`, () => {
       assert.equal(occurrences(textOf(file), find), 1, `this must stand there once: ${find}`);
       assert.notEqual(find, replace);
+      // What cannot be read as a program would turn any test red.
+      if (file.endsWith('.ts'))
+        assert.doesNotThrow(() => stripTypeScriptTypes(textOf(file).replace(find, () => replace)));
       assert.ok(existsSync(new URL(testFile, root)), testFile);
     });
   }

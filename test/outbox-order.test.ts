@@ -3,7 +3,6 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
-import { enqueue } from '../src/delivery/outbox.ts';
 import {
   type DatabasePlace,
   type Deskbell,
@@ -14,6 +13,7 @@ import {
   startDeskbell,
 } from './harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
+import { enqueue } from './sending.ts';
 
 const MERCHANT = 1 as MerchantId;
 const DAY_SECONDS = 24 * 3600;

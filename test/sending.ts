@@ -1,11 +1,11 @@
 import { readConfig } from '../src/config.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
-import type { Database, Engine } from '../src/database/database.ts';
+import type { Database, Engine, Queries } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Channel } from '../src/delivery/channel.ts';
 import { createChannels } from '../src/delivery/channels.ts';
-import { enqueue, type NewDelivery } from '../src/delivery/outbox.ts';
+import { deliverySteps, type NewDelivery } from '../src/delivery/outbox.ts';
 import { startWorker, type Worker } from '../src/delivery/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
@@ -42,6 +42,15 @@ export const FIRST = 1 as MerchantId;
 export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
+
+/** As an answer does it. */
+export async function enqueue(
+  queries: Queries,
+  merchantId: MerchantId,
+  delivery: NewDelivery,
+): Promise<number> {
+  return (await queries.chain<{ id: number }>(deliverySteps(merchantId, delivery)))!.id;
+}
 
 /** `channel` takes the place of those that the settings name. */
 export async function startSending(

@@ -14,6 +14,7 @@ import {
   rawCall,
   useDeskbell,
 } from './harness.ts';
+import { openWire } from './process.ts';
 
 /** A notification and a conversation of Borealis', as Aurora may guess them. */
 const FOREIGN_ID = '7';
@@ -166,6 +167,33 @@ onEachEngine('two merchants on one server', (engine) => {
     const next = /<(.+)>/.exec(page.headers.get('link')!)![1]!;
     const followed = await deskbell.call('GET', next, { token: aurora });
     assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
+  });
+
+  it('tells each of many who ask at once of themselves, and of no other', async () => {
+    const callers = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? 'aurora' : 'borealis'));
+    const tokens: Record<string, string> = { aurora, borealis };
+    for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
+      // In one piece: the server sees them in one turn, and looks for all of them at once.
+      const requests = callers.map((name, n) =>
+        [
+          `GET ${path} HTTP/1.1`,
+          'Host: x',
+          `Authorization: Bearer ${tokens[name]}`,
+          `X-Request-Id: caller-${n}`,
+          `Connection: ${n === callers.length - 1 ? 'close' : 'keep-alive'}`,
+          '\r\n',
+        ].join('\r\n'),
+      );
+      const wire = await openWire(Number(new URL(deskbell.url).port), requests.join(''));
+      const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
+      wire.socket.destroy();
+      assert.equal(replies.length, callers.length);
+      for (const [n, name] of callers.entries()) {
+        const alone = await deskbell.call('GET', path, { token: tokens[name] });
+        assert.match(replies[n]!, new RegExp(`\r\nx-request-id: caller-${n}\r\n`));
+        assert.ok(replies[n]!.endsWith(alone.text), `${name} got ${replies[n]}`);
+      }
+    }
   });
 
   it('keeps the Idempotency-Keys of two merchants apart', async () => {

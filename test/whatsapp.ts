@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
-import { DELIVERIES, enqueue } from '../src/delivery/outbox.ts';
+import { DELIVERIES } from '../src/delivery/outbox.ts';
 import { type Deskbell, startDeskbell } from './harness.ts';
+import { enqueue } from './sending.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
 /** A server whose channel is a stand-in of Meta's, on the same clock. */

@@ -13,7 +13,9 @@ export interface Step {
 /** As PostgreSQL takes them: nine trips of an answer become one, and half of its work was the trips. */
 export function asOneStatement(steps: readonly Step[]): { sql: string; params: Param[] } {
   const params: Param[] = [];
-  const parts = steps.map(({ name, sql, params: own }) => {
+  const parts = steps.map(({ name, after, sql, params: own }) => {
+    // Here nothing else holds it back where the other gave no row.
+    if (after !== undefined && !sql.includes(after)) throw new Error(`${name} does not read from ${after}`);
     const before = params.length;
     params.push(...own);
     return `${name} as (${sql.replace(/\$(\d+)/g, (_, position) => `$${before + Number(position)}`)})`;

@@ -45,18 +45,14 @@ export function createOutbox(database: Database, defaultDailyLimit: number): Out
         delivery.mode === 'campaign'
           ? await placeOutlook(queries, merchantId, recipient, defaultDailyLimit, delivery.at)
           : undefined;
-      return { steps: enqueueSteps(merchantId, delivery, after), waitsUntil };
+      return { steps: deliverySteps(merchantId, delivery, after), waitsUntil };
     },
     announce: () => database.signal(DELIVERIES),
   };
 }
 
-export async function enqueue(tx: Queries, merchantId: MerchantId, delivery: NewDelivery): Promise<number> {
-  const row = await tx.chain<{ id: number }>(enqueueSteps(merchantId, delivery));
-  return row!.id;
-}
-
-function enqueueSteps(merchantId: MerchantId, delivery: NewDelivery, after?: string): Step[] {
+/** The message and its first event. */
+export function deliverySteps(merchantId: MerchantId, delivery: NewDelivery, after?: string): Step[] {
   const at = delivery.at.toISOString();
   return [
     {

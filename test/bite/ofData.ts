@@ -68,8 +68,8 @@ export const OF_DATA: readonly PlantedFault[] = [
     {
       name: 'the message is queued outside the transaction',
       file: 'src/delivery/outbox.ts',
-      find: 'return { steps: enqueueSteps(merchantId, delivery, after), waitsUntil };',
-      replace: `void enqueue(database, merchantId, delivery).catch(() => {});
+      find: 'return { steps: deliverySteps(merchantId, delivery, after), waitsUntil };',
+      replace: `void database.chain(deliverySteps(merchantId, delivery)).catch(() => {});
       return { steps: [], waitsUntil };`,
       test: 'an answer under a key whose place among the answered cannot be written leaves no trace, and can be given again',
     },
@@ -129,6 +129,13 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/notification-freshness.test.ts', [
     {
+      name: 'a list that was kept is shown whatever its version',
+      file: 'src/notifications/list.ts',
+      find: 'if (kept?.version === version) {',
+      replace: 'if (kept) {',
+      test: 'has a new tag and the new content after every write, at every server',
+    },
+    {
       name: 'the ETag stays when a notification is answered',
       file: 'migrations/0001_foundation.sql',
       find: 'create trigger notifications_updated after update on notifications begin',
@@ -175,6 +182,72 @@ export const OF_DATA: readonly PlantedFault[] = [
       find: 'if (depth > DEPTH_MAX) throw',
       replace: 'if (depth > 10_000) throw',
       test: 'may be 64 levels deep and not one more; brackets in a text do not count',
+    },
+  ]),
+  ...caughtBy('test/notification-races.test.ts', [
+    {
+      name: 'those raised together may be in a foreign conversation',
+      file: 'src/notifications/raise.ts',
+      find: 'join conversations c on c.merchant_id = asked.merchant and c.id = asked.conversation',
+      replace: 'join conversations c on c.id = asked.conversation',
+      test: 'judges each of many requests by itself, whoever sends it and whatever the others are',
+    },
+    {
+      name: 'those raised together are told of one another’s ids',
+      file: 'src/notifications/raise.ts',
+      find: 'return asked.map(({ place }) => ids.get(place));',
+      replace: 'return asked.map(({ place }) => ids.get(place)).reverse();',
+      test: 'gives each of a hundred requests a notification of its own',
+    },
+    {
+      name: 'one that is refused takes those raised with it along',
+      file: 'src/notifications/raise.ts',
+      find: 'if (!isRefused(error)) throw error;',
+      replace: 'throw error;',
+      test: 'refuses one that the database refuses, and none of those beside it',
+    },
+    {
+      name: 'merchants wait for one another’s inboxes',
+      file: 'src/notifications/raise.ts',
+      find: 'for no key update skip locked',
+      replace: 'for no key update',
+      test: 'lets no merchant wait for another whose inbox is being changed',
+    },
+  ]),
+  ...caughtBy('test/tenancy.test.ts', [
+    {
+      name: 'of those looked up together each gets what comes first',
+      file: 'src/database/lookup.ts',
+      find: 'return ids.map((id) => byKey.get(id));',
+      replace: 'return ids.map((_, n) => rows[n % rows.length]);',
+      test: 'tells each of many who ask at once of themselves, and of no other',
+    },
+  ]),
+  ...caughtBy('test/faults/failover.test.ts', [
+    {
+      name: 'a server that was set aside is read from for ever',
+      file: 'src/database/hosts.ts',
+      find: 'if (!(problem instanceof ReadOnlyServer)) return;',
+      replace: 'if (problem !== undefined) return;',
+      test: 'a primary is killed or demoted, and its synchronous standby takes over (postgres)',
+    },
+  ]),
+  ...caughtBy('test/faults/slow.test.ts', [
+    {
+      name: 'who never reads is never cut off',
+      file: 'src/http/stalls.ts',
+      find: 'if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();',
+      replace: 'if (nowMs - seen.sinceMs >= 60 * STALLED_MAX_MS) socket.resetAndDestroy();',
+      test: 'hundreds of connections are slow on purpose (sqlite)',
+    },
+  ]),
+  ...caughtBy('test/database-away.test.ts', [
+    {
+      name: 'every report waits for a database that is away',
+      file: 'src/delivery/inbound.ts',
+      find: 'if (err instanceof DatabaseUnavailable) throw err;',
+      replace: '',
+      test: 'reports of a channel that cannot be written hold up no end of the server',
     },
   ]),
 ];

@@ -1,6 +1,6 @@
 import { AURORA, call } from '../harness.ts';
 import { type Fault, type Finding, none } from './fault.ts';
-import { acts, findLost } from './kills/acknowledged.ts';
+import { acts, findLost, raisedId } from './kills/acknowledged.ts';
 import { findHalfApplied } from './kills/halfApplied.ts';
 import { countMessages } from './kills/messages.ts';
 import { type Aftermath, type RoundOptions, runRounds } from './kills/rounds.ts';
@@ -57,6 +57,12 @@ async function judge(aftermath: Aftermath, options: Options): Promise<Finding[]>
   const contents = acts(entries, 'answer').flatMap(({ act }) => act.sends ?? []);
   const messages = await countMessages(database, meta, contents);
   const { wrong } = messages;
+  const raised = acts(entries, 'raise').map(raisedId);
+  const there = await database.one<{ count: number }>(
+    'select count(*) as count from notifications where merchant_id = 1 and id >= $1',
+    [Math.min(...raised)],
+  );
+  const unknown = there!.count + acts(entries, 'withdraw').length - raised.length;
 
   return [
     { what: 'kills', value: aftermath.kills, atLeast: killsAsked, atMost: killsAsked },
@@ -68,6 +74,12 @@ async function judge(aftermath: Aftermath, options: Options): Promise<Finding[]>
     none('writes never acknowledged', entries.filter(({ acknowledged }) => !acknowledged).length),
     { what: 'writes under way at a kill, all together', value: aftermath.underWay, atLeast: killsAsked },
     { what: 'attempts left without an answer', value: client.unanswered(), atLeast: 1 },
+    {
+      what: 'raised and never acknowledged, without a key',
+      value: unknown,
+      atLeast: 0,
+      atMost: client.unanswered(),
+    },
     none('acknowledged writes lost', lost.length),
     none('writes half applied', halves.length),
     { what: 'asked again under the same key', value: client.replayed(), atLeast: 1 },

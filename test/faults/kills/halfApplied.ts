@@ -22,8 +22,8 @@ type Rows = Awaited<ReturnType<typeof readAll>>;
 async function readAll(database: Database, firstId: number) {
   const since = [firstId];
   const [notifications, deliveries, events, documents, versions, answered, keys] = await Promise.all([
-    database.all<{ id: number; status: string }>(
-      'select id, status from notifications where merchant_id = 1 and id >= $1',
+    database.all<{ id: number; status: string; context: string }>(
+      'select id, status, context from notifications where merchant_id = 1 and id >= $1',
       since,
     ),
     database.all<{ id: number; notification_id: number; content: string; state: string }>(
@@ -136,11 +136,18 @@ function ofKeys(
   const named = keys.flatMap(({ outcome }) => /\/notification\/(\d+)"/.exec(outcome)?.[1] ?? []).map(Number);
   const raised = new Set(named);
   const there = new Set(notifications.map(({ id }) => id));
+  const keyless = acts(entries, 'raise').filter(({ request }) => request.key === undefined);
+  const textsWithout = new Set(keyless.map(({ act }) => act.text));
+  const textOf = ({ context }: { context: string }) => {
+    const { question, support_request_reason } = JSON.parse(context);
+    return question ?? support_request_reason;
+  };
+  const underKeys = notifications.filter((notification) => !textsWithout.has(textOf(notification)));
   return [
     ...[...asked].filter((key) => !stored.has(key)).map((key) => `nobody remembers ${key}`),
     ...[...stored.keys()].filter((key) => !asked.has(key)).map((key) => `nobody asked for ${key}`),
     ...named.filter((id) => !there.has(id) && !withdrawn.has(id)).map((id) => `a key names ${id}, not there`),
-    ...[...there].filter((id) => !raised.has(id)).map((id) => `${id} was raised and no key names it`),
+    ...underKeys.filter(({ id }) => !raised.has(id)).map(({ id }) => `${id} was raised and no key names it`),
   ];
 }
 

@@ -23,12 +23,14 @@ async function raise(
   }: { field: 'question' | 'support_request_reason'; name?: string; document?: number },
 ): Promise<{ id: number; text: string }> {
   const text = `What about ${wordOf(n)}, said customer ${name}?`;
+  // Without a key, those that arrive together may share a statement; asked again, such a one is raised anew.
+  const key = n % 2 === 0 ? { key: `raise-${name.replace(' ', '-')}` } : {};
   const reply = await client.write(
     { act: 'raise', field, text },
     {
       method: 'POST',
       path: `${NOTIFICATIONS}/request`,
-      key: `raise-${name.replace(' ', '-')}`,
+      ...key,
       body: {
         notification_type: field === 'question' ? 'user_question_request' : 'user_support_request',
         conversation_id: 1,
