@@ -132,7 +132,9 @@ export function readConfig(env: Environment = process.env): Config {
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
   const databaseProblem = databaseUrl && postgresAddressProblem(databaseUrl);
   if (databaseProblem) problems.push(`DATABASE_URL ${databaseProblem}`);
-  const production = text('NODE_ENV') === 'production';
+  // A slip of the pen must not start a demo with passwords that everybody knows.
+  const production =
+    choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
   const demo = flag('DEMO');
   const dataDir = resolve(text('DATA_DIR') ?? 'data');
 
@@ -207,8 +209,12 @@ function readChannel(
   };
   const webhookProblems = webhookSettingsProblems(settings.webhook);
   const whatsappProblems = whatsappSettingsProblems(settings.whatsapp);
-  if (name === 'webhook') problems.push(...webhookProblems);
-  if (name === 'whatsapp') problems.push(...whatsappProblems);
+  // One that is not chosen is judged where something of it was set; the rest have defaults.
+  const { url, secret } = settings.webhook;
+  const { phoneNumberId, token, appSecret, verifyToken } = settings.whatsapp;
+  if (name === 'webhook' || url || secret) problems.push(...webhookProblems);
+  if (name === 'whatsapp' || phoneNumberId || token || appSecret || verifyToken)
+    problems.push(...whatsappProblems);
   return {
     name,
     webhook: webhookProblems.length === 0 ? (settings.webhook as WebhookSettings) : undefined,

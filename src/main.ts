@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
 import { DatabaseProblem, DatabaseUnavailable } from './database/database.ts';
 import { DEMO_USERS } from './demo.ts';
+import { listeningProblem } from './http/listening.ts';
 import { createLogger } from './log.ts';
 import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
@@ -17,6 +18,9 @@ async function main(): Promise<void> {
   loadEnvFile();
   const config = readConfig();
   const log = createLogger(config);
+  // Before anything is written: whoever starts it twice by mistake finds things as they were.
+  const taken = config.port !== 0 && (await listeningProblem(config.host, config.port));
+  if (taken) throw listenProblem(taken, config) ?? new Error(`Port ${config.port} cannot be used: ${taken}.`);
   const server = await openServer(config, log);
   // Before anybody hears that it runs: whoever stops it then finds it ready to.
   stopOnSignal(server, () => log.flush());
@@ -30,7 +34,7 @@ async function main(): Promise<void> {
     await server.app.listen({ host: config.host, port: config.port, listenTextResolver });
   } catch (error) {
     await server.close();
-    throw listenProblem(error, config) ?? error;
+    throw listenProblem((error as NodeJS.ErrnoException).code, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config.demo));
   // Now, and not at the end alone: a process that is killed has none, and the next start would take twice as long.
@@ -44,7 +48,7 @@ function banner(url: string, demo: boolean): string {
     '',
     `  API docs   ${url}/docs`,
     `  Dashboard  ${url}/`,
-    `  API        ${url}/api/v1/`,
+    `  OpenAPI    ${url}/openapi.json`,
     `  Metrics    ${url}/metrics`,
   ];
   if (demo) {
@@ -92,8 +96,7 @@ function stopOnSignal({ app, close }: Server, flush: () => void): void {
   process.on('SIGINT', stop);
 }
 
-function listenProblem(error: unknown, { host, port }: Config): ConfigError | undefined {
-  const { code, syscall } = error as NodeJS.ErrnoException;
+function listenProblem(code: string | undefined, { host, port }: Config): ConfigError | undefined {
   switch (code) {
     case 'EADDRINUSE':
       return new ConfigError([
@@ -101,10 +104,12 @@ function listenProblem(error: unknown, { host, port }: Config): ConfigError | un
       ]);
     case 'EACCES':
       return new ConfigError([`Port ${port} may not be used by this user. Set PORT above 1023.`]);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new ConfigError([`HOST ${host} is no address of this machine.`]);
     default:
-      return code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo'
-        ? new ConfigError([`HOST ${host} is no address of this machine.`])
-        : undefined;
+      return undefined;
   }
 }
 

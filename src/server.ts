@@ -1,13 +1,14 @@
+import { existsSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
-import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
+import { keysOpen, listKeys, openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { removeExpiredSignIns } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
-import { CHANGES, type Database, DatabaseProblem } from './database/database.ts';
+import { CHANGES, type Database } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { sayOnTelephone } from './delivery/channels/simulator.ts';
@@ -45,15 +46,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
-    const vault = openVault(config);
-    const keyring = await openKeyring(database, vault, now).catch((cause) => {
-      if (!(cause instanceof VaultError)) throw cause;
-      const key = config.secretKey === undefined ? `The key in ${config.secretKeyFile}` : 'SECRET_KEY';
-      throw new DatabaseProblem(
-        `${key} does not fit this database: its signing keys were sealed with another.`,
-        { cause },
-      );
-    });
+    const vault = await openFittingVault(config, database);
+    const keyring = await openKeyring(database, vault, now);
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
     if (config.production && config.channel.name === 'simulator') {
@@ -126,6 +120,21 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
     },
     say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
   });
+}
+
+/** A key is made for a new database alone: beside one that was sealed before, a new one would open nothing. */
+async function openFittingVault(config: Config, database: Database): Promise<Vault> {
+  const lost = 'if it is lost, "npm run deskbell -- keys rotate --revoke" goes on without it.';
+  const { secretKey, secretKeyFile: file } = config;
+  if (secretKey === undefined && !existsSync(file) && (await listKeys(database)).length > 0) {
+    throw new VaultError(`${file} is missing, with which this database was sealed. Restore it; ${lost}`);
+  }
+  const vault = openVault(config);
+  if (await keysOpen(database, vault)) return vault;
+  const key = secretKey === undefined ? `The key in ${file}` : 'SECRET_KEY';
+  throw new VaultError(
+    `${key} does not fit this database: its signing keys were sealed with another. Restore that one; ${lost}`,
+  );
 }
 
 export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -34,6 +34,7 @@ const BAD_SETTINGS: Settings = {
   REFRESH_TOKEN_TTL_SECONDS: 'a month',
   RATE_LIMIT_PER_MINUTE: '-1',
   REDIS_URL: 'http://:hunter2@127.0.0.1',
+  NODE_ENV: 'prod',
   LOG_LEVEL: 'loud',
   LOG_PRETTY: 'very',
   UV_THREADPOOL_SIZE: '4.5',
@@ -90,6 +91,12 @@ describe('a bad setting', () => {
         ] as const,
     ),
     [
+      'an address of a webhook, though another channel is chosen',
+      { WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: newSecretKey() },
+      /^WEBHOOK_URL /,
+    ],
+    ['half of a WhatsApp number', { WHATSAPP_TOKEN: 'EAAG' }, /^WHATSAPP_PHONE_NUMBER_ID /],
+    [
       'a DATABASE_URL that asks for servers which do not write',
       {
         DATABASE_URL: 'postgres://one,two/deskbell?target_session_attrs=standby',
@@ -110,7 +117,9 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };
     try {
-      await refuses({ DATA_DIR: newFolder(), PORT: String(port) }, new RegExp(`^Port ${port} is taken\\.`));
+      const folder = newFolder();
+      await refuses({ DATA_DIR: folder, PORT: String(port) }, new RegExp(`^Port ${port} is taken\\.`));
+      assert.deepEqual(readdirSync(folder), [], 'nothing was written');
     } finally {
       other.close();
     }
@@ -140,6 +149,13 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'secret.key'), '\n');
     return refuses({ DATA_DIR: folder }, /^The key in \S+ is too short/);
+  });
+  it('for a key file that is missing beside the database that was sealed with it, and makes no other', async () => {
+    const folder = newFolder();
+    await (await serve({ DATA_DIR: folder })).stop();
+    rmSync(join(folder, 'secret.key'));
+    await refuses({ DATA_DIR: folder }, /^\S+secret\.key is missing.*Restore it; .*keys rotate --revoke/);
+    assert.ok(!existsSync(join(folder, 'secret.key')));
   });
   it('for a data folder in use by another process, which goes on', async () => {
     const folder = newFolder();

@@ -1,5 +1,4 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
 import { createPasswords } from '../auth/passwords.ts';
@@ -8,8 +7,10 @@ import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
+import { listeningProblem } from '../http/listening.ts';
 import { createVault, secretKeyProblem } from '../secrets.ts';
 import { PROGRAM } from './command.ts';
+import { databasePlace } from './database.ts';
 import { count } from './terminal.ts';
 
 export interface Finding {
@@ -70,7 +71,8 @@ const secretFile: Check = async ({ config }) => {
 };
 
 const database: Check = async ({ config, database, absence }) => {
-  if (database) return good(`The database answers: ${await databaseVersion(database)}.`);
+  if (database)
+    return good(`The database answers: ${await databaseVersion(database)}, ${databasePlace(config)}.`);
   if (!absence) return hint('There is no database yet.', 'The server makes it when it first starts.');
   return bad(
     absence.message,
@@ -166,14 +168,6 @@ async function deskbellAnswers(url: string): Promise<boolean> {
   }
 }
 
-function listeningProblem(host: string, port: number): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'unknown'));
-    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
-  });
-}
-
 const redis: Check = async ({ config: { redisUrl } }) => {
   if (redisUrl === undefined) return [];
   const { Redis } = await import('ioredis');
@@ -214,12 +208,12 @@ const production: Check = async ({ config }) => {
 };
 
 const demoUsers = withTables(async ({ config, database }) => {
-  if (!config.production) return [];
+  const say = config.production ? bad : hint;
   const open = await openDemoUsers(database, createPasswords(config.hashesAtOnce));
   return open.flatMap((email) =>
-    bad(
+    say(
       `${email} signs in with the demo's password, which everybody knows.`,
-      `Run "${PROGRAM} user disable ${email}".`,
+      `Fine for a trial. For more, run "${PROGRAM} user disable ${email}".`,
     ),
   );
 });

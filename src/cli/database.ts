@@ -42,6 +42,13 @@ export async function* pagesOf<T>(read: (database: Database) => AsyncIterable<T>
   }
 }
 
+/** Where a command has written, for a person who set that elsewhere than they thought. Never a password. */
+export function databasePlace({ databaseUrl, dataDir }: Config): string {
+  if (databaseUrl === undefined) return `in ${dataDir}`;
+  const [, hosts = '', name = ''] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#@]*)\/?([^?#]*)/.exec(databaseUrl) ?? [];
+  return `${name} at ${hosts || 'this machine'}`;
+}
+
 async function join(config: Config, make: boolean): Promise<Database> {
   if (!make && !databaseExists(config)) {
     throw new Failure(`There is no database in ${config.dataDir} yet. ${PREPARE}`);

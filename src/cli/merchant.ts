@@ -1,6 +1,6 @@
 import { insertMerchant, listMerchants } from '../merchants/store.ts';
 import { command, PROGRAM } from './command.ts';
-import { withDatabase } from './database.ts';
+import { databasePlace, withDatabase } from './database.ts';
 import { minute } from './terminal.ts';
 import { nameOf } from './texts.ts';
 
@@ -10,9 +10,12 @@ export const commands = {
     arguments: ['NAME'],
     run: async ({ NAME }) => {
       const name = nameOf(NAME);
-      const merchant = await withDatabase((database) => insertMerchant(database, name, new Date()));
+      const { merchant, place } = await withDatabase(async (database, config) => ({
+        merchant: await insertMerchant(database, name, new Date()),
+        place: databasePlace(config),
+      }));
       return {
-        text: `Merchant ${merchant.id}, ${merchant.name}, was added. Add its first user with
+        text: `Merchant ${merchant.id}, ${merchant.name}, was added to the database ${place}. Add its first user with
   ${PROGRAM} user add --merchant ${merchant.id} --email ADDRESS --name NAME`,
         json: merchant,
       };

@@ -54,3 +54,12 @@ export type SendResult =
   | { outcome: 'failed'; code: string; reason: string }
   /** The channel refuses us as such; the reason is for the operator. */
   | { outcome: 'channel_stopped'; code: string; reason: string };
+
+/** As the outbox writes every number that is one. */
+export const isPhone = (text: string) => /^\+\d{4,20}$/.test(text);
+
+export const NO_PHONE_NUMBER: SendResult = {
+  outcome: 'failed',
+  code: 'NO_PHONE_NUMBER',
+  reason: 'The customer’s telephone number is not one.',
+};

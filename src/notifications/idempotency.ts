@@ -33,7 +33,10 @@ export async function performOnce(database: Database, write: Write): Promise<Wri
   const { merchantId, key, at, perform } = write;
   if (key === undefined) return perform(database);
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw invalid('Idempotency-Key', 'Idempotency-Key must be 1 to 255 printable characters without spaces');
+    throw invalid(
+      'Idempotency-Key',
+      'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
+    );
   }
   const fingerprint = createHash('sha256').update(write.request).digest('base64url');
 

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries } from '../../database/database.ts';
-import type { Channel } from '../channel.ts';
+import { type Channel, isPhone, NO_PHONE_NUMBER } from '../channel.ts';
 
 /** A customer's telephone inside Deskbell. No network; a message is delivered when it is written down. */
 export function createSimulator({ database, now }: { database: Database; now: () => Date }): Channel {
@@ -10,6 +10,7 @@ export function createSimulator({ database, now }: { database: Database; now: ()
     echoes: false,
     plan: async () => ({ go: 'text' }),
     async send({ merchantId, recipient, content, key }) {
+      if (!isPhone(recipient)) return NO_PHONE_NUMBER;
       // The key makes a second attempt after a crash harmless.
       await database.run(
         `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)

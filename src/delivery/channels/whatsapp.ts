@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
-import type { Channel, Form, Outgoing, Plan, SendResult } from '../channel.ts';
+import {
+  type Channel,
+  type Form,
+  isPhone,
+  NO_PHONE_NUMBER,
+  type Outgoing,
+  type Plan,
+  type SendResult,
+} from '../channel.ts';
 import type { WhatsAppSettings } from '../settings.ts';
 import { createPace, type Pace } from './pace.ts';
 import { classify } from './whatsappErrors.ts';
@@ -76,13 +84,7 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
 
   async function send(message: Outgoing, form: Form): Promise<SendResult> {
     const { recipient, attempts } = message;
-    if (!isPhone(recipient)) {
-      return {
-        outcome: 'failed',
-        code: 'NO_PHONE_NUMBER',
-        reason: 'The customer’s telephone number is not one.',
-      };
-    }
+    if (!isPhone(recipient)) return NO_PHONE_NUMBER;
     const wait = await turnFor(recipient);
     if (wait) return wait;
     const asOf = now().toISOString();
@@ -138,8 +140,6 @@ const paced = (code: string, ms: number): SendResult => ({
   afterSeconds: ms / 1000,
   uncounted: true,
 });
-
-const isPhone = (text: string) => /^\+\d{4,20}$/.test(text);
 
 function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: WhatsAppSettings) {
   return {
