@@ -32,6 +32,7 @@ import { cutOffStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { liveRoutes } from './live/routes.ts';
+import { createRequestLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
@@ -96,7 +97,7 @@ export async function buildApp(
 
   handleErrors(app);
   acceptJson(app);
-  observeRequests(app, metrics);
+  observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);
   cutOffStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
@@ -148,7 +149,8 @@ function requestId(given: string | string[] | undefined): string {
 }
 
 /** Headers of every response, one line in the log and one count for each request. */
-function observeRequests(app: FastifyInstance, metrics: Metrics): void {
+function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): void {
+  const logRequest = createRequestLog(log);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({
       'x-request-id': request.id,
@@ -159,25 +161,21 @@ function observeRequests(app: FastifyInstance, metrics: Metrics): void {
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    // The pattern, never the address itself: that may carry anything.
     const route = request.routeOptions.url ?? 'none';
     const code = request.problem?.code;
     const outcome = code === undefined ? 'ok' : isFailure(code) ? 'failed' : 'refused';
     const seconds = request.routeOptions.config.lasting ? undefined : reply.elapsedTime / 1000;
     metrics.request(route, request.method, reply.statusCode, outcome, seconds);
     const { caller } = request;
-    request.log.info(
-      {
-        request_id: request.id,
-        method: request.method,
-        route,
-        status: reply.statusCode,
-        code,
-        ms: Math.round(reply.elapsedTime * 100) / 100,
-        merchant_id: caller instanceof Error ? undefined : caller?.merchantId,
-      },
-      'request',
-    );
+    logRequest({
+      id: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      code,
+      ms: reply.elapsedTime,
+      merchantId: caller instanceof Error ? undefined : caller?.merchantId,
+    });
     done();
   });
 }

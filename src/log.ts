@@ -81,6 +81,37 @@ function standardOutput(): DestinationStream & { flush(): void } {
   };
 }
 
+/** What is told of a request that was answered. */
+export interface RequestFacts {
+  /** Letters, digits and a few marks: it is written as it is. */
+  id: string;
+  method: string;
+  /** The pattern, never the address itself: that may carry anything. */
+  route: string;
+  status: number;
+  code: string | undefined;
+  ms: number;
+  merchantId: number | undefined;
+}
+
+const INFO = 30;
+
+/**
+ * Of all lines the only one that a busy server writes by the thousand, and nothing in it needs a look: made by
+ * hand it costs a quarter of what the library takes.
+ */
+export function createRequestLog(log: Logger): (facts: RequestFacts) => void {
+  const out = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym];
+  return ({ id, method, route, status, code, ms, merchantId }) => {
+    if (log.levelVal > INFO) return;
+    const ofCode = code === undefined ? '' : `,"code":"${code}"`;
+    const ofMerchant = merchantId === undefined ? '' : `,"merchant_id":${merchantId}`;
+    out.write(
+      `{"level":"info"${timestamp()},"request_id":"${id}","method":"${method}","route":"${route}","status":${status}${ofCode},"ms":${Math.round(ms * 100) / 100}${ofMerchant},"msg":"request"}\n`,
+    );
+  };
+}
+
 /** Lines of one millisecond share their time's text: a busy server writes dozens of them. */
 let stampedAt = 0;
 let stamp = '';

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeProtectedHeader } from 'jose';
-import { assertError, type Deskbell, NOTIFICATIONS, onEachEngine, raise, useDeskbell } from './harness.ts';
+import {
+  assertError,
+  type Deskbell,
+  NOTIFICATIONS,
+  onEachEngine,
+  raise,
+  startDeskbell,
+  useDeskbell,
+} from './harness.ts';
 
 describe('the docs page', () => {
   const deskbell = useDeskbell('sqlite');
@@ -90,6 +98,36 @@ async function counts({ call }: Deskbell): Promise<Record<string, number>> {
   };
   return { refused: count('refused'), failed: count('failed') };
 }
+
+it('the times of a route are counted in buckets, each with those before it', async () => {
+  const deskbell = await startDeskbell('sqlite');
+  try {
+    for (const path of ['/readyz', '/readyz', '/readyz']) await deskbell.call('GET', path);
+    const { text } = await deskbell.call('GET', '/metrics');
+    const figures = (name: string) =>
+      [...text.matchAll(/^(\w+)\{(?:le="([^"]+)",)?method="GET",route="\/readyz"\} (\S+)$/gm)]
+        .filter(([, metric]) => metric === `deskbell_http_request_seconds_${name}`)
+        .map(([, , bound, value]) => [bound, Number(value)] as const);
+    const buckets = figures('bucket');
+    assert.deepEqual(buckets.at(-1), ['+Inf', 3]);
+    const bounds = buckets.slice(0, -1).map(([bound]) => Number(bound));
+    assert.deepEqual(
+      bounds,
+      bounds.toSorted((a, b) => a - b),
+    );
+    const counts = buckets.map(([, count]) => count);
+    assert.deepEqual(
+      counts,
+      counts.toSorted((a, b) => a - b),
+    );
+    assert.deepEqual(figures('count'), [[undefined, 3]]);
+    const [[, sum]] = figures('sum') as [[undefined, number]];
+    const slowest = bounds.find((_, n) => counts[n] === 3)!;
+    assert.ok(sum > 0 && sum <= 3 * slowest, `${sum} s, and none above ${slowest} s`);
+  } finally {
+    await deskbell.close();
+  }
+});
 
 const levels = ({ logged }: Deskbell) => [...new Set(logged.map((line) => JSON.parse(line).level))].sort();
 

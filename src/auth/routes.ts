@@ -59,6 +59,8 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
     app.get(
       '/me',
       {
+        // Asked with every page, and always small: not even a look at whether to compress it.
+        compress: false,
         schema: {
           ...describeRoute('auth', 'Read the current user', {
             description: 'The user who owns the access token.',

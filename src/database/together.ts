@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Beyond that a statement would hold the event loop, and its askers, longer than it saves. */
-const AT_ONCE_MAX = 64;
+const AT_ONCE_MAX = 16;
 /** Where the database is slow, whoever waits for others must still get an answer in time. */
 const TURN_MAX_MS = 200;
 

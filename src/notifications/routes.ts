@@ -131,6 +131,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     app.post(
       '/:notification_id/answer',
       {
+        compress: false,
         config: { area: 'notificationBody' },
         ...judgedByRoute,
         schema: {
@@ -202,6 +203,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     app.post(
       '/request',
       {
+        compress: false,
         config: { area: 'notificationBody' },
         ...judgedByRoute,
         schema: {
