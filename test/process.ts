@@ -34,6 +34,7 @@ export type Settings = Record<string, string>;
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = join(root, 'src', 'main.ts');
+const COMPILED = join(root, 'node_modules', '.cache', 'node');
 const SAYS_MAX_MS = 20_000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-run-'));
@@ -64,7 +65,7 @@ function kill(child: ChildProcess): void {
 export function run(settings: Settings, command = [process.execPath, MAIN], cwd = scratch): Program {
   const [file, ...args] = command;
   // The cache halves the time to start; a test file starts dozens.
-  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: join(scratch, 'compiled'), ...settings };
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...settings };
   const child = spawn(file!, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let stdout = '';

@@ -61,7 +61,6 @@ export async function runRounds<T>(
     RATE_LIMIT_PER_MINUTE: '0',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
     CHANNEL_DAILY_LIMIT: String(2 * CUSTOMERS),
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
     ...place.env,
     ...metaEnv(meta),
   };
