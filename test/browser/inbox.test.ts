@@ -5,6 +5,7 @@ import { QUESTION, raise, SUPPORT } from '../harness.ts';
 import { button, inBrowser, live, rowOf } from './browser.ts';
 
 const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
+const isWriting = (page: Page) => page.evaluate<boolean>("document.activeElement.matches('textarea')");
 
 inBrowser('the inbox', (desk) => {
   const api = async (method: string, path: string, body?: unknown) =>
@@ -96,6 +97,44 @@ inBrowser('the inbox', (desk) => {
     await page.keyboard.press('1');
     const said = await answerField(page).inputValue();
     assert.match(said, /moka/i);
+    await window.close();
+  });
+
+  it('a key is named while it works: opening by Enter leaves it to reuse an answer, and Tab leads to the field', async () => {
+    const id = await newOne({
+      ...QUESTION,
+      context: { question: 'Can you grind the beans for my moka pot?' },
+    });
+    const window = await desk.open();
+    const { page } = window;
+    await rowOf(page, id).waitFor();
+    await page.keyboard.press('j');
+    const badge = page.locator('.suggestion .key-hint').first();
+    await badge.waitFor();
+    await page.keyboard.press('Enter');
+    assert.equal(await isWriting(page), false);
+    assert.ok(await badge.isVisible());
+    await page.keyboard.press('Tab');
+    assert.equal(await isWriting(page), true);
+    await badge.waitFor({ state: 'hidden' });
+    await page.getByText('Ctrl ↵').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('1');
+    assert.match(await answerField(page).inputValue(), /moka/i);
+    await window.close();
+  });
+
+  it('opening by Enter leads straight to the field where there is nothing to reuse', async () => {
+    const id = await newOne({ ...QUESTION, context: { question: 'Xylophones?' } });
+    await newOne();
+    // By its address: what is open is meant, not the first of the list.
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await page.getByText('Nothing like it has been answered yet.').waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('Sadly not.');
+    assert.equal(await answerField(page).inputValue(), 'Sadly not.');
     await window.close();
   });
 

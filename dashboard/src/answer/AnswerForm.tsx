@@ -81,6 +81,8 @@ export function AnswerForm({ item }: { item: Notification }) {
     <form
       ref={form}
       className="answer"
+      data-answer
+      tabIndex={-1}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
@@ -134,7 +136,7 @@ export function AnswerForm({ item }: { item: Notification }) {
       </p>
       <div className="answer-actions">
         <span className="action">
-          <Button type="submit" rightSection={<Kbd className="key-hint on-accent">{MOD} ↵</Kbd>}>
+          <Button type="submit" rightSection={<Kbd className="key-hint while-typing on-accent">{MOD} ↵</Kbd>}>
             {sendLabel}
           </Button>
           <CurlButton call={answerCall(item.id, body)} label={sendLabel} />

@@ -1,5 +1,5 @@
 import { Kbd, Skeleton } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
 import { ask } from '../api/client.ts';
 import type { Notification, Suggestion } from '../api/types.ts';
@@ -10,12 +10,15 @@ import { reused } from './reuse.ts';
 
 const NONE: readonly Suggestion[] = [];
 
+export const suggestionsOf = (id: number) =>
+  queryOptions({
+    queryKey: ['suggestions', id],
+    queryFn: ({ signal }) => ask<Suggestion[]>(calls.suggestions(id), { signal }),
+  });
+
 export function Suggestions({ item }: { item: Notification }) {
   const { t, percent } = useWording();
-  const query = useQuery({
-    queryKey: ['suggestions', item.id],
-    queryFn: ({ signal }) => ask<Suggestion[]>(calls.suggestions(item.id), { signal }),
-  });
+  const query = useQuery(suggestionsOf(item.id));
   const found = query.data ?? NONE;
   const use = (text: string) => reused.set({ id: item.id, text });
   useKeys(Object.fromEntries(found.map(({ answer }, index) => [String(index + 1), () => use(answer)])));

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { RefObject } from 'react';
+import { suggestionsOf } from '../answer/Suggestions.tsx';
 import { resolveOne } from '../answer/submit.ts';
 import type { Notification } from '../api/types.ts';
 import { useKeys } from '../keyboard/keys.ts';
@@ -9,6 +10,7 @@ import { removeSoon } from './remove.ts';
 import { cursor, selection, toggleSelected } from './view.ts';
 
 const REPLY_FIELD = '[data-reply]';
+const ANSWER_FORM = '[data-answer]';
 
 interface ListKeys {
   shown: readonly Notification[];
@@ -39,6 +41,14 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     return shown.find((item) => item.id === id);
   };
   const reply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
+  /** Into the form but not yet into its field: there the keys of suggestions would be text. */
+  const enter = async (id: number) => {
+    const form = document.querySelector<HTMLElement>(ANSWER_FORM);
+    if (!form) return;
+    form.focus({ preventScroll: true });
+    const found = await client.ensureQueryData(suggestionsOf(id)).catch(() => []);
+    if (found.length === 0 && document.activeElement === form) reply();
+  };
 
   useKeys({
     j: () => move(1),
@@ -46,9 +56,9 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     Enter() {
-      const id = cursor.get() ?? shown[0]?.id;
+      const id = cursor.get() ?? openId ?? shown[0]?.id;
       if (id === undefined) return;
-      if (openId === id) return reply();
+      if (openId === id) return void enter(id);
       cursor.set(id);
       go({ page: 'inbox', id });
     },

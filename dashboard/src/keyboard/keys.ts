@@ -19,13 +19,12 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.matches('textarea, select, [contenteditable]') ||
-      (target instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(target.type)))
-  );
-}
+/** Where letters are text. As in base.css, which hides the keys' names meanwhile. */
+const TEXT_FIELD =
+  'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="button"])';
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && target.matches(TEXT_FIELD);
 
 function nameOf(event: KeyboardEvent): string {
   const modifier = event.ctrlKey || event.metaKey ? 'mod+' : '';
