@@ -36,6 +36,7 @@ export const calls = {
     headers: { 'If-Match': `"${id}-${version}"` },
     body,
   }),
+  deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
   telephone: (id: number): Call => ({ method: 'GET', path: `/api/v1/simulator/${id}` }),
   writeAsCustomer: (id: number, text: string): Call => ({

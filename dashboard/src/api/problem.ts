@@ -22,6 +22,11 @@ export const isPassing = (error: unknown): boolean =>
   !(error instanceof Problem) ||
   ['UNREACHABLE', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR', 'RATE_LIMITED'].includes(error.code);
 
+/** Somebody else deleted it: who wanted it out of the way has that. */
+export function unlessGone(error: unknown): void {
+  if (!(error instanceof Problem && error.status === 404)) throw error;
+}
+
 export async function readProblem(response: Response): Promise<Problem> {
   const body = (await response.json().catch(() => ({}))) as {
     detail?: string;

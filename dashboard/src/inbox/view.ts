@@ -1,5 +1,6 @@
 import type { Notification, NotificationType } from '../api/types.ts';
 import { createStore } from '../shell/store.ts';
+import type { Undoable } from '../shell/undo.ts';
 import type { Conversation } from './conversations.ts';
 import { textOf } from './list.ts';
 
@@ -15,12 +16,16 @@ export const view = createStore<View>({ state: 'requested', type: 'all', search:
 export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());
 /** Deleted, but still to be undone. */
-export const hidden = createStore<ReadonlySet<number>>(new Set());
+export const hidden = createStore<Undoable>(new Map());
 
 export function toggleSelected(id: number): void {
   const next = new Set(selection.get());
   if (!next.delete(id)) next.add(id);
   selection.set(next);
+}
+
+export function deselect(ids: readonly number[]): void {
+  selection.set(new Set([...selection.get()].filter((id) => !ids.includes(id))));
 }
 
 /** Without case and accents: "lucia" finds Lucía. */
@@ -30,7 +35,7 @@ export function applyView(
   items: readonly Notification[],
   { state, type, search }: View,
   options: {
-    hidden: ReadonlySet<number>;
+    hidden: Undoable;
     conversations: ReadonlyMap<number, Conversation>;
     oldestFirst: boolean;
   },
@@ -62,11 +67,7 @@ export interface Counts {
   all: number;
 }
 
-export function countStates(
-  items: readonly Notification[],
-  type: View['type'],
-  gone: ReadonlySet<number>,
-): Counts {
+export function countStates(items: readonly Notification[], type: View['type'], gone: Undoable): Counts {
   const counts: Counts = { requested: 0, answered: 0, all: 0 };
   for (const { id, status, notification_type } of items) {
     if (gone.has(id) || (type !== 'all' && notification_type !== type)) continue;

@@ -10,9 +10,11 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { explain } from '../shell/problems.ts';
 import { go } from '../shell/route.ts';
+import { useStore } from '../shell/store.ts';
 import { say } from '../shell/toasts.tsx';
 import { useWide } from '../shell/useWide.ts';
 import { DocumentEditor } from './DocumentEditor.tsx';
+import { hiddenDocuments, removeDocumentSoon } from './remove.ts';
 import { Versions } from './Versions.tsx';
 
 export function DocumentPane({ id }: { id: number }) {
@@ -36,9 +38,10 @@ export function DocumentPane({ id }: { id: number }) {
     onSettled: refresh,
   });
 
+  const gone = useStore(hiddenDocuments).has(id);
   const document = query.data;
-  if (!document) {
-    return query.isError ? (
+  if (!document || gone) {
+    return query.isError || gone ? (
       <EmptyState icon="knowledge" title={t('documentGone')}>
         <Button variant="default" onClick={() => go({ page: 'knowledge', id: undefined })}>
           {t('back')}
@@ -102,6 +105,20 @@ export function DocumentPane({ id }: { id: number }) {
                 <CurlButton call={calls.revertDocument(id)} label={t('revert')} />
               </span>
             )}
+            <span className="action">
+              <Button
+                variant="default"
+                className="danger"
+                leftSection={<Icon name="trash" size={18} />}
+                onClick={() => {
+                  removeDocumentSoon(client, id);
+                  go({ page: 'knowledge', id: undefined }, 'replace');
+                }}
+              >
+                {t('delete')}
+              </Button>
+              <CurlButton call={calls.deleteDocument(id)} label={t('delete')} />
+            </span>
           </div>
         </>
       )}

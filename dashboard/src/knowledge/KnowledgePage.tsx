@@ -11,8 +11,10 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useNow } from '../shell/now.ts';
 import { go, pathOf } from '../shell/route.ts';
+import { useStore } from '../shell/store.ts';
 import { useWide } from '../shell/useWide.ts';
 import { DocumentPane } from './DocumentPane.tsx';
+import { hiddenDocuments } from './remove.ts';
 
 interface Page {
   documents: readonly Document[];
@@ -40,7 +42,10 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
     getNextPageParam: ({ nextPath }) => nextPath,
     placeholderData: keepPreviousData,
   });
-  const documents = query.data?.pages.flatMap((page) => page.documents) ?? [];
+  const gone = useStore(hiddenDocuments);
+  const documents = (query.data?.pages ?? [])
+    .flatMap((page) => page.documents)
+    .filter((document) => !gone.has(document.id));
   const at = documents.findIndex((document) => document.id === id);
   const move = (step: number) => {
     const document = documents[Math.max(0, Math.min(at + step, documents.length - 1))];

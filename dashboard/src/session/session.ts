@@ -1,6 +1,7 @@
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { Problem, readProblem, unreachable } from '../api/problem.ts';
 import { createStore } from '../shell/store.ts';
+import { doAllNow } from '../shell/undo.ts';
 
 export type Session =
   | { is: 'starting' }
@@ -83,6 +84,7 @@ export async function resume(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
+  await doAllNow();
   // The server ends the session; without it the cookie would stay good, so a failure is shown.
   await call('logout');
   channel.postMessage('out');
