@@ -79,10 +79,60 @@ inBrowser('the inbox', (desk) => {
   it('resolving closes it and sends nothing', async () => {
     const id = await newOne();
     const window = await desk.open({ at: `/inbox/${id}` });
-    await button(window.page, 'Resolve without replying').click();
-    await window.page.getByText('Resolved without replying. Nothing was sent.').waitFor();
+    const { page } = window;
+    await page.clock.install();
+    await button(page, 'Resolve without replying').click();
+    await page.getByText('Resolved without replying. Nothing was sent.').waitFor();
+    const done = page.waitForResponse(`**/notification/${id}/answer`);
+    await page.clock.fastForward(10_000);
+    await done;
     const { status, delivery } = await read(id);
     assert.deepEqual([status, delivery], ['answered', null]);
+    await page.getByText('Resolved without replying. Nothing was sent.').waitFor();
+    await window.close();
+  });
+
+  it('a slip of the key that resolves can be undone for a while, and the draft is still there', async () => {
+    const id = await newOne();
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await live(page);
+    await answerField(page).fill('Nearly done.');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('e');
+    await rowOf(page, id).waitFor({ state: 'detached' });
+    // What happens elsewhere meanwhile brings it back no sooner.
+    await rowOf(page, await newOne()).waitFor();
+    assert.equal(await rowOf(page, id).count(), 0);
+    await button(page, 'Undo').click();
+    await rowOf(page, id).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'Nearly done.');
+    assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('several are resolved together, and can be undone together', async () => {
+    const ids = [await newOne(), await newOne()];
+    const window = await desk.open();
+    const { page } = window;
+    const selectAndResolve = async () => {
+      for (const id of ids) await page.locator(`#select-${id}`).check({ force: true });
+      await page.keyboard.press('e');
+      await Promise.all(ids.map((id) => rowOf(page, id).waitFor({ state: 'detached' })));
+    };
+    await selectAndResolve();
+    await page.getByText('2 resolved without a reply.').waitFor();
+    await button(page, 'Undo').click();
+    await Promise.all(ids.map((id) => rowOf(page, id).waitFor()));
+    for (const id of ids) assert.equal((await read(id)).status, 'requested');
+    await selectAndResolve();
+    await page.goto('/docs');
+    for (const id of ids) {
+      for (let tries = 0; tries < 40 && (await read(id)).status !== 'answered'; tries += 1) {
+        await page.waitForTimeout(50);
+      }
+      assert.equal((await read(id)).status, 'answered');
+    }
     await window.close();
   });
 

@@ -1,9 +1,11 @@
 import { Button, Kbd, Switch, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { calls } from '../api/calls.ts';
 import { Problem } from '../api/problem.ts';
 import type { Notification } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
+import { resolveSoon } from '../inbox/resolve.ts';
 import { MOD } from '../keyboard/keys.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { explain } from '../shell/problems.ts';
@@ -12,7 +14,7 @@ import { useCustomer } from './Asked.tsx';
 import { readDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, canTeach, fieldTexts } from './fields.ts';
 import { reused } from './reuse.ts';
-import { answerCall, refusals, resolveOne, submitAnswer } from './submit.ts';
+import { answerCall, refusals, submitAnswer } from './submit.ts';
 
 /** The form is the notification's own: one field for each that it asks for, the first for the customer. */
 export function AnswerForm({ item }: { item: Notification }) {
@@ -146,12 +148,12 @@ export function AnswerForm({ item }: { item: Notification }) {
             <Button
               variant="default"
               rightSection={<Kbd className="key-hint">e</Kbd>}
-              onClick={() => void resolveOne(client, item)}
+              onClick={() => resolveSoon(client, [item.id])}
             >
               {t('resolve')}
             </Button>
           </Tooltip>
-          <CurlButton call={answerCall(item.id, { resolve_only: true })} label={t('resolve')} />
+          <CurlButton call={calls.answer(item.id, { resolve_only: true })} label={t('resolve')} />
         </span>
       </div>
     </form>

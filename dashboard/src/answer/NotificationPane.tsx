@@ -6,6 +6,7 @@ import { Problem } from '../api/problem.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
 import { asDetail, detailKey } from '../inbox/list.ts';
+import { asResolved, resolving } from '../inbox/resolving.ts';
 import { hidden } from '../inbox/view.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { go } from '../shell/route.ts';
@@ -27,6 +28,7 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
   const wording = useWording();
   const { t } = wording;
   const gone = useStore(hidden);
+  const soon = useStore(resolving);
   const refusal = useStore(refusals).get(id ?? -1);
   const query = useQuery({
     queryKey: detailKey(id ?? 0),
@@ -46,7 +48,7 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
       </EmptyState>
     );
   }
-  const item = query.data;
+  const item = query.data && asResolved(query.data, soon);
   if (!item) {
     return query.isError ? (
       <EmptyState icon="inbox" title={t('startFailed')}>

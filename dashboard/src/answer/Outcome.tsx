@@ -2,6 +2,7 @@ import { Button, Skeleton } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { NotificationDetail } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
+import { resolving } from '../inbox/resolving.ts';
 import { useNow } from '../shell/now.ts';
 import { dropDraft } from './drafts.ts';
 import { fieldTexts } from './fields.ts';
@@ -21,8 +22,8 @@ export function Outcome(props: { item: NotificationDetail; refusal: Refusal | un
   // The form that had the focus has gone: a reader goes on here.
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    if (wasJustSubmitted(item.id) && document.activeElement === document.body)
-      heading.current?.focus({ preventScroll: true });
+    const fromHere = wasJustSubmitted(item.id) || resolving.get().has(item.id);
+    if (fromHere && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, [item.id]);
   return (
     <div className="outcome">

@@ -25,10 +25,10 @@ function setRefusal(id: number, refusal: Refusal | undefined): void {
 
 export const dismissRefusal = (id: number): void => setRefusal(id, undefined);
 
-export function answerCall(id: number, body: Record<string, unknown>): Call {
-  const call = calls.answer(id, body);
-  return body.resolve_only === true ? call : { ...call, headers: { 'Idempotency-Key': readDraft(id).key } };
-}
+export const answerCall = (id: number, body: Record<string, unknown>): Call => ({
+  ...calls.answer(id, body),
+  headers: { 'Idempotency-Key': readDraft(id).key },
+});
 
 /** The one that was answered last from here: who wrote it is led on to what became of it. */
 let lastSubmittedId: number | undefined;
@@ -56,7 +56,7 @@ export async function submitAnswer(
   try {
     await ask(answerCall(id, body));
     dropDraft(id);
-    say(body.resolve_only === true ? 'resolved' : 'answerSent');
+    say('answerSent');
   } catch (error) {
     const first = error instanceof Problem && error.code === 'ALREADY_ANSWERED';
     if (!first) {
@@ -71,6 +71,3 @@ export async function submitAnswer(
     client.invalidateQueries({ queryKey: ['overview'] }),
   ]);
 }
-
-export const resolveOne = (client: QueryClient, item: Notification): Promise<void> =>
-  submitAnswer(client, item, { resolve_only: true });

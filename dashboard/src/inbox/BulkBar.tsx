@@ -1,14 +1,13 @@
-import { ActionIcon, Button, Modal } from '@mantine/core';
+import { ActionIcon, Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { calls } from '../api/calls.ts';
 import type { Notification } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useStore } from '../shell/store.ts';
-import { resolveAll } from './bulk.ts';
 import { removeSoon } from './remove.ts';
+import { resolveSoon } from './resolve.ts';
 import { selection } from './view.ts';
 
 /** Stands in the place of the filters while something is selected. */
@@ -16,7 +15,6 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
   const { t } = useWording();
   const client = useQueryClient();
   const chosen = useStore(selection);
-  const [asking, setAsking] = useState(false);
   const ids = [...chosen];
   const pending = items
     .filter(({ id, status }) => chosen.has(id) && status === 'requested')
@@ -38,7 +36,14 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
         </Button>
       </div>
       <div className="bulk-line">
-        <Button disabled={pending.length === 0} onClick={() => setAsking(true)} variant="default">
+        <Button
+          disabled={pending.length === 0}
+          variant="default"
+          onClick={() => {
+            clear();
+            resolveSoon(client, pending);
+          }}
+        >
           {t('bulkResolve')}
         </Button>
         <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
@@ -47,30 +52,6 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
         </Button>
         <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />
       </div>
-      <Modal
-        opened={asking}
-        onClose={() => setAsking(false)}
-        title={t('bulkResolveTitle', { n: pending.length })}
-        lockScroll={false}
-        centered
-        closeButtonProps={{ 'aria-label': t('close'), size: 44 }}
-      >
-        <p className="modal-text">{t('bulkResolveHint')}</p>
-        <div className="modal-actions">
-          <Button variant="default" onClick={() => setAsking(false)}>
-            {t('cancel')}
-          </Button>
-          <Button
-            data-autofocus
-            onClick={() => {
-              setAsking(false);
-              void resolveAll(client, pending);
-            }}
-          >
-            {t('bulkResolve')}
-          </Button>
-        </div>
-      </Modal>
     </div>
   );
 }

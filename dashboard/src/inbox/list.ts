@@ -1,9 +1,11 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useCallback } from 'react';
 import { calls } from '../api/calls.ts';
 import { askWhole } from '../api/client.ts';
 import { connection } from '../api/events.ts';
 import type { Notification, NotificationDetail, Status } from '../api/types.ts';
 import { useStore } from '../shell/store.ts';
+import { asResolved, resolving } from './resolving.ts';
 
 export const LIST_KEY = ['notifications'] as const;
 /** Without a live connection the list is asked for now and then. */
@@ -42,9 +44,16 @@ function reuse(before: unknown, after: unknown): unknown {
 
 export function useNotifications() {
   const live = useStore(connection) === 'live';
+  const soon = useStore(resolving);
+  const select = useCallback(
+    (items: readonly Notification[]) =>
+      soon.size === 0 ? items : items.map((item) => asResolved(item, soon)),
+    [soon],
+  );
   return useQuery({
     queryKey: LIST_KEY,
     queryFn: readList,
+    select,
     structuralSharing: reuse,
     refetchInterval: live ? false : POLL_MS,
   });

@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import type { RefObject } from 'react';
 import { suggestionsOf } from '../answer/Suggestions.tsx';
-import { resolveOne } from '../answer/submit.ts';
 import type { Notification } from '../api/types.ts';
 import { useKeys } from '../keyboard/keys.ts';
 import { go } from '../shell/route.ts';
 import { isWide } from '../shell/useWide.ts';
 import { removeSoon } from './remove.ts';
+import { resolveSoon } from './resolve.ts';
 import { cursor, selection, toggleSelected } from './view.ts';
 
 const REPLY_FIELD = '[data-reply]';
@@ -40,6 +40,12 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     const id = openId ?? cursor.get();
     return shown.find((item) => item.id === id);
   };
+  /** Those that are selected, else the current one. */
+  const meant = (): readonly number[] => {
+    const chosen = [...selection.get()];
+    const item = current();
+    return chosen.length > 0 ? chosen : item ? [item.id] : [];
+  };
   const reply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   /** Into the form but not yet into its field: there the keys of suggestions would be text. */
   const enter = async (id: number) => {
@@ -64,13 +70,17 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     },
     r: reply,
     e() {
-      const item = current();
-      if (item?.status === 'requested') void resolveOne(client, item);
+      const wanted = new Set(meant());
+      const pending = shown.filter(({ id, status }) => wanted.has(id) && status === 'requested');
+      if (pending.length === 0) return;
+      selection.set(new Set());
+      resolveSoon(
+        client,
+        pending.map(({ id }) => id),
+      );
     },
     '#'() {
-      const chosen = [...selection.get()];
-      const item = current();
-      const gone = chosen.length > 0 ? chosen : item ? [item.id] : [];
+      const gone = meant();
       removeSoon(client, gone);
       if (openId === undefined || !gone.includes(openId)) return;
       const after = shown.slice(lastPlace).find(({ id }) => !gone.includes(id));

@@ -1,7 +1,6 @@
 import { Modal, TextInput, useMantineColorScheme } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useId, useState } from 'react';
-import { resolveOne } from '../answer/submit.ts';
 import { calls } from '../api/calls.ts';
 import type { Notification } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
@@ -9,6 +8,7 @@ import { LANGUAGES, type Language } from '../i18n/texts.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { textOf, useNotifications } from '../inbox/list.ts';
 import { removeSoon } from '../inbox/remove.ts';
+import { resolveSoon } from '../inbox/resolve.ts';
 import { view } from '../inbox/view.ts';
 import { readPreferences, savePreferences } from '../preferences/preferences.ts';
 import { signOut } from '../session/session.ts';
@@ -130,7 +130,7 @@ function useCommands({
       text: t('keyReply'),
       run: () => setTimeout(() => document.querySelector<HTMLElement>('[data-reply]')?.focus()),
     });
-    commands.push({ icon: 'check', text: t('resolve'), run: () => void resolveOne(client, open) });
+    commands.push({ icon: 'check', text: t('resolve'), run: () => resolveSoon(client, [open.id]) });
   }
   if (open) {
     commands.push({ icon: 'trash', text: t('delete'), run: () => removeSoon(client, [open.id]) });

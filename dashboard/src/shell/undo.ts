@@ -31,7 +31,11 @@ export function doSoon(given: readonly number[], { shown, act, refresh, texts }:
   const at = new Date().toISOString();
   shown.set(new Map([...shown.get(), ...ids.map((id) => [id, at] as const)]));
 
-  const showAsItIs = () => shown.set(new Map([...shown.get()].filter(([id]) => !ids.includes(id))));
+  const showAsItIs = () => {
+    const left = new Map(shown.get());
+    for (const id of ids) left.delete(id);
+    shown.set(left);
+  };
   const settle = () => {
     clearTimeout(timer);
     removeEventListener('pagehide', leave);
