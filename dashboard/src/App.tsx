@@ -1,7 +1,6 @@
 import { Button, DirectionProvider, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { dropAllDrafts } from './answer/drafts.ts';
 import { isPassing } from './api/problem.ts';
 import { useWording } from './i18n/language.tsx';
 import { forgetConversations } from './inbox/conversations.ts';
@@ -10,6 +9,7 @@ import { cursor, selection } from './inbox/view.ts';
 import { SignIn } from './session/SignIn.tsx';
 import { resume, session, signOut } from './session/session.ts';
 import { EmptyState } from './shell/EmptyState.tsx';
+import { dropAllKept } from './shell/kept.ts';
 import { Shell } from './shell/Shell.tsx';
 import { useStore } from './shell/store.ts';
 import { Toasts } from './shell/toasts.tsx';
@@ -63,7 +63,7 @@ function Gate() {
   useEffect(() => {
     if (state.is !== 'out') return;
     forgetEverything();
-    if (state.because === 'asked') dropAllDrafts();
+    if (state.because === 'asked') dropAllKept();
   }, [state]);
   useEffect(() => {
     if (state.is !== 'unreachable') return;

@@ -49,4 +49,49 @@ inBrowser('the knowledge base', (desk) => {
     assert.equal((await read(3)).code, 'DOCUMENT_NOT_FOUND');
     await window.close();
   });
+
+  it('an edit that is not saved yet is still there after a look elsewhere, until it is saved or cancelled', async () => {
+    const window = await desk.open({ at: '/knowledge/4' });
+    const { page } = window;
+    const field = page.getByRole('textbox', { name: 'What the assistant may say' });
+    await button(page, 'Edit').click();
+    await field.fill('Coarse for the press.');
+    await documentRow(page, 1).click();
+    await button(page, 'Edit').waitFor();
+    await page.reload();
+    await documentRow(page, 4).click();
+    await page.getByText('Draft kept on this device').waitFor();
+    assert.equal(await field.inputValue(), 'Coarse for the press.');
+    await button(page, 'Save').click();
+    await page.locator('.document-body', { hasText: 'Coarse for the press.' }).first().waitFor();
+    assert.equal((await read(4)).body, 'Coarse for the press.');
+
+    await button(page, 'Edit').click();
+    await field.fill('Something else.');
+    await button(page, 'Cancel').click();
+    await button(page, 'Edit').click();
+    assert.equal(await field.inputValue(), 'Coarse for the press.');
+    assert.equal(await page.getByText('Draft kept on this device').count(), 0);
+    await window.close();
+  });
+
+  it('a draft of an older version is saved only by who has been told of the newer one', async () => {
+    // The server refuses it, which browsers note.
+    const window = await desk.open({ at: '/knowledge/1', mayFail: /status of 409/ });
+    const { page } = window;
+    const field = page.getByRole('textbox', { name: 'What the assistant may say' });
+    await button(page, 'Edit').click();
+    await field.fill('Open from nine.');
+    const token = await desk.deskbell.signIn();
+    await desk.deskbell.call('PATCH', '/api/v1/knowledge/1', { token, body: { body: 'Open from ten.' } });
+    await page.reload();
+    await page.getByText('Draft kept on this device').waitFor();
+    await button(page, 'Save').click();
+    await page.getByText('Somebody changed it while you were writing.').waitFor();
+    assert.equal((await read(1)).body, 'Open from ten.');
+    await button(page, 'Save').click();
+    await button(page, 'Edit').waitFor();
+    assert.equal((await read(1)).body, 'Open from nine.');
+    await window.close();
+  });
 });

@@ -1,4 +1,5 @@
-/** What is typed and not sent yet: it survives a reload, on this device only, until it is sent or one signs out. */
+import { dropKept, keep, readKept } from '../shell/kept.ts';
+
 export interface Draft {
   fields: Record<string, string>;
   teach: boolean;
@@ -6,36 +7,20 @@ export interface Draft {
   key: string;
 }
 
-const PREFIX = 'deskbell.draft.';
-
 export function readDraft(id: number): Draft {
-  try {
-    const kept = JSON.parse(localStorage.getItem(PREFIX + id) ?? 'null') as Draft | null;
-    if (kept?.fields && typeof kept.key === 'string') return kept;
-  } catch {
-    // Unreadable is as good as none.
-  }
-  return { fields: {}, teach: true, key: newKey() };
+  const { fields, teach = true, key } = readKept<Draft>(id) ?? {};
+  return fields && typeof key === 'string'
+    ? { fields, teach, key }
+    : { fields: {}, teach: true, key: newKey() };
 }
 
 /** Another text is another attempt, so it gets a new key. */
-export function saveDraft(id: number, change: Pick<Draft, 'fields' | 'teach'>): void {
-  const { fields, teach } = change;
-  try {
-    if (Object.values(fields).every((text) => text === '') && teach) localStorage.removeItem(PREFIX + id);
-    else localStorage.setItem(PREFIX + id, JSON.stringify({ fields, teach, key: newKey() }));
-  } catch {
-    // Full or forbidden: the text is still on the screen.
-  }
+export function saveDraft(id: number, { fields, teach }: Pick<Draft, 'fields' | 'teach'>): void {
+  if (Object.values(fields).every((text) => text === '') && teach) dropKept(id);
+  else keep(id, { fields, teach, key: newKey() });
 }
 
-export function dropDraft(id: number): void {
-  localStorage.removeItem(PREFIX + id);
-}
-
-export function dropAllDrafts(): void {
-  for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
-}
+export const dropDraft = (id: number): void => dropKept(id);
 
 /** `randomUUID` exists on secure origins only; a shop's own network may be plain http. */
 function newKey(): string {

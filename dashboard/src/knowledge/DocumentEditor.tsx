@@ -9,6 +9,7 @@ import { useWording } from '../i18n/language.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { explain } from '../shell/problems.ts';
 import { say } from '../shell/toasts.tsx';
+import { type DocumentDraft, dropDocumentDraft, readDocumentDraft, saveDocumentDraft } from './drafts.ts';
 
 interface EditorProps {
   document: DocumentDetail;
@@ -19,17 +20,27 @@ interface EditorProps {
 export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
   const wording = useWording();
   const { t } = wording;
-  const [title, setTitle] = useState(document.title);
-  const [body, setBody] = useState(document.body);
-  // The version that was read: another one on the server means that somebody else wrote meanwhile.
-  const [version, setVersion] = useState(document.version);
+  // With the version that was read: another one on the server means that somebody else wrote meanwhile.
+  const [draft, setDraft] = useState<DocumentDraft>(() => readDocumentDraft(document.id) ?? document);
+  const { title, body, version } = draft;
+  const differs = title !== document.title || body !== document.body;
+  const change = (part: Partial<DocumentDraft>) => {
+    const next = { title, body, version, ...part };
+    setDraft(next);
+    if (next.title === document.title && next.body === document.body) dropDocumentDraft(document.id);
+    else saveDocumentDraft(document.id, next);
+  };
+  const leave = () => {
+    dropDocumentDraft(document.id);
+    onDone();
+  };
   const call = calls.changeDocument(document.id, version, { title, body });
   const save = useMutation({
     mutationFn: () => ask<Document>(call),
     onSuccess(saved) {
       say('saved', { values: { version: saved.version } });
       onSaved();
-      onDone();
+      leave();
     },
     onError: onSaved,
   });
@@ -39,7 +50,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
       className="answer"
       onSubmit={(event) => {
         event.preventDefault();
-        if (changed) setVersion(document.version);
+        if (changed) change({ version: document.version });
         save.mutate();
       }}
     >
@@ -50,7 +61,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
         maxLength={200}
         dir="auto"
         value={title}
-        onChange={(event) => setTitle(event.currentTarget.value)}
+        onChange={(event) => change({ title: event.currentTarget.value })}
       />
       <Textarea
         className="field field-content"
@@ -60,8 +71,9 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
         maxLength={20_000}
         dir="auto"
         value={body}
-        onChange={(event) => setBody(event.currentTarget.value)}
+        onChange={(event) => change({ body: event.currentTarget.value })}
       />
+      <p className="answer-foot">{differs && <span>{t('draftKept')}</span>}</p>
       {save.error && (
         <p className="notice" role="alert">
           {changed ? t('documentChanged') : explain(wording, save.error)}
@@ -74,7 +86,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
           </Button>
           <CurlButton call={call} label={t('save')} />
         </span>
-        <Button variant="default" onClick={onDone}>
+        <Button variant="default" onClick={leave}>
           {t('cancel')}
         </Button>
       </div>

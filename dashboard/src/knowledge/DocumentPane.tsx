@@ -14,6 +14,7 @@ import { useStore } from '../shell/store.ts';
 import { say } from '../shell/toasts.tsx';
 import { useWide } from '../shell/useWide.ts';
 import { DocumentEditor } from './DocumentEditor.tsx';
+import { readDocumentDraft } from './drafts.ts';
 import { hiddenDocuments, removeDocumentSoon } from './remove.ts';
 import { Versions } from './Versions.tsx';
 
@@ -22,7 +23,7 @@ export function DocumentPane({ id }: { id: number }) {
   const { t } = wording;
   const wide = useWide();
   const client = useQueryClient();
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(() => readDocumentDraft(id) !== undefined);
   const query = useQuery({
     queryKey: ['document', id],
     queryFn: ({ signal }) => ask<DocumentDetail>(calls.document(id), { signal }),
