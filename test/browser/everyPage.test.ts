@@ -96,6 +96,25 @@ inBrowser('every page of the dashboard', (desk) => {
     });
   }
 
+  it('names the days of the overview in full on a telephone, in every language', async () => {
+    const window = await desk.open({ at: '/overview', viewport: { width: 390, height: 740 } });
+    const { page } = window;
+    for (const language of ['en', 'es', 'pt', 'ar']) {
+      await page.evaluate(`localStorage.setItem('deskbell.preferences', '{"language":"${language}"}')`);
+      await page.reload();
+      await page.locator('.bars-text').first().waitFor();
+      const clipped = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('.bars text')].filter((text) => {
+          const whole = text.ownerSVGElement.getBoundingClientRect();
+          const { left, right } = text.getBoundingClientRect();
+          return left < whole.left || right > whole.right;
+        }).map((text) => text.textContent)`,
+      );
+      assert.deepEqual(clipped, [], language);
+    }
+    await window.close();
+  });
+
   it('loads at most 200 KB of script, packed, and nothing from elsewhere', async () => {
     const window = await desk.open({ as: 'nobody' });
     await window.page.getByLabel('E-mail').waitFor();

@@ -10,6 +10,8 @@ const WIDTH_USUAL = 640;
 const TOP = 16;
 const BOTTOM = 28;
 const LEFT = 34;
+/** Rather too wide than clipped. */
+const LETTER_WIDTH = 7.5;
 
 /** A round number of lines that reads well, at least as high as the highest bar. */
 function niceTop(highest: number): number {
@@ -51,8 +53,10 @@ export function DayBars({ days }: { days: readonly Day[] }) {
           </g>
         ))}
         {days.map(({ day, count }, index) => {
-          const middle = x(LEFT + step * (index + 0.5));
+          const place = LEFT + step * (index + 0.5);
+          const middle = x(place);
           const name = short.format(new Date(`${day}T00:00:00Z`));
+          const nameMiddle = x(Math.min(place, whole - (name.length * LETTER_WIDTH) / 2));
           return (
             <g key={day}>
               <rect
@@ -71,7 +75,7 @@ export function DayBars({ days }: { days: readonly Day[] }) {
                 </text>
               )}
               {(days.length - 1 - index) % labelEvery === 0 && (
-                <text className="bars-text" x={middle} y={HEIGHT - 8} textAnchor="middle">
+                <text className="bars-text" x={nameMiddle} y={HEIGHT - 8} textAnchor="middle">
                   {name}
                 </text>
               )}
