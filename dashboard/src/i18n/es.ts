@@ -71,7 +71,7 @@ export const es: Texts = {
   countPending: { one: '{n} pendiente', many: '{n} pendientes', other: '{n} pendientes' },
   notificationList: 'Avisos',
   select: 'Seleccionar',
-  selectAll: 'Seleccionar todo',
+  selectAll: 'Marcar todo',
   selectedCount: { one: '{n} seleccionado', many: '{n} seleccionados', other: '{n} seleccionados' },
   clearSelection: 'Quitar la selección',
 

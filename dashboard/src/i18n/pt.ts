@@ -71,7 +71,7 @@ export const pt: Texts = {
   countPending: { one: '{n} pendente', many: '{n} pendentes', other: '{n} pendentes' },
   notificationList: 'Avisos',
   select: 'Selecionar',
-  selectAll: 'Selecionar tudo',
+  selectAll: 'Marcar tudo',
   selectedCount: { one: '{n} selecionado', many: '{n} selecionados', other: '{n} selecionados' },
   clearSelection: 'Limpar a seleção',
 

@@ -36,21 +36,25 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
         </Button>
       </div>
       <div className="bulk-line">
-        <Button
-          disabled={pending.length === 0}
-          variant="default"
-          onClick={() => {
-            clear();
-            resolveSoon(client, pending);
-          }}
-        >
-          {t('bulkResolve')}
-        </Button>
-        <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
-        <Button variant="default" className="danger" onClick={() => removeSoon(client, ids)}>
-          {t('delete')}
-        </Button>
-        <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />
+        <span className="action">
+          <Button
+            disabled={pending.length === 0}
+            variant="default"
+            onClick={() => {
+              clear();
+              resolveSoon(client, pending);
+            }}
+          >
+            {t('bulkResolve')}
+          </Button>
+          <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
+        </span>
+        <span className="action">
+          <Button variant="default" className="danger" onClick={() => removeSoon(client, ids)}>
+            {t('delete')}
+          </Button>
+          <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />
+        </span>
       </div>
     </div>
   );
