@@ -150,7 +150,7 @@ export function createDemoSignIns(queries: Queries, passwords: Passwords): () =>
   const judged = new Map<string, Promise<boolean>>();
   return async () => {
     const open: DemoUser[] = [];
-    for (const { email, password, about } of DEMO_USERS) {
+    for (const { email, password, about, role } of DEMO_USERS) {
       const user = await queries.one<{ password_hash: string }>(
         'select password_hash from users where email_key = $1 and disabled_at is null',
         [emailKeyOf(email)],
@@ -160,7 +160,7 @@ export function createDemoSignIns(queries: Queries, passwords: Passwords): () =>
       const known = judged.get(key) ?? passwords.matches(password, user.password_hash);
       judged.set(key, known);
       known.catch(() => judged.delete(key));
-      if (await known) open.push({ email, password, about });
+      if (await known) open.push({ email, password, about, role });
     }
     return open;
   };

@@ -224,7 +224,7 @@ onEachEngine('the demo’s users', (engine) => {
     try {
       const all = await users(deskbell);
       assert.equal(all.status, 200, all.text);
-      assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password']);
+      assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password', 'role']);
       for (const { email, password } of all.json.users) await deskbell.signIn(email, password);
       await disableUser(deskbell.database, 1, deskbell.clock.now());
       assert.equal((await users(deskbell)).json.users.length, all.json.users.length - 1);

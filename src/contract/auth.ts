@@ -6,6 +6,7 @@ const AccessToken = Type.String({ description: 'JWT, presented as a bearer token
 const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
 const TokenType = Type.Literal('bearer');
 const ExpiresIn = Type.Integer({ description: 'Seconds until the access token expires.', examples: [900] });
+const Role = Type.String({ description: '`user` for a merchant’s people, `admin` for an operator.' });
 
 export const LoginBody = Type.Object(
   {
@@ -50,7 +51,7 @@ export const User = Type.Object(
     id: Type.Integer(),
     email: Type.String(),
     name: Type.String({ description: 'Display name.' }),
-    role: Type.String({ description: '`user` for a merchant’s people, `admin` for an operator.' }),
+    role: Role,
     created_at: Timestamp,
   },
   {
@@ -72,6 +73,7 @@ export const DemoUser = Type.Object({
   email: Type.String(),
   password: Type.String(),
   about: Type.String({ description: 'Whose account it is.' }),
+  role: Role,
 });
 export type DemoUser = Static<typeof DemoUser>;
 
@@ -80,7 +82,11 @@ export const DemoUsers = Type.Object(
   {
     description: 'Those who can sign in with the password that the demo gave them.',
     examples: [
-      { users: [{ email: 'owner@aurora.example', password: 'aurora-demo', about: 'Aurora Coffee' }] },
+      {
+        users: [
+          { email: 'owner@aurora.example', password: 'aurora-demo', about: 'Aurora Coffee', role: 'user' },
+        ],
+      },
     ],
   },
 );

@@ -29,6 +29,14 @@ inBrowser('signing in to the dashboard', (desk) => {
     await window.close();
   });
 
+  it('in another language, without a word of English, aloud either', async () => {
+    const window = await desk.open({ as: 'nobody', locale: 'es-ES' });
+    const { page } = window;
+    await page.getByRole('button', { name: 'Entrar como operador, sin tienda' }).waitFor();
+    await page.getByLabel('Mostrar u ocultar la contraseña').waitFor();
+    await window.close();
+  });
+
   it('a wrong password is said in plain words, and nobody is in', async () => {
     const window = await desk.open({ as: 'nobody', mayFail: /401/ });
     const { page } = window;

@@ -63,6 +63,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
             label={t('password')}
             name="password"
             autoComplete="current-password"
+            visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
             required
             withAsterisk={false}
             value={credentials.password}
@@ -80,7 +81,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
         {demo.data && demo.data.users.length > 0 && (
           <div className="sign-in-demo">
             <h2>{t('demoTitle')}</h2>
-            {demo.data.users.map(({ email, password, about }) => (
+            {demo.data.users.map(({ email, password, about, role }) => (
               <Button
                 key={email}
                 variant="default"
@@ -88,7 +89,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
                 loading={busy === email}
                 onClick={() => enter({ email, password }, email)}
               >
-                {t('demoSignIn', { about })}
+                {t('demoSignIn', { about: role === 'admin' ? t('demoOperator') : about })}
               </Button>
             ))}
           </div>
