@@ -234,6 +234,18 @@ inBrowser('the inbox', (desk) => {
     await window.close();
   });
 
+  it('what is not there is neither said to be deleted by somebody nor to be chosen', async () => {
+    const window = await desk.open({ at: '/inbox/999999', mayFail: /status of 404/ });
+    const { page } = window;
+    await page.getByText('It was deleted, or there never was one with this number.').waitFor();
+    await page.goto('/');
+    await page.getByText('Choose a notification').waitFor();
+    await page.getByRole('searchbox').fill('nobody asks this');
+    await page.getByText('Nothing fits').waitFor();
+    assert.equal(await page.getByText('Choose a notification').count(), 0);
+    await window.close();
+  });
+
   it('without a network it says so, and back in it catches up', async () => {
     const window = await desk.open({ mayFail: /ERR_INTERNET_DISCONNECTED|Failed to fetch|network/i });
     const { page } = window;

@@ -37,11 +37,12 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
     ...(known ? { placeholderData: asDetail(known) } : {}),
   });
 
-  if (id === undefined) return <NothingChosen />;
+  // An empty list explains itself, and offers nothing to choose.
+  if (id === undefined) return shown.length > 0 ? <NothingChosen /> : null;
   const missing = query.error instanceof Problem && query.error.status === 404;
   if (missing || gone.has(id)) {
     return (
-      <EmptyState icon="trash" title={t('notFound')} hint={t('notFoundHint')}>
+      <EmptyState icon="inbox" title={t('notFound')} hint={t('notFoundHint')}>
         <Button variant="default" onClick={() => go({ page: 'inbox', id: undefined })}>
           {t('back')}
         </Button>

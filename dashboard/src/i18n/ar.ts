@@ -97,8 +97,8 @@ export const ar: Texts = {
 
   chooseOne: 'اختر إشعارًا',
   chooseOneHint: 'اضغط {next} و{previous} للتنقل، و{open} للفتح، و{help} لكل المفاتيح.',
-  notFound: 'هذا الإشعار لم يعد هنا.',
-  notFoundHint: 'حذفته أنت أو أحد زملائك.',
+  notFound: 'هذا الإشعار ليس هنا.',
+  notFoundHint: 'حُذف، أو لم يوجد قط إشعار بهذا الرقم.',
   askedAt: 'سأل {time}',
   wantsPerson: 'يريد التحدث إلى شخص · {time}',
   moreContext: 'تفاصيل أكثر',
@@ -199,6 +199,7 @@ export const ar: Texts = {
   limitRoom: 'ما زال هناك متسع.',
 
   searchKnowledge: 'ابحث فيما يعرفه المساعد',
+  searchKnowledgeHint: 'جرّب كلمات أقل أو كلمات أخرى.',
   knowledgeEmpty: 'لم يتعلم المساعد شيئًا بعد.',
   knowledgeEmptyHint: 'أجب عن سؤال مع تفعيل «علّم المساعد» فيظهر هنا.',
   chooseDocument: 'اختر وثيقة',

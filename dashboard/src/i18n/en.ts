@@ -90,8 +90,8 @@ export const en = {
 
   chooseOne: 'Choose a notification',
   chooseOneHint: 'Press {next} and {previous} to move, {open} to open, {help} for all keys.',
-  notFound: 'This notification is not there any more.',
-  notFoundHint: 'It was deleted, by you or by a colleague.',
+  notFound: 'This notification is not here.',
+  notFoundHint: 'It was deleted, or there never was one with this number.',
   askedAt: 'asked {time}',
   wantsPerson: 'wants to talk to a person · {time}',
   moreContext: 'More about it',
@@ -169,6 +169,7 @@ export const en = {
   limitRoom: 'There is room for more.',
 
   searchKnowledge: 'Search the knowledge',
+  searchKnowledgeHint: 'Try fewer or other words.',
   knowledgeEmpty: 'The assistant has learned nothing yet.',
   knowledgeEmptyHint: 'Answer a question with “Teach the assistant” on, and it appears here.',
   chooseDocument: 'Choose a document',

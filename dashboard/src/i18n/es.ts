@@ -91,8 +91,8 @@ export const es: Texts = {
 
   chooseOne: 'Elige un aviso',
   chooseOneHint: 'Pulsa {next} y {previous} para moverte, {open} para abrir, {help} para ver las teclas.',
-  notFound: 'Este aviso ya no está.',
-  notFoundHint: 'Lo borraste tú o un compañero.',
+  notFound: 'Este aviso no está aquí.',
+  notFoundHint: 'Se borró, o nunca hubo uno con este número.',
   askedAt: 'preguntó {time}',
   wantsPerson: 'quiere hablar con una persona · {time}',
   moreContext: 'Más detalles',
@@ -179,6 +179,7 @@ export const es: Texts = {
   limitRoom: 'Hay sitio para más.',
 
   searchKnowledge: 'Buscar en lo que sabe',
+  searchKnowledgeHint: 'Prueba con menos palabras o con otras.',
   knowledgeEmpty: 'El asistente aún no ha aprendido nada.',
   knowledgeEmptyHint: 'Responde una pregunta con «Enseñar al asistente» y aparecerá aquí.',
   chooseDocument: 'Elige un documento',

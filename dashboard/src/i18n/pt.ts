@@ -91,8 +91,8 @@ export const pt: Texts = {
 
   chooseOne: 'Escolha um aviso',
   chooseOneHint: 'Use {next} e {previous} para se mover, {open} para abrir, {help} para ver as teclas.',
-  notFound: 'Este aviso já não está aqui.',
-  notFoundHint: 'Foi apagado, por você ou por um colega.',
+  notFound: 'Este aviso não está aqui.',
+  notFoundHint: 'Foi apagado, ou nunca houve um com este número.',
   askedAt: 'perguntou {time}',
   wantsPerson: 'quer falar com uma pessoa · {time}',
   moreContext: 'Mais detalhes',
@@ -179,6 +179,7 @@ export const pt: Texts = {
   limitRoom: 'Há lugar para mais.',
 
   searchKnowledge: 'Procurar no que ele sabe',
+  searchKnowledgeHint: 'Tente menos palavras, ou outras.',
   knowledgeEmpty: 'O assistente ainda não aprendeu nada.',
   knowledgeEmptyHint: 'Responda a uma pergunta com “Ensinar o assistente” e ela aparece aqui.',
   chooseDocument: 'Escolha um documento',

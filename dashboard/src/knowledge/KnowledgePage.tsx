@@ -128,7 +128,7 @@ function NoDocuments({ search }: { search: string }) {
   return search === '' ? (
     <EmptyState icon="knowledge" title={t('knowledgeEmpty')} hint={t('knowledgeEmptyHint')} />
   ) : (
-    <EmptyState icon="search" title={t('emptySearch', { query: search })} hint={t('emptySearchHint')} />
+    <EmptyState icon="search" title={t('emptySearch', { query: search })} hint={t('searchKnowledgeHint')} />
   );
 }
 
