@@ -246,6 +246,20 @@ inBrowser('the inbox', (desk) => {
     await window.close();
   });
 
+  it('a hasty Enter in the command palette deletes nothing: that command comes last', async () => {
+    const window = await desk.open({ at: '/inbox/1' });
+    const { page } = window;
+    await page.locator('.outcome').waitFor();
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('dialog');
+    const commands = palette.getByRole('option');
+    await commands.first().waitFor();
+    assert.equal(await commands.last().textContent(), 'Delete');
+    assert.notEqual(await palette.getByRole('option', { selected: true }).textContent(), 'Delete');
+    await page.keyboard.press('Escape');
+    await window.close();
+  });
+
   it('without a network it says so, and back in it catches up', async () => {
     const window = await desk.open({ mayFail: /ERR_INTERNET_DISCONNECTED|Failed to fetch|network/i });
     const { page } = window;

@@ -21,6 +21,8 @@ interface Command {
   icon: IconName;
   text: string;
   run: () => void;
+  /** Comes after all others: nobody runs it by a hasty Enter. */
+  last?: true;
 }
 
 const NO_IDS: readonly number[] = [];
@@ -36,7 +38,8 @@ export function Palette(props: { onClose: () => void; onHelp: () => void; onPref
   const listId = useId();
   const words = plain(search).split(/\s+/).filter(Boolean);
   const fits = ({ text }: Command) => words.every((word) => plain(text).includes(word));
-  const found = [...useCommands(props).filter(fits), ...useOpenable(words).filter(fits)];
+  const fitting = [...useCommands(props), ...useOpenable(words)].filter(fits);
+  const found = [...fitting.filter(({ last }) => !last), ...fitting.filter(({ last }) => last)];
   const chosen = Math.min(at, found.length - 1);
 
   const run = (command: Command | undefined) => {
@@ -133,7 +136,7 @@ function useCommands({
     commands.push({ icon: 'check', text: t('resolve'), run: () => resolveSoon(client, [open.id]) });
   }
   if (open) {
-    commands.push({ icon: 'trash', text: t('delete'), run: () => removeSoon(client, [open.id]) });
+    commands.push({ icon: 'trash', text: t('delete'), run: () => removeSoon(client, [open.id]), last: true });
     commands.push({
       icon: 'terminal',
       text: t('copyCurl'),
