@@ -10,11 +10,12 @@ import { removeSoon } from '../inbox/remove.ts';
 import { TypeMark, useTypeName } from '../inbox/TypeMark.tsx';
 import { WindowLeft } from '../inbox/WindowLeft.tsx';
 import { savePreferences, usePreferences } from '../preferences/preferences.ts';
+import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useNow } from '../shell/now.ts';
 import { go } from '../shell/route.ts';
-import { useRoomy, useWide } from '../shell/useWide.ts';
+import { useRoomy } from '../shell/useWide.ts';
 import { useTelephoneExists } from '../telephone/messages.ts';
 
 export function useCustomer({ conversation_id, context }: Notification) {
@@ -32,24 +33,13 @@ export function useCustomer({ conversation_id, context }: Notification) {
 export function Asked({ item }: { item: Notification }) {
   const { t, relative, dateTime } = useWording();
   const now = useNow();
-  const wide = useWide();
   const { name, phone, windowOpenUntil } = useCustomer(item);
   const typeName = useTypeName()(item.notification_type);
   const ago = relative(item.created_at, now);
   return (
     <header className="asked">
       <div className="asked-bar">
-        {!wide && (
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={44}
-            aria-label={t('back')}
-            onClick={() => go({ page: 'inbox', id: undefined })}
-          >
-            <Icon name="back" />
-          </ActionIcon>
-        )}
+        <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeMark type={item.notification_type} />
         <div className="asked-who">
           <h2>{name}</h2>

@@ -1,10 +1,11 @@
-import { ActionIcon, Button, Skeleton } from '@mantine/core';
+import { Button, Skeleton } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ask } from '../api/client.ts';
 import type { Document, DocumentDetail } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
+import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
@@ -12,7 +13,6 @@ import { explain } from '../shell/problems.ts';
 import { go } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { say } from '../shell/toasts.tsx';
-import { useWide } from '../shell/useWide.ts';
 import { DocumentEditor } from './DocumentEditor.tsx';
 import { readDocumentDraft } from './drafts.ts';
 import { hiddenDocuments, removeDocumentSoon } from './remove.ts';
@@ -21,7 +21,6 @@ import { Versions } from './Versions.tsx';
 export function DocumentPane({ id }: { id: number }) {
   const wording = useWording();
   const { t } = wording;
-  const wide = useWide();
   const client = useQueryClient();
   const [editing, setEditing] = useState(() => readDocumentDraft(id) !== undefined);
   const query = useQuery({
@@ -58,17 +57,7 @@ export function DocumentPane({ id }: { id: number }) {
   return (
     <article className="pane document">
       <div className="asked-bar">
-        {!wide && (
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={44}
-            aria-label={t('back')}
-            onClick={() => go({ page: 'knowledge', id: undefined })}
-          >
-            <Icon name="back" />
-          </ActionIcon>
-        )}
+        <BackButton to={{ page: 'knowledge', id: undefined }} />
         <h2 className="document-title" dir="auto">
           {document.title}
         </h2>
