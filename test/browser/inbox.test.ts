@@ -136,6 +136,22 @@ inBrowser('the inbox', (desk) => {
     await window.close();
   });
 
+  it('a long question leaves the field for the answer in sight, and is shown whole when asked for', async () => {
+    const id = await newOne({ ...QUESTION, context: { question: 'Are the beans from León? '.repeat(160) } });
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    const fieldTop = async () => (await answerField(page).boundingBox())!.y;
+    await button(page, 'Show all').waitFor();
+    assert.ok((await fieldTop()) < 800);
+    await button(page, 'Show all').click();
+    await button(page, 'Show less').waitFor();
+    assert.ok((await fieldTop()) > 800);
+    await button(page, 'Show less').click();
+    await button(page, 'Show all').waitFor();
+    assert.ok((await fieldTop()) < 800);
+    await window.close();
+  });
+
   it('a similar answer is reused with one key', async () => {
     const id = await newOne({
       ...QUESTION,

@@ -17,6 +17,7 @@ import { useNow } from '../shell/now.ts';
 import { go } from '../shell/route.ts';
 import { useRoomy } from '../shell/useWide.ts';
 import { useTelephoneExists } from '../telephone/messages.ts';
+import { AskedText } from './AskedText.tsx';
 
 export function useCustomer({ conversation_id, context }: Notification) {
   const { t } = useWording();
@@ -55,9 +56,7 @@ export function Asked({ item }: { item: Notification }) {
         </div>
         <Actions item={item} />
       </div>
-      <blockquote className="asked-text" dir="auto">
-        {textOf(item)}
-      </blockquote>
+      <AskedText text={textOf(item)} />
       <p className="asked-when" title={dateTime(item.created_at)}>
         {item.notification_type === 'user_support_request'
           ? t('wantsPerson', { time: ago })

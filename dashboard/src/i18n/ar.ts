@@ -102,6 +102,8 @@ export const ar: Texts = {
   askedAt: 'سأل {time}',
   wantsPerson: 'يريد التحدث إلى شخص · {time}',
   moreContext: 'تفاصيل أكثر',
+  showAll: 'عرض الكل',
+  showLess: 'عرض أقل',
 
   fieldAnswer: 'إجابتك',
   fieldReply: 'ردك على العميل',

@@ -95,6 +95,8 @@ export const en = {
   askedAt: 'asked {time}',
   wantsPerson: 'wants to talk to a person · {time}',
   moreContext: 'More about it',
+  showAll: 'Show all',
+  showLess: 'Show less',
 
   fieldAnswer: 'Your answer',
   fieldReply: 'Your reply to the customer',

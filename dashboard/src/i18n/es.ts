@@ -96,6 +96,8 @@ export const es: Texts = {
   askedAt: 'preguntó {time}',
   wantsPerson: 'quiere hablar con una persona · {time}',
   moreContext: 'Más detalles',
+  showAll: 'Mostrar todo',
+  showLess: 'Mostrar menos',
 
   fieldAnswer: 'Tu respuesta',
   fieldReply: 'Tu respuesta al cliente',

@@ -96,6 +96,8 @@ export const pt: Texts = {
   askedAt: 'perguntou {time}',
   wantsPerson: 'quer falar com uma pessoa · {time}',
   moreContext: 'Mais detalhes',
+  showAll: 'Mostrar tudo',
+  showLess: 'Mostrar menos',
 
   fieldAnswer: 'A sua resposta',
   fieldReply: 'A sua resposta ao cliente',
