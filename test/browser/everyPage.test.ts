@@ -186,7 +186,7 @@ inBrowser('what customers write', (desk) => {
       await goTo(page, `/inbox/${id}`);
       await page.locator('.asked-text').waitFor();
       for (const details of await page.locator('details').all())
-        await details.evaluate('(one) => one.open = true');
+        await details.evaluate((one) => one.setAttribute('open', ''));
     }
     await button(page, 'Menu').click();
     await page.getByRole('dialog').waitFor();
