@@ -2,7 +2,8 @@
  * `npm test`: types, lint, dead code, then every test on both engines. With arguments, only the test files
  * that they name. Ends with "N passed, N failed" on a line.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { run } from 'node:test';
@@ -22,18 +23,15 @@ process.chdir(root);
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/node`;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-if (asked.length === 0) {
-  check('types', 'tsc', []);
-  check('types of the dashboard', 'tsc', ['-p', 'dashboard']);
-  check('lint and format', 'biome', ['check', '--error-on-warnings']);
-  check('dead code', 'knip', []);
-}
+// Beside the tests: each of them keeps one core busy, and some tests do nothing but wait.
+const checks = asked.length > 0 ? Promise.resolve([]) : checkSources();
 await start('PostgreSQL', 'postgres', 'postgresql', (program) => startPostgres(program, { durable: false }));
 await start('Redis', 'redis-server', 'redis-server', startRedis);
 findBrowser();
 buildDashboard();
 try {
   await runTests(asked.length > 0 ? asked : globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).sort());
+  for (const line of await checks) console.log(line);
 } finally {
   await Promise.all(services.map((service) => service.stop()));
 }
@@ -45,11 +43,28 @@ for (const name of missing) {
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
-function check(title: string, program: string, args: string[]): void {
-  const { status, stdout, stderr } = spawnSync(`node_modules/.bin/${program}`, args, { encoding: 'utf8' });
+/** Gives what came of each, to be told behind the tests: in their midst nobody would see it. */
+async function checkSources(): Promise<string[]> {
+  return [
+    await check('types', 'tsc', []),
+    await check('types of the dashboard', 'tsc', ['-p', 'dashboard']),
+    await check('lint and format', 'biome', ['check', '--error-on-warnings']),
+    await check('dead code', 'knip', []),
+  ];
+}
+
+async function check(title: string, program: string, args: string[]): Promise<string> {
+  const child = spawn(`node_modules/.bin/${program}`, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', (text) => {
+      said += text;
+    });
+  }
+  const [status] = await once(child, 'close');
   if (status === 0) passed += 1;
   else failed += 1;
-  console.log(`${status === 0 ? '✔' : '✖'} ${title}${status === 0 ? '' : `\n${stdout}${stderr}`}`);
+  return `${status === 0 ? '✔' : '✖'} ${title}${status === 0 ? '' : `\n${said}`}`;
 }
 
 async function start(
@@ -81,8 +96,8 @@ function buildDashboard(): void {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // One more than there are cores: many a fault is waited for.
-  const stream = run({ files, concurrency: availableParallelism() + 1, timeout: 240_000 });
+  // More than there are cores: many a fault is waited for.
+  const stream = run({ files, concurrency: availableParallelism() + 2, timeout: 240_000 });
   stream.on('test:pass', ({ details, skip, todo }) => {
     if (details.type !== 'suite' && skip === undefined && todo === undefined) passed += 1;
   });

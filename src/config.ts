@@ -209,11 +209,11 @@ function readChannel(
   };
   const webhookProblems = webhookSettingsProblems(settings.webhook);
   const whatsappProblems = whatsappSettingsProblems(settings.whatsapp);
-  // One that is not chosen is judged where something of it was set; the rest have defaults.
+  // One that is not chosen is judged where all that it needs was set: a merchant's own may do without.
   const { url, secret } = settings.webhook;
   const { phoneNumberId, token, appSecret, verifyToken } = settings.whatsapp;
-  if (name === 'webhook' || url || secret) problems.push(...webhookProblems);
-  if (name === 'whatsapp' || phoneNumberId || token || appSecret || verifyToken)
+  if (name === 'webhook' || (url && secret)) problems.push(...webhookProblems);
+  if (name === 'whatsapp' || (phoneNumberId && token && appSecret && verifyToken))
     problems.push(...whatsappProblems);
   return {
     name,

@@ -31,7 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: EVERYTHING,
   'app.ts': [
     ...['auth/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
-    ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'metrics.ts'],
+    ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
   ],
   auth: [...OF_A_FEATURE, 'secrets.ts'],
   // An answer puts its message into the outbox and its lesson into the knowledge base; neither knows of it.

@@ -145,7 +145,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
         outcome(await post(REQUEST, QUESTION, key)),
         {
           status: 500,
-          detail: 'Idempotency-Key must be 1 to 255 printable characters without spaces',
+          detail: 'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
           code: 'VALIDATION_ERROR',
           field: 'Idempotency-Key',
         },
