@@ -176,8 +176,9 @@ export function readConfig(env: Environment = process.env): Config {
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
-    // Two threads stay free for files and token checks, however many cores there are.
-    hashesAtOnce: Math.max(1, Math.min(availableParallelism(), threadPoolSize - 2)),
+    // One more than there are cores, so that none rests while a result is handed over; a thread stays free for
+    // files and token checks.
+    hashesAtOnce: Math.max(1, Math.min(availableParallelism() + 1, threadPoolSize - 1)),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
