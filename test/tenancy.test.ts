@@ -12,6 +12,7 @@ import {
   type RawReply,
   raise,
   rawCall,
+  SUPPORT,
   useDeskbell,
 } from './harness.ts';
 import { openWire } from './process.ts';
@@ -169,30 +170,68 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
   });
 
+  /** In one piece: the server sees them in one turn, and looks for what they need at once. */
+  async function askTogether(
+    requests: readonly { token: string; line: string; body?: object }[],
+  ): Promise<string[]> {
+    const text = requests.map(({ token, line, body }, n) => {
+      const json = body === undefined ? '' : JSON.stringify(body);
+      return [
+        `${line} HTTP/1.1`,
+        'Host: x',
+        `Authorization: Bearer ${token}`,
+        `X-Request-Id: asker-${n}`,
+        ...(json ? ['Content-Type: application/json', `Content-Length: ${json.length}`] : []),
+        `Connection: ${n === requests.length - 1 ? 'close' : 'keep-alive'}`,
+        '',
+        json,
+      ].join('\r\n');
+    });
+    const wire = await openWire(Number(new URL(deskbell.url).port), text.join(''));
+    const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
+    wire.socket.destroy();
+    assert.equal(replies.length, requests.length);
+    for (const [n, reply] of replies.entries())
+      assert.match(reply, new RegExp(`x-request-id: asker-${n}\\r`));
+    return replies;
+  }
+
   it('tells each of many who ask at once of themselves, and of no other', async () => {
-    const callers = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? 'aurora' : 'borealis'));
-    const tokens: Record<string, string> = { aurora, borealis };
+    const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
     for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
-      // In one piece: the server sees them in one turn, and looks for all of them at once.
-      const requests = callers.map((name, n) =>
-        [
-          `GET ${path} HTTP/1.1`,
-          'Host: x',
-          `Authorization: Bearer ${tokens[name]}`,
-          `X-Request-Id: caller-${n}`,
-          `Connection: ${n === callers.length - 1 ? 'close' : 'keep-alive'}`,
-          '\r\n',
-        ].join('\r\n'),
-      );
-      const wire = await openWire(Number(new URL(deskbell.url).port), requests.join(''));
-      const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
-      wire.socket.destroy();
-      assert.equal(replies.length, callers.length);
-      for (const [n, name] of callers.entries()) {
-        const alone = await deskbell.call('GET', path, { token: tokens[name] });
-        assert.match(replies[n]!, new RegExp(`\r\nx-request-id: caller-${n}\r\n`));
-        assert.ok(replies[n]!.endsWith(alone.text), `${name} got ${replies[n]}`);
+      const replies = await askTogether(tokens.map((token) => ({ token, line: `GET ${path}` })));
+      for (const [n, token] of tokens.entries()) {
+        const alone = await deskbell.call('GET', path, { token });
+        assert.ok(replies[n]!.endsWith(alone.text), replies[n]);
       }
+    }
+  });
+
+  it('judges each of many answers at once by its own notification, and by no other', async () => {
+    const SUPPORT_REPLY = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
+    const asked = [];
+    for (let n = 0; n < 8; n += 1) {
+      const question = await raise(deskbell, aurora);
+      const support = await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 });
+      asked.push(
+        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, says: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: question, body: { answer: 'Mine.' }, says: /^HTTP\/1\.1 404/ },
+        {
+          token: borealis,
+          address: support,
+          body: { answer: 'No.' },
+          says: /^HTTP\/1\.1 500.*Missing admin/s,
+        },
+        { token: borealis, address: support, body: SUPPORT_REPLY, says: /^HTTP\/1\.1 200/ },
+      );
+    }
+    const replies = await askTogether(
+      asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
+    );
+    for (const [n, { says }] of asked.entries()) assert.match(replies[n]!, says);
+    for (const { token, address, body, says } of asked) {
+      if (!says.test('HTTP/1.1 200')) continue;
+      assert.deepEqual((await deskbell.call('GET', address, { token })).json.answer, body);
     }
   });
 
