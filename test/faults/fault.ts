@@ -27,6 +27,10 @@ export const none = (what: string, value: number): Finding => ({ what, value, at
 export const holds = ({ value, atLeast, atMost }: Finding): boolean =>
   (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
 
+/** A time or a size may be a neighbour's doing: it has one more chance. What was lost has none. */
+export const mayTryAgain = (findings: readonly Finding[]): boolean =>
+  !findings.every(holds) && findings.every((finding) => holds(finding) || finding.unit);
+
 export function lineOf(finding: Finding): string {
   const { what, value, unit = '', atLeast, atMost } = finding;
   const bounds = [
