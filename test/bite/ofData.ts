@@ -204,7 +204,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       file: 'src/notifications/raise.ts',
       find: 'if (!isRefused(error)) throw error;',
       replace: 'throw error;',
-      test: 'refuses one that the database refuses, and none of those beside it',
+      test: 'refuses those that the database refuses, and none of those beside them',
     },
     {
       name: 'merchants wait for one another’s inboxes',
