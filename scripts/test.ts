@@ -1,5 +1,5 @@
 /**
- * `npm test`: types, lint, dead code, then every test on both engines. With arguments, only the test files
+ * `npm test`: every test on both engines, and beside them types, lint and dead code. With arguments, only the test files
  * that they name. Ends with "N passed, N failed" on a line.
  */
 import { spawn, spawnSync } from 'node:child_process';

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
-import { keysOpen, listKeys, openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
+import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { removeExpiredSignIns } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
+import { openFittingVault } from './auth/vault.ts';
 import type { Config } from './config.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
@@ -22,7 +22,7 @@ import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
-import { createVault, readOrMakeSecretKey, type Vault, VaultError } from './secrets.ts';
+import { createVault, readOrMakeSecretKey, type Vault } from './secrets.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -46,7 +46,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
-    const vault = await openFittingVault(config, database);
+    const vault = await openFittingVault(database, config);
     const keyring = await openKeyring(database, vault, now);
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
@@ -120,21 +120,6 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
     },
     say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
   });
-}
-
-/** A key is made for a new database alone: beside one that was sealed before, a new one would open nothing. */
-async function openFittingVault(config: Config, database: Database): Promise<Vault> {
-  const lost = 'if it is lost, "npm run deskbell -- keys rotate --revoke" goes on without it.';
-  const { secretKey, secretKeyFile: file } = config;
-  if (secretKey === undefined && !existsSync(file) && (await listKeys(database)).length > 0) {
-    throw new VaultError(`${file} is missing, with which this database was sealed. Restore it; ${lost}`);
-  }
-  const vault = openVault(config);
-  if (await keysOpen(database, vault)) return vault;
-  const key = secretKey === undefined ? `The key in ${file}` : 'SECRET_KEY';
-  throw new VaultError(
-    `${key} does not fit this database: its signing keys were sealed with another. Restore that one; ${lost}`,
-  );
 }
 
 export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {

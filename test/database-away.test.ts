@@ -26,6 +26,13 @@ interface Fault {
   end(postgres: Service): Promise<void>;
 }
 
+const settingsFor = (postgres: Service) => ({
+  DATA_DIR: newFolder(),
+  DATABASE_URL: postgres.url,
+  SECRET_KEY: newSecretKey(),
+  LOG_LEVEL: 'fatal',
+});
+
 /** The two ways to be away: nobody answers the call, or somebody takes it and stays silent. */
 let thaw = () => {};
 const FAULTS: Fault[] = [
@@ -45,12 +52,7 @@ if (engines.includes('postgres')) {
   }
   it('PostgreSQL is stopped under a server at rest, which stays and recovers', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
-    const server = await serve({
-      DATA_DIR: newFolder(),
-      DATABASE_URL: postgres.url,
-      SECRET_KEY: newSecretKey(),
-      LOG_LEVEL: 'fatal',
-    });
+    const server = await serve(settingsFor(postgres));
     const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
     try {
       // Several connections: they are idle when they break.
@@ -70,12 +72,7 @@ if (engines.includes('postgres')) {
   });
   it('reports of a channel that cannot be written hold up no end of the server', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
-    const server = await serve({
-      DATA_DIR: newFolder(),
-      DATABASE_URL: postgres.url,
-      SECRET_KEY: newSecretKey(),
-      LOG_LEVEL: 'fatal',
-    });
+    const server = await serve(settingsFor(postgres));
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
     try {
       await Promise.all([holder.connect(), other.connect()]);
@@ -114,13 +111,7 @@ function survives({ begin, end }: Fault): void {
 
   before(async () => {
     postgres = await startPostgres(findProgram('postgres')!, { durable: false });
-    const env = {
-      DATA_DIR: newFolder(),
-      DATABASE_URL: postgres.url,
-      SECRET_KEY: newSecretKey(),
-      DEMO: 'true',
-      LOG_LEVEL: 'fatal',
-    };
+    const env = { ...settingsFor(postgres), DEMO: 'true' };
     server = await serve(env);
     beside = await startDeskbell('postgres', {}, { env, async remove() {} });
     ({ access_token: token, refresh_token: refreshToken } = (

@@ -1,3 +1,4 @@
+import { openFittingVault } from '../auth/vault.ts';
 import type { Config } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
@@ -17,7 +18,6 @@ import { CHANNEL_FIELDS, inOptions, readOptions, readSecrets } from './channelFi
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
-import { vaultFor } from './vault.ts';
 
 const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
 const FOLLOWS = 'Running servers and workers follow within 5 seconds.';
@@ -83,7 +83,7 @@ They are stored sealed with SECRET_KEY.`,
       const options = readOptions(name, given);
       return withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
-        const vault = await vaultFor(database, config);
+        const vault = await openFittingVault(database, config);
         const settings = {
           ...options,
           ...(name === 'webhook' ? { allowPrivate } : {}),
@@ -179,12 +179,12 @@ They are stored sealed with SECRET_KEY.`,
 };
 
 async function channelOf(database: Database, config: Config, merchantId: MerchantId) {
-  const parts = { database, vault: await vaultFor(database, config), now: () => new Date() };
+  const parts = { database, vault: await openFittingVault(database, config), now: () => new Date() };
   return createChannels(parts, config).of(merchantId);
 }
 
 async function describe(database: Database, config: Config, merchantId: MerchantId) {
-  const own = await readOwnSettings(database, await vaultFor(database, config), merchantId);
+  const own = await readOwnSettings(database, await openFittingVault(database, config), merchantId);
   const { name: fallback } = config.channel;
   const name = own?.channel?.name ?? fallback;
   const settings = own?.channel?.settings ?? (name === 'simulator' ? {} : config.channel[name]);

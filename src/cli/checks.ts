@@ -213,7 +213,7 @@ const demoUsers = withTables(async ({ config, database }) => {
   return open.flatMap((email) =>
     say(
       `${email} signs in with the demo's password, which everybody knows.`,
-      `Fine for a trial. For more, run "${PROGRAM} user disable ${email}".`,
+      `${config.production ? 'Run' : 'Fine for a trial. For more, run'} "${PROGRAM} user disable ${email}".`,
     ),
   );
 });

@@ -1,8 +1,8 @@
 import { listKeys, rotateKeys } from '../auth/keys.ts';
+import { openFittingVault } from '../auth/vault.ts';
 import { command } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count, minute } from './terminal.ts';
-import { vaultFor } from './vault.ts';
 
 export const commands = {
   list: command({
@@ -30,7 +30,7 @@ expired, and is then removed; so nobody is signed out, unless --revoke asks for 
     },
     run: ({ revoke }) =>
       withDatabase(async (database, config) => {
-        const vault = await vaultFor(database, config, { revoke });
+        const vault = await openFittingVault(database, config, { revoke });
         const { kid, removed } = await rotateKeys(database, vault, new Date(), { revoke });
         const took = 'Running servers take it over within 30 seconds';
         return {

@@ -1,3 +1,4 @@
+import { openFittingVault } from '../auth/vault.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels.ts';
@@ -7,7 +8,6 @@ import { createLogger } from '../log.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
-import { vaultFor } from './vault.ts';
 
 export const command = define({
   about: 'Send messages, beside servers that do not',
@@ -28,7 +28,7 @@ Ctrl+C, after what is being sent; a second signal ends it at once.`,
 async function work(database: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
-  const channels = createChannels({ database, vault: await vaultFor(database, config), now }, config);
+  const channels = createChannels({ database, vault: await openFittingVault(database, config), now }, config);
   let attempts = 0;
   const worker = startWorker({
     database,
