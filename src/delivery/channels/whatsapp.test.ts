@@ -20,11 +20,17 @@ const MESSAGE: Outgoing = {
   attempts: 1,
 };
 
+/** Answers that never come, or never end: only these are worth no more than a moment's patience. */
+const silent: RequestListener = () => {};
+const stoppingHalfWay: RequestListener = (_request, response) =>
+  response.writeHead(200).write('{"messages":');
+
 /** A channel to a server that answers so; a send and a check ask no database. */
 async function against<T>(
   answer: RequestListener | 'nobody',
   work: (channel: ReturnType<typeof createWhatsApp>) => Promise<T>,
 ): Promise<T> {
+  const timeoutMs = answer === silent || answer === stoppingHalfWay ? 150 : 60_000;
   const server = createServer(answer === 'nobody' ? undefined : answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -43,7 +49,7 @@ async function against<T>(
     template: undefined,
     templateLanguage: 'en',
   };
-  const parts = { database: {} as Database, now: () => new Date(), timeoutMs: 150 };
+  const parts = { database: {} as Database, now: () => new Date(), timeoutMs };
   try {
     return await work(createWhatsApp(settings, parts));
   } finally {
@@ -65,12 +71,8 @@ describe('a send over WhatsApp', () => {
       answering(200, '{"messages":[{"id":"w1"}]}'),
       { outcome: 'sent', messageId: 'w1', state: 'sent' },
     ],
-    ['that nobody answers', () => {}, { outcome: 'unknown', code: 'TIMEOUT' }],
-    [
-      'whose answer stops half-way',
-      (_request, response) => response.writeHead(200).write('{"messages":'),
-      { outcome: 'unknown', code: 'TIMEOUT' },
-    ],
+    ['that nobody answers', silent, { outcome: 'unknown', code: 'TIMEOUT' }],
+    ['whose answer stops half-way', stoppingHalfWay, { outcome: 'unknown', code: 'TIMEOUT' }],
     [
       'whose connection is cut',
       (request) => request.socket.destroy(),
@@ -120,7 +122,7 @@ describe('the check of a WhatsApp number', () => {
     [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
     [answering(503, ''), /status 503/],
     ['nobody', /cannot be reached \(ECONNREFUSED\)/],
-    [() => {}, /cannot be reached \(TIMEOUT\)/],
+    [silent, /cannot be reached \(TIMEOUT\)/],
   ];
   for (const [answer, says] of CASES) {
     it(`says ${says ?? 'nothing when all is well'}`, async () => {
