@@ -36,8 +36,6 @@ export async function soak(postgresUrl: string, minutes: number): Promise<SoakRe
   const most = await client.atMost(MAXIMUM_SECONDS);
   const held = most * SHARE;
   console.log(`${most.toFixed(0)} questions a second at most; ${held.toFixed(0)} for ${minutes} minutes`);
-  // What waits from the storm goes out first.
-  await sleep(10_000);
   client.take();
 
   const megabytes: number[] = [];
@@ -119,6 +117,11 @@ function createClient({ server, tokens }: Place) {
     await call(token, 'GET', '/api/v1/notification/?status=requested');
   }
 
+  async function messagesToSend(): Promise<number> {
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    return Number(/^deskbell_deliveries_open (\d+)$/m.exec(metrics)?.[1]);
+  }
+
   return {
     ask,
     errors: () => errors,
@@ -129,7 +132,7 @@ function createClient({ server, tokens }: Place) {
       const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
       return { requests: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99) };
     },
-    /** Questions a second, as many at once as there are connections. */
+    /** Questions a second, as many at once as there are connections, until the last answer has gone out as well. */
     async atMost(seconds: number): Promise<number> {
       const beganAt = performance.now();
       const before = questions;
@@ -137,6 +140,7 @@ function createClient({ server, tokens }: Place) {
         while (performance.now() - beganAt < seconds * 1000) await ask();
       };
       await Promise.all(Array.from({ length: MANY }, loop));
+      while ((await messagesToSend()) > 0) await sleep(100);
       return (questions - before) / ((performance.now() - beganAt) / 1000);
     },
   };

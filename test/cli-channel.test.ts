@@ -284,14 +284,20 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('wake a worker at once', async () => {
-    const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-    await worker.says(/sending messages/);
-    await sleep(300);
-    const from = Date.now();
-    await sending.put(FIRST, { at: new Date() });
-    sending.database.signal(DELIVERIES);
-    for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(5);
-    assert.ok(Date.now() - from < 1500, `it took ${Date.now() - from} ms`);
-    await worker.stop();
+    const tookMs: number[] = [];
+    // Who waits for the next look, two seconds after the first, is late every time; a busy machine is so now and then.
+    while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
+      const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
+      await worker.says(/sending messages/);
+      await sleep(300);
+      const from = Date.now();
+      receiver.received.length = 0;
+      await sending.put(FIRST, { at: new Date() });
+      sending.database.signal(DELIVERIES);
+      while (receiver.received.length === 0) await sleep(5);
+      tookMs.push(Date.now() - from);
+      await worker.stop();
+    }
+    assert.ok(tookMs.at(-1)! < 1500, `it took ${tookMs.join(', ')} ms`);
   });
 });

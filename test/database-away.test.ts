@@ -17,8 +17,12 @@ import {
 } from './harness.ts';
 import { newFolder, type Serving, serve } from './process.ts';
 
-const REQUEST_MAX_MS = 5000;
-const RECOVERY_MAX_MS = 5000;
+/**
+ * That it takes five seconds at most is measured by the faults, alone on the machine. Here, beside other tests, it is
+ * shown that nobody waits for the database, which is away for as long as it pleases.
+ */
+const REQUEST_MAX_MS = 15_000;
+const RECOVERY_MAX_MS = 15_000;
 
 interface Fault {
   title: string;

@@ -14,7 +14,10 @@ export interface Listening {
   heard: Heard[];
   /** Everything that came, comments included. */
   text(): string;
-  /** The next event of this name that was not waited for yet, or an error after so long. */
+  /**
+   * The next event of this name that was not waited for yet, or an error after so long: without more, too soon for the
+   * slow look, which finds after five seconds what nobody announced.
+   */
   next(event: string, withinMs?: number): Promise<Heard>;
   /** Resolves when the server ends the stream. */
   ended: Promise<void>;
@@ -58,7 +61,7 @@ export async function listen(
     headers: response.headers,
     heard,
     text: () => text,
-    async next(event, withinMs = 1000) {
+    async next(event, withinMs = 4000) {
       const place = waited.get(event) ?? 0;
       const deadline = Date.now() + withinMs;
       for (;;) {

@@ -150,3 +150,29 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
     },
   };
 }
+
+/** In one piece: the server sees them in one turn, and looks for what they need at once. */
+export async function askTogether(
+  { url }: { url: string },
+  requests: readonly { token: string; line: string; body?: object }[],
+): Promise<string[]> {
+  const text = requests.map(({ token, line, body }, n) => {
+    const json = body === undefined ? '' : JSON.stringify(body);
+    return [
+      `${line} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${token}`,
+      `X-Request-Id: asker-${n}`,
+      ...(json ? ['Content-Type: application/json', `Content-Length: ${json.length}`] : []),
+      `Connection: ${n === requests.length - 1 ? 'close' : 'keep-alive'}`,
+      '',
+      json,
+    ].join('\r\n');
+  });
+  const wire = await openWire(Number(new URL(url).port), text.join(''));
+  const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
+  wire.socket.destroy();
+  assert.equal(replies.length, requests.length);
+  for (const [n, reply] of replies.entries()) assert.match(reply, new RegExp(`x-request-id: asker-${n}\\r`));
+  return replies;
+}

@@ -15,7 +15,7 @@ import {
   SUPPORT,
   useDeskbell,
 } from './harness.ts';
-import { openWire } from './process.ts';
+import { askTogether } from './process.ts';
 
 /** A notification and a conversation of Borealis', as Aurora may guess them. */
 const FOREIGN_ID = '7';
@@ -170,36 +170,13 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
   });
 
-  /** In one piece: the server sees them in one turn, and looks for what they need at once. */
-  async function askTogether(
-    requests: readonly { token: string; line: string; body?: object }[],
-  ): Promise<string[]> {
-    const text = requests.map(({ token, line, body }, n) => {
-      const json = body === undefined ? '' : JSON.stringify(body);
-      return [
-        `${line} HTTP/1.1`,
-        'Host: x',
-        `Authorization: Bearer ${token}`,
-        `X-Request-Id: asker-${n}`,
-        ...(json ? ['Content-Type: application/json', `Content-Length: ${json.length}`] : []),
-        `Connection: ${n === requests.length - 1 ? 'close' : 'keep-alive'}`,
-        '',
-        json,
-      ].join('\r\n');
-    });
-    const wire = await openWire(Number(new URL(deskbell.url).port), text.join(''));
-    const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
-    wire.socket.destroy();
-    assert.equal(replies.length, requests.length);
-    for (const [n, reply] of replies.entries())
-      assert.match(reply, new RegExp(`x-request-id: asker-${n}\\r`));
-    return replies;
-  }
-
   it('tells each of many who ask at once of themselves, and of no other', async () => {
     const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
     for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
-      const replies = await askTogether(tokens.map((token) => ({ token, line: `GET ${path}` })));
+      const replies = await askTogether(
+        deskbell,
+        tokens.map((token) => ({ token, line: `GET ${path}` })),
+      );
       for (const [n, token] of tokens.entries()) {
         const alone = await deskbell.call('GET', path, { token });
         assert.ok(replies[n]!.endsWith(alone.text), replies[n]);
@@ -226,6 +203,7 @@ onEachEngine('two merchants on one server', (engine) => {
       );
     }
     const replies = await askTogether(
+      deskbell,
       asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
     );
     for (const [n, { says }] of asked.entries()) assert.match(replies[n]!, says);

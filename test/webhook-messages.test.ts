@@ -111,7 +111,7 @@ onEachEngine('a message whose receiver falls silent', (engine) => {
         createWebhook(
           { url: receiver.url, secret: SECRET, allowPrivate: true },
           { now: time },
-          { timeoutMs: 150 },
+          { timeoutMs: 2000 },
         ),
     });
     try {

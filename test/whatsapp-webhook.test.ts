@@ -147,12 +147,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     const phones = Array.from({ length: 1000 }, newPhone);
     const body = bodyWith({ messages: phones.map((phone) => message(phone)) });
     const before = await updates();
-    for (const _time of [1, 2]) {
-      const from = performance.now();
-      assert.equal((await post(body)).status, 200);
-      const ms = performance.now() - from;
-      assert.ok(ms < 1000, `${ms} ms`);
-    }
+    for (const _time of [1, 2]) assert.equal((await post(body)).status, 200);
     assert.ok(await windowOf(phones[999]!));
     assert.equal(await updates(), before + 1000);
     const row = await whatsapp.deskbell.database.one<{ n: number }>(

@@ -108,7 +108,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       file: 'src/notifications/store.ts',
       find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
       replace: 'where merchant_id = $1 and id = $2 returning id',
-      test: 'a hundred answers to one notification arrive at once (sqlite)',
+      test: 'a hundred answers to one notification arrive at once (postgres)',
     },
   ]),
   ...caughtBy('test/idempotency.test.ts', [

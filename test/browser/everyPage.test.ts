@@ -58,9 +58,12 @@ inBrowser('every page of the dashboard', (desk) => {
     }
     await goTo(page, '/');
     await page.keyboard.press('?');
-    await page.getByRole('dialog').waitFor();
+    // While it fades away it dims the page.
+    const shade = page.locator('.mantine-Modal-overlay');
+    await shade.waitFor();
     await look('the keys');
     await page.keyboard.press('Escape');
+    await shade.waitFor({ state: 'detached' });
     await button(page, 'Menu').click();
     await page.getByRole('dialog').waitFor();
     await look('the preferences');

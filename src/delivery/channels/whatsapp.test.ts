@@ -30,7 +30,7 @@ async function against<T>(
   answer: RequestListener | 'nobody',
   work: (channel: ReturnType<typeof createWhatsApp>) => Promise<T>,
 ): Promise<T> {
-  const timeoutMs = answer === silent || answer === stoppingHalfWay ? 150 : 60_000;
+  const timeoutMs = answer === silent || answer === stoppingHalfWay ? 500 : 60_000;
   const server = createServer(answer === 'nobody' ? undefined : answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
