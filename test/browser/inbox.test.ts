@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { QUESTION, raise, SUPPORT } from '../harness.ts';
 import { button, inBrowser, live, rowOf } from './browser.ts';
@@ -11,6 +12,14 @@ inBrowser('the inbox', (desk) => {
   const api = async (method: string, path: string, body?: unknown) =>
     desk.deskbell.call(method, path, { token: await desk.deskbell.signIn(), body });
   const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
+  const become = async (id: string, expected: { status?: string; code?: string }) => {
+    for (let tries = 0; tries < 200; tries += 1) {
+      const { status, code } = await read(id);
+      if (status === expected.status && code === expected.code) return;
+      await sleep(100);
+    }
+    assert.fail(`${id} does not become ${JSON.stringify(expected)}`);
+  };
   /** A new notification's id. */
   const newOne = async (body: unknown = QUESTION) =>
     (await raise(desk.deskbell, await desk.deskbell.signIn(), body)).split('/').at(-1)!;
@@ -127,12 +136,65 @@ inBrowser('the inbox', (desk) => {
     for (const id of ids) assert.equal((await read(id)).status, 'requested');
     await selectAndResolve();
     await page.goto('/docs');
+    for (const id of ids) await become(id, { status: 'answered' });
+    await window.close();
+  });
+
+  it('many resolved in a row can each be undone, the last one with a key', async () => {
+    const ids = [];
+    for (let n = 0; n < 6; n += 1) ids.push(await newOne());
+    const window = await desk.open();
+    const { page } = window;
+    await page.clock.install();
+    await rowOf(page, ids[0]!).waitFor();
     for (const id of ids) {
-      for (let tries = 0; tries < 40 && (await read(id)).status !== 'answered'; tries += 1) {
-        await page.waitForTimeout(50);
-      }
-      assert.equal((await read(id)).status, 'answered');
+      await rowOf(page, id).click();
+      await page.keyboard.press('e');
+      await rowOf(page, id).waitFor({ state: 'detached' });
     }
+    assert.equal(await button(page, 'Undo').count(), ids.length);
+    await page.keyboard.press('z');
+    await rowOf(page, ids.at(-1)!).waitFor();
+    await button(page, 'Undo').first().click();
+    await rowOf(page, ids[0]!).waitFor();
+    await page.clock.fastForward(10_000);
+    for (const id of ids.slice(1, -1)) await become(id, { status: 'answered' });
+    for (const id of [ids[0]!, ids.at(-1)!]) assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('what was resolved is done when one signs out in another tab', async () => {
+    const id = await newOne();
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    const other = await window.tab();
+    await live(other);
+    await button(page, 'Resolve without replying').click();
+    await rowOf(page, id).waitFor({ state: 'detached' });
+    await button(other, 'Menu').click();
+    await button(other, 'Sign out').click();
+    await page.getByLabel('E-mail').waitFor();
+    assert.equal((await read(id)).status, 'answered');
+    await window.close();
+  });
+
+  it('a telephone that is put away has done what was not undone', async () => {
+    const id = await newOne();
+    const window = await desk.open({
+      at: `/inbox/${id}`,
+      hasTouch: true,
+      isMobile: true,
+      viewport: { width: 390, height: 740 },
+    });
+    const { page } = window;
+    await button(page, 'Resolve without replying').click();
+    await button(page, 'Undo').waitFor();
+    // Nothing here can lock a telephone: the page is told so.
+    await page.evaluate(
+      "Object.defineProperty(document, 'hidden', { get: () => true }); document.dispatchEvent(new Event('visibilitychange'))",
+    );
+    await become(id, { status: 'answered' });
+    await button(page, 'Undo').waitFor({ state: 'detached' });
     await window.close();
   });
 
@@ -146,8 +208,9 @@ inBrowser('the inbox', (desk) => {
     await button(page, 'Show all').click();
     await button(page, 'Show less').waitFor();
     assert.ok((await fieldTop()) > 800);
-    await button(page, 'Show less').click();
+    await button(page, 'Show less').press('Enter');
     await button(page, 'Show all').waitFor();
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Show all');
     assert.ok((await fieldTop()) < 800);
     await window.close();
   });
@@ -188,6 +251,38 @@ inBrowser('the inbox', (desk) => {
     await page.keyboard.press('Enter');
     await page.keyboard.press('1');
     assert.match(await answerField(page).inputValue(), /moka/i);
+    await window.close();
+  });
+
+  it('who opens by Enter and begins to write means the field: no letter is a command then', async () => {
+    const context = { question: 'Do you grind the beans for a moka pot, too?' };
+    const id = await newOne({ ...QUESTION, context });
+    const window = await desk.open({ at: `/inbox/${id}` });
+    const { page } = window;
+    await page.locator('.suggestion').first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('Yes, we do.');
+    assert.equal(await answerField(page).inputValue(), 'Yes, we do.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('What was answered').waitFor();
+    assert.equal((await read(id)).answer.answer, 'Yes, we do.');
+    await window.close();
+  });
+
+  it('however one is opened, the keys mean that one', async () => {
+    const id = await newOne();
+    const window = await desk.open();
+    const { page } = window;
+    await rowOf(page, id).click();
+    await page.keyboard.press('e');
+    await button(page, 'Next pending').click();
+    await page.locator('[data-answer]').waitFor();
+    const { pathname } = new URL(page.url());
+    assert.notEqual(pathname, `/inbox/${id}`);
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('Yes.');
+    assert.equal(await answerField(page).inputValue(), 'Yes.');
+    assert.equal(new URL(page.url()).pathname, pathname);
     await window.close();
   });
 
@@ -243,10 +338,7 @@ inBrowser('the inbox', (desk) => {
     await button(page, 'Delete').first().click();
     await rowOf(page, id).waitFor({ state: 'detached' });
     await page.goto('/docs');
-    for (let tries = 0; tries < 40 && (await read(id)).code !== 'NOTIFICATION_NOT_FOUND'; tries += 1) {
-      await page.waitForTimeout(50);
-    }
-    assert.equal((await read(id)).code, 'NOTIFICATION_NOT_FOUND');
+    await become(id, { code: 'NOTIFICATION_NOT_FOUND' });
     await window.close();
   });
 

@@ -6,13 +6,14 @@ import { Problem } from '../api/problem.ts';
 import type { Notification } from '../api/types.ts';
 import { useWording } from '../i18n/language.tsx';
 import { resolveSoon } from '../inbox/resolve.ts';
+import { selection } from '../inbox/view.ts';
 import { MOD } from '../keyboard/keys.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { explain } from '../shell/problems.ts';
 import { useStore } from '../shell/store.ts';
 import { useCustomer } from './Asked.tsx';
 import { readDraft, saveDraft } from './drafts.ts';
-import { CONTENT_MAX, canTeach, fieldTexts } from './fields.ts';
+import { CONTENT_MAX, canTeach, fieldTexts, REPLY_FIELD } from './fields.ts';
 import { reused } from './reuse.ts';
 import { answerCall, refusals, submitAnswer } from './submit.ts';
 
@@ -30,6 +31,8 @@ export function AnswerForm({ item }: { item: Notification }) {
   const form = useRef<HTMLFormElement>(null);
   const teachable = canTeach(item.answered_fields);
   const [content = 'answer'] = item.answered_fields;
+  /** The keys act on those then. */
+  const othersSelected = useStore(selection).size > 0;
 
   const change = (next: Record<string, string>, nextTeach = teach) => {
     setFields(next);
@@ -43,7 +46,7 @@ export function AnswerForm({ item }: { item: Notification }) {
     reused.set(undefined);
     const before = fields[content]?.trimEnd() ?? '';
     change({ ...fields, [content]: before === '' ? chosen.text : `${before}\n\n${chosen.text}` });
-    form.current?.querySelector<HTMLElement>('[data-reply]')?.focus();
+    form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   });
 
   const body: Record<string, unknown> = {};
@@ -68,9 +71,16 @@ export function AnswerForm({ item }: { item: Notification }) {
     else void submitAnswer(client, item, body);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    submit();
+    const { key, target, currentTarget, ctrlKey, metaKey, altKey } = event;
+    if (key === 'Enter' && (ctrlKey || metaKey)) {
+      event.preventDefault();
+      submit();
+      return;
+    }
+    // Who opens it and begins to write means the field; only a figure chooses a suggestion.
+    if (target !== currentTarget || ctrlKey || metaKey || altKey || !/^[^\d\s]$/u.test(key)) return;
+    event.stopPropagation();
+    form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   };
   const consequence = !teachable
     ? t('supportSends', { name })
@@ -85,7 +95,9 @@ export function AnswerForm({ item }: { item: Notification }) {
       className="answer"
       data-answer
       tabIndex={-1}
+      aria-label={t('keyReply')}
       noValidate
+      onKeyDown={onKeyDown}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
@@ -111,7 +123,6 @@ export function AnswerForm({ item }: { item: Notification }) {
             {...(index === 0 ? { 'data-reply': true } : {})}
             value={text}
             error={problemOf(field)}
-            onKeyDown={onKeyDown}
             onChange={(event) => change({ ...fields, [field]: event.currentTarget.value })}
           />
         );
@@ -147,7 +158,7 @@ export function AnswerForm({ item }: { item: Notification }) {
           <Tooltip label={t('resolveHint')}>
             <Button
               variant="default"
-              rightSection={<Kbd className="key-hint">e</Kbd>}
+              rightSection={!othersSelected && <Kbd className="key-hint">e</Kbd>}
               onClick={() => resolveSoon(client, [item.id])}
             >
               {t('resolve')}

@@ -8,7 +8,9 @@ export function AskedText({ text }: { text: string }) {
   const [cut, setCut] = useState(false);
   // How many lines it takes, only the browser knows.
   const watch = useCallback((quote: HTMLQuoteElement) => {
-    const observer = new ResizeObserver(() => setCut(quote.scrollHeight > quote.clientHeight));
+    const observer = new ResizeObserver(() => {
+      if (quote.dataset.whole === undefined) setCut(quote.scrollHeight > quote.clientHeight);
+    });
     observer.observe(quote);
     return () => observer.disconnect();
   }, []);
@@ -17,7 +19,7 @@ export function AskedText({ text }: { text: string }) {
       <blockquote ref={watch} className="asked-text" data-whole={whole || undefined} dir="auto">
         {text}
       </blockquote>
-      {(cut || whole) && (
+      {cut && (
         <button type="button" className="asked-toggle" aria-expanded={whole} onClick={() => setWhole(!whole)}>
           {t(whole ? 'showLess' : 'showAll')}
         </button>

@@ -46,7 +46,7 @@ export function Suggestions({ item }: { item: Notification }) {
                 {answer}
               </span>
               <span className="suggestion-foot">
-                <Kbd className="key-hint">{index + 1}</Kbd>
+                <Kbd className="key-hint in-form">{index + 1}</Kbd>
                 <span>{t(kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}</span>
                 <span className="tabular">{t('suggestionLikeness', { percent: percent(score) })}</span>
                 <span className="suggestion-use">{t('suggestionUse')}</span>

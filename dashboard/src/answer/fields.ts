@@ -1,6 +1,8 @@
 import type { TextKey } from '../i18n/texts.ts';
 
 export const CONTENT_MAX = 4096;
+/** The one for the customer. */
+export const REPLY_FIELD = '[data-reply]';
 
 /** The texts of fields that we know; another one is called by its name. */
 const KNOWN: Record<string, { label: TextKey; hint?: TextKey }> = {

@@ -3,7 +3,7 @@ import { calls } from '../api/calls.ts';
 import { ask, type Call } from '../api/client.ts';
 import { Problem } from '../api/problem.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
-import { asDetail, assumeStatus, detailKey, LIST_KEY } from '../inbox/list.ts';
+import { asDetail, assumeAnswered, detailKey, refreshInbox } from '../inbox/list.ts';
 import { createStore } from '../shell/store.ts';
 import { say } from '../shell/toasts.tsx';
 import { dropDraft, readDraft } from './drafts.ts';
@@ -43,7 +43,7 @@ export async function submitAnswer(
   const { id } = item;
   setRefusal(id, undefined);
   lastSubmittedId = id;
-  const putBack = assumeStatus(client, new Set([id]), 'answered');
+  const putBack = assumeAnswered(client, id);
   const key = detailKey(id);
   const before = client.getQueryData<NotificationDetail>(key) ?? asDetail(item);
   void client.cancelQueries({ queryKey: key });
@@ -65,9 +65,5 @@ export async function submitAnswer(
     }
     setRefusal(id, { error, first, body });
   }
-  await Promise.all([
-    client.invalidateQueries({ queryKey: key }),
-    client.invalidateQueries({ queryKey: LIST_KEY }),
-    client.invalidateQueries({ queryKey: ['overview'] }),
-  ]);
+  await refreshInbox(client);
 }

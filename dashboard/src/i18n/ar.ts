@@ -275,6 +275,7 @@ export const ar: Texts = {
   keyReply: 'كتابة الإجابة',
   keyResolve: 'إنهاء دون رد، مع عشر ثوانٍ للتراجع',
   keyDelete: 'حذف، مع عشر ثوانٍ للتراجع',
+  keyUndo: 'التراجع عن آخر إنهاء أو حذف',
   keySelect: 'تحديد لإجراء جماعي',
   keySearch: 'بحث',
   keySend: 'إرسال، أثناء الكتابة',

@@ -246,6 +246,7 @@ export const en = {
   keyReply: 'Write the answer',
   keyResolve: 'Resolve without replying, with ten seconds to undo',
   keyDelete: 'Delete, with ten seconds to undo',
+  keyUndo: 'Undo the last resolve or delete',
   keySelect: 'Select for a bulk action',
   keySearch: 'Search',
   keySend: 'Send, while writing',

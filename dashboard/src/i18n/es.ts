@@ -256,6 +256,7 @@ export const es: Texts = {
   keyReply: 'Escribir la respuesta',
   keyResolve: 'Resolver sin responder, con diez segundos para deshacer',
   keyDelete: 'Borrar, con diez segundos para deshacer',
+  keyUndo: 'Deshacer lo último resuelto o borrado',
   keySelect: 'Seleccionar para una acción en grupo',
   keySearch: 'Buscar',
   keySend: 'Enviar, al escribir',

@@ -256,6 +256,7 @@ export const pt: Texts = {
   keyReply: 'Escrever a resposta',
   keyResolve: 'Resolver sem responder, com dez segundos para desfazer',
   keyDelete: 'Apagar, com dez segundos para desfazer',
+  keyUndo: 'Desfazer o último resolvido ou apagado',
   keySelect: 'Selecionar para uma ação em grupo',
   keySearch: 'Procurar',
   keySend: 'Enviar, ao escrever',

@@ -6,6 +6,7 @@ import { useWording } from '../i18n/language.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useStore } from '../shell/store.ts';
+import { pendingAmong } from './list.ts';
 import { removeSoon } from './remove.ts';
 import { resolveSoon } from './resolve.ts';
 import { selection } from './view.ts';
@@ -16,9 +17,7 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
   const client = useQueryClient();
   const chosen = useStore(selection);
   const ids = [...chosen];
-  const pending = items
-    .filter(({ id, status }) => chosen.has(id) && status === 'requested')
-    .map(({ id }) => id);
+  const pending = pendingAmong(items, chosen);
   const clear = () => selection.set(new Set());
   return (
     <div className="bulk" role="toolbar" aria-label={t('selectedCount', { n: ids.length })}>

@@ -3,7 +3,7 @@ import { useCallback } from 'react';
 import { calls } from '../api/calls.ts';
 import { askWhole } from '../api/client.ts';
 import { connection } from '../api/events.ts';
-import type { Notification, NotificationDetail, Status } from '../api/types.ts';
+import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useStore } from '../shell/store.ts';
 import { asResolved, resolving } from './resolving.ts';
 
@@ -59,27 +59,34 @@ export function useNotifications() {
   });
 }
 
-/** Shows a state before the server has confirmed it. Gives the way back. */
-export function assumeStatus(client: QueryClient, ids: ReadonlySet<number>, status: Status): () => void {
+/** Shows it as answered before the server has confirmed it. Gives the way back. */
+export function assumeAnswered(client: QueryClient, id: number): () => void {
   void client.cancelQueries({ queryKey: LIST_KEY });
-  const put = (wanted: ReadonlyMap<number, Pick<Notification, 'status' | 'updated_at'>>) =>
-    client.setQueryData<readonly Notification[]>(LIST_KEY, (items) =>
-      items?.map((item) => (wanted.has(item.id) ? { ...item, ...wanted.get(item.id) } : item)),
+  const list = () => client.getQueryData<readonly Notification[]>(LIST_KEY);
+  const put = (wanted: Notification) =>
+    client.setQueryData(
+      LIST_KEY,
+      list()?.map((item) => (item.id === id ? wanted : item)),
     );
-  const before = new Map(
-    (client.getQueryData<readonly Notification[]>(LIST_KEY) ?? [])
-      .filter(({ id }) => ids.has(id))
-      .map(({ id, status: was, updated_at }) => [id, { status: was, updated_at }]),
-  );
-  const at = new Date().toISOString();
-  put(new Map([...ids].map((id) => [id, { status, updated_at: at }])));
+  const before = list()?.find((item) => item.id === id);
+  if (before) put({ ...before, status: 'answered', updated_at: new Date().toISOString() });
   return () => {
-    put(before);
+    if (before) put(before);
     void client.invalidateQueries({ queryKey: LIST_KEY });
   };
 }
 
-export const detailKey = (id: number) => ['notification', id] as const;
+const DETAILS_KEY = ['notification'] as const;
+export const detailKey = (id: number) => [...DETAILS_KEY, id] as const;
+
+/** Everything that shows what a change of one has changed. */
+export const refreshInbox = (client: QueryClient): Promise<unknown> =>
+  Promise.all(
+    [LIST_KEY, DETAILS_KEY, ['overview']].map((queryKey) => client.invalidateQueries({ queryKey })),
+  );
+
+export const pendingAmong = (items: readonly Notification[], ids: ReadonlySet<number>): number[] =>
+  items.filter(({ id, status }) => ids.has(id) && status === 'requested').map(({ id }) => id);
 
 /** The question or the reason: what the person reads first. */
 export function textOf({ context, requested_fields }: Notification): string {

@@ -4,7 +4,7 @@ import { calls } from '../api/calls.ts';
 import { ask } from '../api/client.ts';
 import { Problem, unlessGone } from '../api/problem.ts';
 import { doSoon } from '../shell/undo.ts';
-import { LIST_KEY } from './list.ts';
+import { refreshInbox } from './list.ts';
 import { resolving } from './resolving.ts';
 import { deselect } from './view.ts';
 
@@ -24,10 +24,7 @@ export function resolveSoon(client: QueryClient, ids: readonly number[]): void {
   doSoon(ids, {
     shown: resolving,
     act: resolve,
-    refresh: () =>
-      Promise.all(
-        [LIST_KEY, ['notification'], ['overview']].map((queryKey) => client.invalidateQueries({ queryKey })),
-      ),
+    refresh: () => refreshInbox(client),
     texts: { done: 'resolved', undone: 'resolvedUndone', failed: 'resolveFailed' },
   });
 }

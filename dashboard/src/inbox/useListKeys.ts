@@ -1,15 +1,16 @@
 import { useQueryClient } from '@tanstack/react-query';
-import type { RefObject } from 'react';
+import { type RefObject, useEffect } from 'react';
+import { REPLY_FIELD } from '../answer/fields.ts';
 import { suggestionsOf } from '../answer/Suggestions.tsx';
 import type { Notification } from '../api/types.ts';
 import { useKeys } from '../keyboard/keys.ts';
 import { go } from '../shell/route.ts';
 import { isWide } from '../shell/useWide.ts';
+import { pendingAmong } from './list.ts';
 import { removeSoon } from './remove.ts';
 import { resolveSoon } from './resolve.ts';
 import { cursor, selection, toggleSelected } from './view.ts';
 
-const REPLY_FIELD = '[data-reply]';
 const ANSWER_FORM = '[data-answer]';
 
 interface ListKeys {
@@ -23,6 +24,10 @@ let lastPlace = 0;
 
 export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
   const client = useQueryClient();
+  // However it was opened, by a link, the palette or the way back.
+  useEffect(() => {
+    if (openId !== undefined) cursor.set(openId);
+  }, [openId]);
   const at = shown.findIndex(({ id }) => id === (cursor.get() ?? openId));
   if (at >= 0) lastPlace = at;
 
@@ -47,7 +52,7 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     return chosen.length > 0 ? chosen : item ? [item.id] : [];
   };
   const reply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
-  /** Into the form but not yet into its field: there the keys of suggestions would be text. */
+  /** Into the form but not yet into its field, where the keys of suggestions would be text. */
   const enter = async (id: number) => {
     const form = document.querySelector<HTMLElement>(ANSWER_FORM);
     if (!form) return;
@@ -62,7 +67,7 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     Enter() {
-      const id = cursor.get() ?? openId ?? shown[0]?.id;
+      const id = openId ?? cursor.get() ?? shown[0]?.id;
       if (id === undefined) return;
       if (openId === id) return void enter(id);
       cursor.set(id);
@@ -70,14 +75,10 @@ export function useListKeys({ shown, openId, searchRef }: ListKeys): void {
     },
     r: reply,
     e() {
-      const wanted = new Set(meant());
-      const pending = shown.filter(({ id, status }) => wanted.has(id) && status === 'requested');
+      const pending = pendingAmong(shown, new Set(meant()));
       if (pending.length === 0) return;
       selection.set(new Set());
-      resolveSoon(
-        client,
-        pending.map(({ id }) => id),
-      );
+      resolveSoon(client, pending);
     },
     '#'() {
       const gone = meant();

@@ -12,6 +12,7 @@ const KEYS: readonly (readonly [keys: readonly string[], text: TextKey])[] = [
   [['1', '…', '5'], 'keySuggestion'],
   [['e'], 'keyResolve'],
   [['#'], 'keyDelete'],
+  [['z'], 'keyUndo'],
   [['x'], 'keySelect'],
   [['/'], 'keySearch'],
   [['t'], 'keyTelephone'],

@@ -23,6 +23,8 @@ export function useKeys(keys: Keys): void {
 const TEXT_FIELD =
   'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="button"])';
 
+const OWN_ENTER = 'a, button, input, summary';
+
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.matches(TEXT_FIELD);
 
@@ -47,9 +49,7 @@ addEventListener('keydown', (event) => {
   // A dialog has its own keys, and letters that are typed are text.
   if (inDialog) return;
   if (isTyping(event.target) && !key.startsWith('mod+') && key !== 'Escape') return;
-  // Links and buttons have their own Enter.
-  if (key === 'Enter' && event.target instanceof HTMLElement && event.target.matches('a, button, input'))
-    return;
+  if (key === 'Enter' && event.target instanceof HTMLElement && event.target.matches(OWN_ENTER)) return;
 
   const pair = first && Date.now() - first.at < PAUSE_MAX_MS ? `${first.key} ${key}` : undefined;
   first = { key, at: Date.now() };

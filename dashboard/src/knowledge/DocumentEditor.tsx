@@ -22,21 +22,23 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
   const { t } = wording;
   // With the version that was read: another one on the server means that somebody else wrote meanwhile.
   const [draft, setDraft] = useState<DocumentDraft>(() => readDocumentDraft(document.id) ?? document);
+  const [kept, setKept] = useState(() => readDocumentDraft(document.id) !== undefined);
   const { title, body, version } = draft;
-  const differs = title !== document.title || body !== document.body;
   const change = (part: Partial<DocumentDraft>) => {
     const next = { title, body, version, ...part };
+    const differs = next.title !== document.title || next.body !== document.body;
     setDraft(next);
-    if (next.title === document.title && next.body === document.body) dropDocumentDraft(document.id);
-    else saveDocumentDraft(document.id, next);
+    setKept(differs);
+    if (differs) saveDocumentDraft(document.id, next);
+    else dropDocumentDraft(document.id);
   };
   const leave = () => {
     dropDocumentDraft(document.id);
     onDone();
   };
-  const call = calls.changeDocument(document.id, version, { title, body });
+  const callFor = (over: number) => calls.changeDocument(document.id, over, { title, body });
   const save = useMutation({
-    mutationFn: () => ask<Document>(call),
+    mutationFn: (over: number) => ask<Document>(callFor(over)),
     onSuccess(saved) {
       say('saved', { values: { version: saved.version } });
       onSaved();
@@ -45,13 +47,14 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
     onError: onSaved,
   });
   const changed = save.error instanceof Problem && save.error.status === 409;
+  /** Who was told that there is another one, and saves again, means it. */
+  const over = changed ? document.version : version;
   return (
     <form
       className="answer"
       onSubmit={(event) => {
         event.preventDefault();
-        if (changed) change({ version: document.version });
-        save.mutate();
+        save.mutate(over);
       }}
     >
       <TextInput
@@ -60,6 +63,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
         withAsterisk={false}
         maxLength={200}
         dir="auto"
+        readOnly={save.isPending}
         value={title}
         onChange={(event) => change({ title: event.currentTarget.value })}
       />
@@ -70,10 +74,11 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
         withAsterisk={false}
         maxLength={20_000}
         dir="auto"
+        readOnly={save.isPending}
         value={body}
         onChange={(event) => change({ body: event.currentTarget.value })}
       />
-      <p className="answer-foot">{differs && <span>{t('draftKept')}</span>}</p>
+      <p className="answer-foot">{kept && <span>{t('draftKept')}</span>}</p>
       {save.error && (
         <p className="notice" role="alert">
           {changed ? t('documentChanged') : explain(wording, save.error)}
@@ -84,7 +89,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
           <Button type="submit" loading={save.isPending}>
             {t('save')}
           </Button>
-          <CurlButton call={call} label={t('save')} />
+          <CurlButton call={callFor(over)} label={t('save')} />
         </span>
         <Button variant="default" onClick={leave}>
           {t('cancel')}

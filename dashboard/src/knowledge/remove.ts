@@ -4,6 +4,7 @@ import { ask } from '../api/client.ts';
 import { unlessGone } from '../api/problem.ts';
 import { createStore } from '../shell/store.ts';
 import { doSoon, type Undoable } from '../shell/undo.ts';
+import { dropDocumentDraft } from './drafts.ts';
 
 /** Deleted, but still to be undone. */
 export const hiddenDocuments = createStore<Undoable>(new Map());
@@ -11,7 +12,10 @@ export const hiddenDocuments = createStore<Undoable>(new Map());
 export function removeDocumentSoon(client: QueryClient, id: number): void {
   doSoon([id], {
     shown: hiddenDocuments,
-    act: (gone, options) => ask(calls.deleteDocument(gone), options).catch(unlessGone),
+    async act(gone, options) {
+      await ask(calls.deleteDocument(gone), options).catch(unlessGone);
+      dropDocumentDraft(gone);
+    },
     async refresh() {
       client.removeQueries({ queryKey: ['document', id] });
       await client.invalidateQueries({ queryKey: ['documents'] });

@@ -1,4 +1,5 @@
 import { Button, Modal, SegmentedControl, Switch, useMantineColorScheme } from '@mantine/core';
+import { useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
 import { useWording } from '../i18n/language.tsx';
 import { ring } from '../inbox/sound.ts';
@@ -18,6 +19,7 @@ export function PreferencesDialog(props: {
   const { t } = useWording();
   const { sound, badge } = usePreferences();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const [leaving, setLeaving] = useState(false);
   return (
     <Modal
       opened={props.opened}
@@ -70,7 +72,13 @@ export function PreferencesDialog(props: {
           <Button
             variant="default"
             leftSection={<Icon name="leave" />}
-            onClick={() => void signOut().catch(() => say('errorNetwork', { tone: 'bad' }))}
+            loading={leaving}
+            onClick={() => {
+              setLeaving(true);
+              void signOut()
+                .catch(() => say('errorNetwork', { tone: 'bad' }))
+                .finally(() => setLeaving(false));
+            }}
           >
             {t('signOut')}
           </Button>

@@ -1,7 +1,7 @@
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { Problem, readProblem, unreachable } from '../api/problem.ts';
 import { createStore } from '../shell/store.ts';
-import { doAllNow } from '../shell/undo.ts';
+import { doAllNow, giveUpAll } from '../shell/undo.ts';
 
 export type Session =
   | { is: 'starting' }
@@ -22,7 +22,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 /** Says that a cookie may be there, so that a first visit does not ask in vain. It is no secret. */
 const HINT = 'deskbell.session';
 const channel = new BroadcastChannel('deskbell.session');
-channel.onmessage = () => end('asked');
+channel.onmessage = () => void doAllNow().finally(() => end('asked'));
 
 /** Renewed at four fifths of its life: nobody meets an expired one. */
 const RENEW_AT_SHARE = 0.8;
@@ -95,6 +95,7 @@ function end(because: 'asked' | 'ended'): void {
   accessToken = undefined;
   clearTimeout(timer);
   hint(false);
+  giveUpAll();
   session.set({ is: 'out', because });
 }
 

@@ -11,6 +11,7 @@ import { useTelephoneMissing } from '../telephone/messages.ts';
 import { followEvents } from './live.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
 import { go, type Route, useRoute } from './route.ts';
+import { undoLast } from './toasts.tsx';
 
 // Who opens the inbox does not wait for the rest.
 const KnowledgePage = lazy(async () => ({
@@ -44,6 +45,7 @@ export function Shell({ user }: { user: User }) {
   useKeys({
     'mod+k': () => setDialog('palette'),
     '?': () => setDialog('help'),
+    z: undoLast,
     t: () => savePreferences({ telephone: !readPreferences().telephone }),
     ...Object.fromEntries(PAGES.map(({ key, route: to }) => [`g ${key}`, () => go(to)])),
   });

@@ -1,4 +1,7 @@
-/** What is typed and not sent yet: it survives a reload, on this device only, until it is sent or one signs out. */
+/**
+ * What is typed and not sent yet: it survives a reload, on this device only, until it is sent, deleted with what it
+ * belongs to, or one signs out.
+ */
 const PREFIX = 'deskbell.draft.';
 
 /** Undefined where there is none; unreadable is as good as none. */

@@ -17,12 +17,38 @@ interface Deed {
   texts: { done: TextKey; undone: TextKey; failed: TextKey };
 }
 
-const waiting = new Set<() => Promise<void>>();
+/** Done on the screen, and not yet, or not wholly, on the server. */
+interface Unfinished {
+  left: ReadonlySet<number>;
+  /** Resolves when the server has done it all. */
+  doNow(): Promise<void>;
+  leaveToBrowser(): void;
+  giveUp(): void;
+}
+const unfinished = new Set<Unfinished>();
 
 /** Who signs out has not undone it, and nobody could do it afterwards. */
 export const doAllNow = async (): Promise<void> => {
-  await Promise.all([...waiting].map((commit) => commit()));
+  await Promise.all([...unfinished].map((deed) => deed.doNow()));
 };
+
+/** Where nobody is signed in any more: whoever comes next must not do it in their own name. */
+export const giveUpAll = (): void => {
+  for (const deed of unfinished) deed.giveUp();
+};
+
+/** Who leaves has not undone it either. */
+const leaveAll = () => {
+  for (const deed of unfinished) deed.leaveToBrowser();
+};
+addEventListener('pagehide', leaveAll);
+document.addEventListener('visibilitychange', () => {
+  // A telephone stops what is out of sight, and may throw it away without a word.
+  if (document.hidden && matchMedia('(hover: none)').matches) leaveAll();
+});
+addEventListener('beforeunload', (event) => {
+  if ([...unfinished].some(({ left }) => left.size > KEEPALIVE_MAX)) event.preventDefault();
+});
 
 /** Done on the screen at once, on the server when the ten seconds are over. */
 export function doSoon(given: readonly number[], { shown, act, refresh, texts }: Deed): void {
@@ -31,36 +57,56 @@ export function doSoon(given: readonly number[], { shown, act, refresh, texts }:
   const at = new Date().toISOString();
   shown.set(new Map([...shown.get(), ...ids.map((id) => [id, at] as const)]));
 
-  const showAsItIs = () => {
-    const left = new Map(shown.get());
-    for (const id of ids) left.delete(id);
-    shown.set(left);
-  };
-  const settle = () => {
+  const left = new Set(ids);
+  let done: Promise<void> | undefined;
+  const endOfUndo = () => {
     clearTimeout(timer);
-    removeEventListener('pagehide', leave);
-    waiting.delete(commit);
     takeBack();
   };
-  const commit = async () => {
-    settle();
-    const failed = await inTurns(ids, (id) => act(id, {}));
-    await refresh();
-    showAsItIs();
-    if (failed.length > 0) say(texts.failed, { values: { n: failed.length }, tone: 'bad' });
+  const showAsItIs = () => {
+    unfinished.delete(deed);
+    const others = new Map(shown.get());
+    for (const id of ids) others.delete(id);
+    shown.set(others);
+  };
+  const sayFailed = (n: number) => say(texts.failed, { values: { n }, tone: 'bad' });
+  const carryOut = async () => {
+    endOfUndo();
+    const failed = await inTurns(ids, async (id) => {
+      if (!left.has(id)) return;
+      await act(id, {});
+      left.delete(id);
+    });
+    unfinished.delete(deed);
+    // Nobody waits for the new lists.
+    void refresh().finally(showAsItIs);
+    if (failed.length > 0) sayFailed(failed.length);
   };
   const undo = () => {
-    settle();
+    endOfUndo();
     showAsItIs();
     say(texts.undone);
   };
-  /** Who leaves has not undone it. */
-  const leave = () => {
-    for (const id of ids.slice(0, KEEPALIVE_MAX)) void act(id, { keepalive: true }).catch(() => {});
-  };
 
-  const timer = setTimeout(() => void commit(), UNDO_MS);
-  addEventListener('pagehide', leave);
-  waiting.add(commit);
+  const deed: Unfinished = {
+    left,
+    doNow: () => (done ??= carryOut()),
+    leaveToBrowser() {
+      const taken = [...left].slice(0, KEEPALIVE_MAX);
+      endOfUndo();
+      for (const id of taken) left.delete(id);
+      const acts = taken.map((id) => act(id, { keepalive: true }).catch(() => left.add(id)));
+      // A page that comes back does what is left, and shows how things are.
+      void Promise.all(acts).then(deed.doNow);
+    },
+    giveUp() {
+      if (done) return;
+      endOfUndo();
+      showAsItIs();
+      sayFailed(ids.length);
+    },
+  };
+  const timer = setTimeout(deed.doNow, UNDO_MS);
+  unfinished.add(deed);
   const takeBack = say(texts.done, { values: { n: ids.length }, undo, lastsMs: UNDO_MS });
 }
