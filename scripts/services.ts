@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import pg from 'pg';
 
 /** Real servers for tests and benchmarks: made in a temporary folder, gone with whoever made them. */
 
@@ -94,7 +95,7 @@ export async function startPostgres(program: string, options: PostgresOptions): 
   const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
   const launch = () => spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
   const url = `postgres://deskbell@127.0.0.1:${port}/postgres`;
-  return own(launch, { signal: 'SIGINT', folder, url, port });
+  return own(launch, { signal: 'SIGINT', folder, url, answers: () => takesConnections(url) });
 }
 
 export async function startRedis(program: string): Promise<Service> {
@@ -102,13 +103,15 @@ export async function startRedis(program: string): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-redis-'));
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
   const launch = () => spawn(program, args, { stdio: 'ignore' });
-  return own(launch, { signal: 'SIGKILL', folder, url: `redis://127.0.0.1:${port}`, port });
+  const url = `redis://127.0.0.1:${port}`;
+  return own(launch, { signal: 'SIGKILL', folder, url, answers: () => listens(port) });
 }
 
 async function own(
   launch: () => ChildProcess,
-  { signal, folder, url, port }: { signal: NodeJS.Signals; folder: string; url: string; port: number },
+  options: { signal: NodeJS.Signals; folder: string; url: string; answers: () => Promise<boolean> },
 ): Promise<Service> {
+  const { signal, folder, url, answers } = options;
   let child = launch();
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
@@ -124,7 +127,7 @@ async function own(
     },
     async resume() {
       child = launch();
-      await untilListening(port, child);
+      await untilAnswering(child, answers);
     },
     async stop() {
       await service.halt();
@@ -132,23 +135,35 @@ async function own(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  await untilListening(port, child);
+  await untilAnswering(child, answers);
   return service;
 }
 
-async function untilListening(port: number, child: ChildProcess): Promise<void> {
-  const { connect } = await import('node:net');
-  for (let tries = 0; tries < 300 && child.exitCode === null; tries += 1) {
-    const open = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
-      socket.on('connect', () => socket.destroy());
-    });
-    if (open) {
-      // PostgreSQL listens a moment before it takes connections.
-      await sleep(300);
-      return;
-    }
-    await sleep(50);
+const ANSWERS_MAX_MS = 60_000;
+
+async function untilAnswering(child: ChildProcess, answers: () => Promise<boolean>): Promise<void> {
+  for (const giveUpAt = Date.now() + ANSWERS_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
+    if (child.exitCode !== null) break;
+    if (await answers()) return;
   }
-  throw new Error(`${child.spawnfile} does not listen on port ${port}`);
+  throw new Error(`${child.spawnfile} does not answer`);
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  return new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+  }).finally(() => socket.destroy());
+}
+
+/** It listens a moment before. */
+async function takesConnections(url: string): Promise<boolean> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  const connected = await client.connect().then(
+    () => true,
+    () => false,
+  );
+  await client.end().catch(() => {});
+  return connected;
 }

@@ -98,7 +98,7 @@ function buildDashboard(): void {
 async function runTests(files: string[]): Promise<void> {
   // More than there are cores, where a person waits: many a fault is waited for.
   const concurrency = availableParallelism() + (inCi ? 0 : 2);
-  const stream = run({ files, concurrency, timeout: 240_000 });
+  const stream = run({ files, concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo }) => {
     if (details.type !== 'suite' && skip === undefined && todo === undefined) passed += 1;
   });

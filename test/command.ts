@@ -30,7 +30,7 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
     // Somewhere without an .env of the developer's.
     cwd: tmpdir(),
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${root}node_modules/.cache/node`, ...env },
-    timeout: 30_000,
+    timeout: 120_000,
   });
   let stdout = '';
   let stderr = '';

@@ -78,12 +78,17 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await one!.next('deliveries');
       await deskbell.allSent();
-      await sleep(AWHILE_MS);
-      const before = one!.heard.length;
+      /** What is told of a new notification is told after all that happened before it. */
+      const told = async () => {
+        await raise(deskbell, token);
+        await one!.next('inbox');
+        return one!.heard.length;
+      };
+      const before = await told();
       await deskbell.call('GET', '/api/v1/simulator/1', { token });
-      await sleep(AWHILE_MS);
+      const events = one!.heard.slice(before, await told()).map(({ event }) => event);
       assert.deepEqual(
-        one!.heard.slice(before).map(({ event }) => event),
+        events.filter((event) => event !== 'inbox'),
         ['deliveries'],
       );
     });
@@ -192,11 +197,11 @@ onEachEngine('the end of a stream', (engine) => {
     const deskbell = await startDeskbell(engine, { ACCESS_TOKEN_TTL_SECONDS: '10' });
     try {
       const token = await deskbell.signIn();
-      deskbell.clock.advance(8);
+      deskbell.clock.advance(6);
       const listener = await listen(deskbell, token);
       const began = Date.now();
       await listener.ended;
-      assert.ok(Date.now() - began < 10_000, `${Date.now() - began} ms`);
+      assert.ok(Date.now() - began < 20_000, `${Date.now() - began} ms`);
       deskbell.clock.advance(1);
       assertError(await deskbell.call('GET', EVENTS, { token }), 401, 'TOKEN_EXPIRED');
       (await listen(deskbell, await deskbell.signIn())).stop();
@@ -224,7 +229,7 @@ onEachEngine('the end of a stream', (engine) => {
     const listeners = await Promise.all(Array.from({ length: 20 }, () => listen(deskbell, token)));
     const began = Date.now();
     await deskbell.close();
-    assert.ok(Date.now() - began < 5000, `${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < 30_000, `${Date.now() - began} ms`);
     await Promise.all(listeners.map(({ ended }) => ended));
   });
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { onEachEngine } from './harness.ts';
 import { CUSTOMER, useKilling } from './killing.ts';
 import type { Serving } from './process.ts';
@@ -44,13 +43,13 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
 
   it('without an echo it goes once more, under the same key', async () => {
     for (const hang of ['before', 'after'] as const) {
-      const before = meta.accepted.length;
+      const before = { accepted: meta.accepted.length, held: meta.holding() };
       const first = await startOnWhatsApp();
       meta.next({ hang });
       await answer(first);
       await untilState('sending');
-      if (hang === 'after') await until('it is accepted', () => meta.accepted.length === before + 1);
-      else await sleep(250);
+      if (hang === 'after') await until('it is accepted', () => meta.accepted.length === before.accepted + 1);
+      else await until('it is held', () => meta.holding() === before.held + 1);
       await die(first);
       await timePasses();
       await start(metaEnv(meta));

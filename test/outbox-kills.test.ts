@@ -63,7 +63,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
 
   /** A campaign's place in the day's limit is two commits between claim and call: time to freeze it there. */
   async function dieFrozen(server: Serving): Promise<void> {
-    for (let n = 0; n < 20; n += 1) {
+    for (let n = 0; n < 100; n += 1) {
       const before = receiver.received.length;
       const answered = answer(server, { only_send_campaign: true }, `+34600000${100 + n}`);
       const giveUpAt = Date.now() + 10_000;

@@ -248,7 +248,12 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
         where application_name = 'deskbell signals' and datname = current_database()`,
     );
     const [longest] = await timeAnswers(server, receiver, 1);
-    assert.ok(longest! < 5000);
-    assert.ok(median(await timeAnswers(server, receiver, 5)) < 2500, 'and it hears again');
+    assert.ok(longest! < 30_000);
+    let usual = Number.POSITIVE_INFINITY;
+    // While it is deaf each of them waits for the next look, two seconds after the one before.
+    for (let goes = 0; goes < 5 && usual > 1000; goes += 1) {
+      usual = median(await timeAnswers(server, receiver, 5));
+    }
+    assert.ok(usual < 1000, `it does not hear again: ${usual} ms`);
   });
 });

@@ -35,7 +35,7 @@ export type Settings = Record<string, string>;
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = join(root, 'src', 'main.ts');
 const COMPILED = join(root, 'node_modules', '.cache', 'node');
-const SAYS_MAX_MS = 20_000;
+const SAYS_MAX_MS = 90_000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-run-'));
 const running = new Set<ChildProcess>();

@@ -166,20 +166,32 @@ function withRedis(title: string, url: string): void {
   onEachEngine(title, (engine) => {
     const [one, two] = [useDeskbell(engine, settings(url)), useDeskbell(engine, settings(url))];
 
-    it('two servers that share a Redis share the limit', async () => {
-      const headers = newAddress();
-      for (let left = PER_MINUTE - 1; left >= 0; left -= 1) {
-        assert.equal(remaining(await me(left % 2 ? one : two, { headers })), left);
+    /** A Redis that takes half a second is passed over, and no limit is told: then once more from the beginning. */
+    const asTold = async (
+      asking: (headers: Record<string, string>) => Promise<Reply[]>,
+    ): Promise<Reply[]> => {
+      for (let goes = 1; ; goes += 1) {
+        const replies = await asking(newAddress());
+        if (goes === 5 || replies.every(({ headers }) => headers.has('ratelimit-remaining'))) return replies;
       }
-      assertLimited(await me(one, { headers }));
-      assertLimited(await me(two, { headers }));
+    };
+
+    it('two servers that share a Redis share the limit', async () => {
+      const replies = await asTold(async (headers) => {
+        const asked = [];
+        for (let n = 0; n < PER_MINUTE + 2; n += 1) asked.push(await me(n % 2 ? one : two, { headers }));
+        return asked;
+      });
+      for (let n = 0; n < PER_MINUTE; n += 1) assert.equal(remaining(replies[n]!), PER_MINUTE - 1 - n);
+      for (const reply of replies.slice(PER_MINUTE)) assertLimited(reply);
     });
 
     it('the service goes on when Redis hangs, and when it is gone', async () => {
       const redis = await startRedis(findProgram('redis-server')!);
       const deskbell = await startDeskbell(engine, settings(redis.url));
       try {
-        assert.equal(remaining(await me(deskbell, { headers: newAddress() })), PER_MINUTE - 1);
+        const [counted] = await asTold(async (headers) => [await me(deskbell, { headers })]);
+        assert.equal(remaining(counted!), PER_MINUTE - 1);
         const token = await deskbell.signIn();
         redis.process.kill('SIGSTOP');
         assert.equal((await me(deskbell, { token })).status, 200);

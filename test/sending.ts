@@ -10,7 +10,7 @@ import { startWorker, type Worker } from '../src/delivery/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import { createVault, readOrMakeSecretKey, type Vault } from '../src/secrets.ts';
-import { type Clock, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { type Clock, createClock, type DatabasePlace, newDatabasePlace } from './harness.ts';
 
 /** The outbox, the worker and the channels without a server: two merchants, a clock of ours. */
 export interface Sending {
@@ -65,13 +65,7 @@ export async function startSending(
   const config = readConfig(env);
   const database = await openDatabase(config, 'serve');
   const vault = createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
-  let offsetMs = 0;
-  const clock: Clock = {
-    now: () => new Date(Date.now() + offsetMs),
-    advance: (seconds) => {
-      offsetMs += seconds * 1000;
-    },
-  };
+  const clock = createClock();
   await migrate(database, clock.now);
   for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());
 

@@ -127,7 +127,7 @@ describe('the webhook channel', () => {
 
   it('does not know what came of a call that was never answered', async () => {
     receiver.answer = () => {};
-    assert.deepEqual(await send({ timeoutMs: 500 }), { outcome: 'unknown', code: 'TIMEOUT' });
+    assert.deepEqual(await send({ timeoutMs: 3000 }), { outcome: 'unknown', code: 'TIMEOUT' });
     receiver.answer = (response) => response.destroy();
     assert.equal((await send()).outcome, 'unknown');
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
+import { after, afterEach, before, beforeEach } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
 import { DELIVERIES } from '../src/delivery/outbox.ts';
@@ -7,7 +7,7 @@ import { type Deskbell, startDeskbell } from './harness.ts';
 import { enqueue } from './sending.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
-/** A server whose channel is a stand-in of Meta's, on the same clock. */
+/** A server whose channel is a stand-in of Meta's, on the same clock, which stands still during a test. */
 export interface WhatsApp {
   deskbell: Deskbell;
   meta: Meta;
@@ -52,6 +52,9 @@ export function useWhatsApp(
   before(async () => {
     Object.assign(whatsapp, await startWhatsApp(engine, settings, portfolioLimit));
   });
+  beforeEach(() => whatsapp.deskbell.clock.stop());
+  // Between two of them it goes: within a second WhatsApp takes only so many messages.
+  afterEach(() => whatsapp.deskbell.clock.go());
   after(async () => {
     await whatsapp.deskbell?.close();
     await whatsapp.meta?.close();

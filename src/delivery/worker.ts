@@ -62,9 +62,9 @@ export function startWorker(parts: WorkerParts): Worker {
       const found = await claimDue();
       const claimed = found ?? [];
       for (const delivery of claimed) begin(delivery);
-      nothingDue = claimed.length === 0;
+      nothingDue = found?.length === 0;
       tellIfIdle();
-      if (nothingDue || inFlight.size >= AT_ONCE) {
+      if (claimed.length === 0 || inFlight.size >= AT_ONCE) {
         await untilWoken(found !== undefined && inFlight.size < AT_ONCE);
       }
     }

@@ -44,6 +44,7 @@ const ARGS = [
 ];
 /** Generous: a machine that runs both engines besides is slow at times. */
 const WAIT_MAX_MS = 30_000;
+const START_MAX_MS = 120_000;
 const OURS = { 'x-deskbell-dashboard': '1' };
 /** What the page keeps besides its cookie: that there is one. */
 const SIGNED_IN = (origin: string) => ({
@@ -75,7 +76,8 @@ export function inBrowser(
 
 /** One for all tests of a file: their windows share nothing in it. */
 let launched: Promise<Browser> | undefined;
-const launch = () => (launched ??= chromium.launch({ executablePath: program!, args: ARGS }));
+const launch = () =>
+  (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_MAX_MS }));
 after(async () => (await launched)?.close());
 
 async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions = {}): Promise<Window> {

@@ -142,7 +142,7 @@ inBrowser('the inbox', (desk) => {
 
   it('many resolved in a row can each be undone, the last one with a key', async () => {
     const ids = [];
-    for (let n = 0; n < 6; n += 1) ids.push(await newOne());
+    for (let n = 0; n < 5; n += 1) ids.push(await newOne());
     const window = await desk.open();
     const { page } = window;
     await page.clock.install();
@@ -150,7 +150,6 @@ inBrowser('the inbox', (desk) => {
     for (const id of ids) {
       await rowOf(page, id).click();
       await page.keyboard.press('e');
-      await rowOf(page, id).waitFor({ state: 'detached' });
     }
     assert.equal(await button(page, 'Undo').count(), ids.length);
     await page.keyboard.press('z');

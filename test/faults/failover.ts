@@ -53,7 +53,7 @@ export const failover: Fault = {
       await replicateSynchronously(primary);
       await load.stop();
       const failed = load.asked.filter(({ done }) => !done).length;
-      findings.push(none(`${title}: failed while it came back as a standby`, failed));
+      findings.push({ ...none(`${title}: failed while it came back as a standby`, failed), bySpeed: true });
       return joined;
     };
 

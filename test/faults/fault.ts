@@ -17,6 +17,8 @@ export interface Finding {
   what: string;
   value: number;
   unit?: 'ms' | 's' | 'MB' | '%';
+  /** A count of what a slow machine alone can cause. */
+  bySpeed?: true;
   atLeast?: number;
   atMost?: number;
 }
@@ -27,9 +29,9 @@ export const none = (what: string, value: number): Finding => ({ what, value, at
 export const holds = ({ value, atLeast, atMost }: Finding): boolean =>
   (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
 
-/** A time or a size may be a neighbour's doing: it has one more chance. What was lost has none. */
+/** A time, a size or what hangs on them may be a neighbour's doing: it has one more chance. What was lost has none. */
 export const mayTryAgain = (findings: readonly Finding[]): boolean =>
-  !findings.every(holds) && findings.every((finding) => holds(finding) || finding.unit);
+  !findings.every(holds) && findings.every((finding) => holds(finding) || finding.unit || finding.bySpeed);
 
 export function lineOf(finding: Finding): string {
   const { what, value, unit = '', atLeast, atMost } = finding;

@@ -24,7 +24,8 @@ const SIZES: Record<'short' | 'full', FleetOptions> = {
 };
 const KILL_AFTER_MS = [300, 1000] as const;
 const SEEN_MAX_MS = 5000;
-const ALL_SENT_MAX_MS = 60_000;
+/** What is not seen or sent by then never will be. */
+const GIVE_UP_MS = 60_000;
 
 export const fleet: Fault = {
   name: 'fleet',
@@ -106,7 +107,7 @@ async function killOneAfterAnother(processes: readonly Mortal[], options: FleetO
 
 /** Gives how many are still open when nothing moves any more. */
 async function untilAllSent(database: Database): Promise<number> {
-  for (const giveUpAt = Date.now() + ALL_SENT_MAX_MS; ; await sleep(100)) {
+  for (const giveUpAt = Date.now() + GIVE_UP_MS; ; await sleep(100)) {
     const row = await database.one<{ open: number }>(
       `select count(*) as open from deliveries where state not in ('sent', 'delivered', 'read')`,
     );
@@ -125,7 +126,7 @@ const seenAt = ({ seen }: Watching, key: string): number | undefined =>
 
 async function untilSeen(window: Watching, customers: Customers): Promise<void> {
   const keys = changesOf(customers).map(([key]) => key);
-  for (const giveUpAt = Date.now() + SEEN_MAX_MS; Date.now() < giveUpAt; await sleep(50)) {
+  for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
     if (keys.every((key) => seenAt(window, key) !== undefined)) return;
   }
 }

@@ -17,7 +17,7 @@ const SIZES: Readonly<Record<'short' | 'full', Options>> = {
     writesMin: 200,
     replayedAtLast: 40,
     timeOuts: false,
-    haste: { retryMs: 300, settleMs: 2000, leaseMs: 3000 },
+    haste: { retryMs: 300, settleMs: 2000, leaseMs: 6000 },
   },
   full: {
     kills: 50,

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
 import { freeze } from '../freezing.ts';
 import { setSetting } from './admin.ts';
@@ -75,6 +74,7 @@ export const outages: Fault = {
         await sleep(size === 'full' ? 3000 : 500);
         comeBack = await begin(postgres, network);
         await sleep(forSeconds * 1000);
+        await untilRefused(load);
         await comeBack();
         comeBack = undefined;
         const backAt = performance.now();
@@ -104,26 +104,14 @@ export const outages: Fault = {
   },
 };
 
-async function halt(postgres: Service, signal: NodeJS.Signals): Promise<() => Promise<void>> {
-  await postgres.halt(signal);
-  return async () => {
-    const resumed = postgres.resume();
-    await untilAnswering(postgres.url);
-    // What is left of it is no part of the outage.
-    resumed.catch(() => {});
-  };
+/** It is none before somebody has met it. */
+async function untilRefused({ asked }: Load): Promise<void> {
+  for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(20)) {
+    if (asked.some(({ done }) => !done)) return;
+  }
 }
 
-async function untilAnswering(url: string): Promise<void> {
-  for (const giveUpAt = Date.now() + 60_000; Date.now() < giveUpAt; await sleep(20)) {
-    const client = new pg.Client(url);
-    client.on('error', () => {});
-    const answers = await client.connect().then(
-      () => true,
-      () => false,
-    );
-    await client.end().catch(() => {});
-    if (answers) return;
-  }
-  throw new Error('PostgreSQL does not come back');
+async function halt(postgres: Service, signal: NodeJS.Signals): Promise<() => Promise<void>> {
+  await postgres.halt(signal);
+  return () => postgres.resume();
 }

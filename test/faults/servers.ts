@@ -86,7 +86,8 @@ async function start(args: string[], env: Env, isReady: (said: string) => Promis
   }
 
   try {
-    await launch();
+    // The first start of all may fall on a moment when nothing answers in time; later ones are what is tried.
+    await launch().catch((error) => (/no host answers/.test(said) ? launch() : Promise.reject(error)));
   } catch (error) {
     kill();
     throw error;

@@ -58,7 +58,7 @@ export const slow: Fault = {
           `readers of nothing still served after ${CUT_MAX_S} s`,
           of('reader').filter(({ served }) => served()).length,
         ),
-        { what: 'requests of a good client meanwhile', value: ms.length, atLeast: 100 },
+        { what: 'requests of a good client meanwhile', value: ms.length, atLeast: 100, bySpeed: true },
         { what: 'the good client’s p99', value: percentile(ms, 0.99), unit: 'ms', atMost: 500 },
         none('the process ended', server.child.exitCode === null ? 0 : 1),
       ];

@@ -13,6 +13,8 @@ export interface Meta {
   accepted: Accepted[];
   /** How often each key was accepted. */
   tally(): Map<string, number>;
+  /** How many requests it leaves without an answer. */
+  holding(): number;
   /** What happens to the next requests, one each. */
   next(...faults: Fault[]): void;
   /** Opens the window and reports it, as a customer's message does. */
@@ -121,6 +123,7 @@ export async function startMeta(options: Options): Promise<Meta> {
       const groups = Map.groupBy(meta.accepted, ({ key }) => key);
       return new Map([...groups].map(([key, list]) => [key, list.length]));
     },
+    holding: () => held.size,
     next: (...list) => faults.push(...list),
     async customerWrites(phone, message = {}) {
       windows.set(phone, now().getTime());

@@ -5,7 +5,7 @@ import type { NotificationList, NotificationWithAnswer } from '../../../src/cont
 
 export type { Limits } from '../../../src/contract/delivery.ts';
 export type { Document, DocumentVersion, Suggestion } from '../../../src/contract/knowledge.ts';
-export type { NotificationType, Status } from '../../../src/contract/notifications.ts';
+export type { NotificationType } from '../../../src/contract/notifications.ts';
 export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
 export type DocumentDetail = Static<typeof DocumentWithVersions>;
 export type Notification = Static<typeof NotificationList>[number];

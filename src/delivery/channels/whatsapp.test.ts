@@ -101,7 +101,7 @@ describe('a send over WhatsApp', () => {
           template: undefined,
           templateLanguage: 'en',
         },
-        { database: {} as Database, now: () => new Date() },
+        { database: {} as Database, now: () => new Date(), timeoutMs: 60_000 },
       ).send(MESSAGE, 'text'),
     );
     assert.equal(result.outcome, 'retry');
