@@ -53,8 +53,11 @@ export function useWhatsApp(
     Object.assign(whatsapp, await startWhatsApp(engine, settings, portfolioLimit));
   });
   beforeEach(() => whatsapp.deskbell.clock.stop());
-  // Between two of them it goes: within a second WhatsApp takes only so many messages.
-  afterEach(() => whatsapp.deskbell.clock.go());
+  // Within a second WhatsApp takes only so many messages.
+  afterEach(() => {
+    whatsapp.deskbell.clock.go();
+    whatsapp.deskbell.clock.advance(1);
+  });
   after(async () => {
     await whatsapp.deskbell?.close();
     await whatsapp.meta?.close();
