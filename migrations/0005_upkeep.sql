@@ -8,3 +8,4 @@ alter table notifications set (autovacuum_vacuum_scale_factor = 0.01, autovacuum
 -- New words wait in a list, and the write that finds it full sorts them in: 146 ms with the usual 4 MB, 29 with this.
 alter index documents_found_by set (gin_pending_list_limit = 256);
 alter index answered_questions_found_by set (gin_pending_list_limit = 256);
+-- @both
