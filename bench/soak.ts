@@ -119,7 +119,7 @@ function createClient({ server, tokens }: Place) {
 
   async function messagesToSend(): Promise<number> {
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    return Number(/^deskbell_deliveries_open (\d+)$/m.exec(metrics)?.[1]);
+    return Number(/^deskbell_deliveries_open (\d+)$/m.exec(metrics)![1]);
   }
 
   return {

@@ -22,7 +22,6 @@ import { createMetrics } from './metrics.ts';
 import { removeExpiredKeys } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
-import { createVault, readOrMakeSecretKey, type Vault } from './secrets.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -120,10 +119,6 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
     },
     say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
   });
-}
-
-export function openVault(config: Pick<Config, 'secretKey' | 'secretKeyFile'>): Vault {
-  return createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
 }
 
 /** Removes what has expired. Any number of processes may do it at once. */

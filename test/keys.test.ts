@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { removeKeysReplacedBefore, rotateKeys } from '../src/auth/keys.ts';
-import { openVault } from '../src/server.ts';
+import { openVault } from '../src/auth/vault.ts';
 import {
   afterReload,
   assertError,

@@ -1,3 +1,4 @@
+import { openVault } from '../src/auth/vault.ts';
 import { readConfig } from '../src/config.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Database, Engine, Queries } from '../src/database/database.ts';
@@ -9,7 +10,7 @@ import { deliverySteps, type NewDelivery } from '../src/delivery/outbox.ts';
 import { startWorker, type Worker } from '../src/delivery/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
-import { createVault, readOrMakeSecretKey, type Vault } from '../src/secrets.ts';
+import type { Vault } from '../src/secrets.ts';
 import { type Clock, createClock, type DatabasePlace, newDatabasePlace } from './harness.ts';
 
 /** The outbox, the worker and the channels without a server: two merchants, a clock of ours. */
@@ -64,7 +65,7 @@ export async function startSending(
   const env = { ...place.env, ...settings };
   const config = readConfig(env);
   const database = await openDatabase(config, 'serve');
-  const vault = createVault(config.secretKey ?? readOrMakeSecretKey(config.secretKeyFile));
+  const vault = openVault(config);
   const clock = createClock();
   await migrate(database, clock.now);
   for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { openVault } from '../src/auth/vault.ts';
 import { createChannels } from '../src/delivery/channels.ts';
 import { processInbound, removeOldUpdates } from '../src/delivery/inbound.ts';
 import { createLogger } from '../src/log.ts';
-import { openVault } from '../src/server.ts';
 import { onEachEngine } from './harness.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
 

@@ -4,7 +4,7 @@ import { after, before, describe } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
-import { AURORA, type Deskbell, engines, startDeskbell } from '../harness.ts';
+import { AURORA, type Deskbell, engines, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { root } from '../process.ts';
 
 /** The dashboard in a real browser, on a server of its own. */
@@ -147,3 +147,18 @@ export const live = (page: Page) => page.locator('.connection[data-state="live"]
 /** An action's button; its key may stand in it, and its curl line beside it. */
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
+
+export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
+
+/** Aurora's own side, over the API. */
+export function shopOf(desk: Desk) {
+  const api = async (method: string, path: string, body?: unknown) =>
+    desk.deskbell.call(method, path, { token: await desk.deskbell.signIn(), body });
+  return {
+    api,
+    read: async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json,
+    /** A new notification's id. */
+    newOne: async (body: unknown = QUESTION) =>
+      (await raise(desk.deskbell, await desk.deskbell.signIn(), body)).split('/').at(-1)!,
+  };
+}

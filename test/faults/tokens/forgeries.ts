@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, type JWTHeaderParameters, SignJWT } from 'jose';
-import { openVault } from '../../../src/server.ts';
+import { openVault } from '../../../src/auth/vault.ts';
 import type { Deskbell } from '../../harness.ts';
 
 type Claims = Record<string, unknown>;
