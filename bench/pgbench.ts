@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import { asOneStatement } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
-import { createOutbox } from '../src/delivery/outbox.ts';
+import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
 import { insertNotification } from '../src/notifications/raise.ts';
 import {

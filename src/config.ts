@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { postgresAddressProblem } from './database/address.ts';
-import { CHANNEL_NAMES, type ChannelName } from './delivery/channel.ts';
+import { CHANNEL_NAMES, type ChannelName } from './delivery/channels/channel.ts';
 import {
   type WebhookSettings,
   WHATSAPP_DEFAULTS,
   type WhatsAppSettings,
   webhookSettingsProblems,
   whatsappSettingsProblems,
-} from './delivery/settings.ts';
+} from './delivery/channels/fields.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** Everything a person may set. This file alone reads the environment. */

@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   notifications: [
     ...OF_A_FEATURE,
     'auth/guard.ts',
-    'delivery/outbox.ts',
+    'delivery/queue/enqueue.ts',
     'knowledge/learn.ts',
     'knowledge/suggestions.ts',
   ],
@@ -53,10 +53,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
   http: OF_HTTP,
   // The queue's figures stand among the metrics.
-  'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/store.ts'],
+  'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/queue/deliveries.ts'],
   database: ['config.ts'],
   // The channels' names, what each must be told, and how an address names several hosts.
-  'config.ts': ['secrets.ts', 'delivery/channel.ts', 'delivery/settings.ts', 'database/address.ts'],
+  'config.ts': ['secrets.ts', 'delivery/channels/channel.ts', 'delivery/channels/fields.ts', 'database/address.ts'],
   'log.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],

@@ -9,8 +9,8 @@ import {
   removeOwnChannel,
   setDailyLimit,
   setOwnChannel,
-} from '../src/delivery/channelSettings.ts';
-import { dailyLimitOf } from '../src/delivery/limits.ts';
+} from '../src/delivery/channels/settings.ts';
+import { dailyLimitOf } from '../src/delivery/quota.ts';
 import { createVault, newSecretKey } from '../src/secrets.ts';
 import { onEachEngine } from './harness.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';

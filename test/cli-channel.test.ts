@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DELIVERIES } from '../src/delivery/outbox.ts';
+import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
 import { type Run, root, run } from './command.ts';
 import { onEachEngine } from './harness.ts';
 import { run as start } from './process.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../src/database/database.ts';
-import type { Channel, SendResult } from '../src/delivery/channel.ts';
-import { placeOutlook } from '../src/delivery/limits.ts';
-import { claim } from '../src/delivery/outbox.ts';
+import type { Channel, SendResult } from '../src/delivery/channels/channel.ts';
+import { claim } from '../src/delivery/queue/enqueue.ts';
+import { placeOutlook } from '../src/delivery/quota.ts';
 import { onEachEngine } from './harness.ts';
 import { FIRST, type Sending, startSending } from './sending.ts';
 

@@ -3,10 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { readConfig } from '../src/config.ts';
-import type { SendResult } from '../src/delivery/channel.ts';
-import { signedHeaders } from '../src/delivery/channels/signature.ts';
-import { createWebhook, type WebhookOptions } from '../src/delivery/channels/webhook.ts';
-import { isPublicAddress, publicLookup, type Resolve } from '../src/delivery/publicAddress.ts';
+import type { SendResult } from '../src/delivery/channels/channel.ts';
+import { createWebhook, type WebhookOptions } from '../src/delivery/channels/webhook/channel.ts';
+import {
+  isPublicAddress,
+  publicLookup,
+  type Resolve,
+} from '../src/delivery/channels/webhook/publicAddress.ts';
+import { signedHeaders } from '../src/delivery/channels/webhook/signature.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { FIRST, PHONE, TEXT } from './sending.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
-import { createWebhook } from '../src/delivery/channels/webhook.ts';
+import { createWebhook } from '../src/delivery/channels/webhook/channel.ts';
 import { onEachEngine } from './harness.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { FIRST, PHONE, type Sending, startSending, TEXT } from './sending.ts';

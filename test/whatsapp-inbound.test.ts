@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
-import { createChannels } from '../src/delivery/channels.ts';
-import { processInbound, removeOldUpdates } from '../src/delivery/inbound.ts';
+import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
+import { processInbound, removeOldUpdates } from '../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../src/log.ts';
 import { onEachEngine } from './harness.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
-import { DELIVERIES } from '../src/delivery/outbox.ts';
+import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
 import { type Deskbell, startDeskbell } from './harness.ts';
 import { enqueue } from './sending.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';

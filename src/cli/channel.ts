@@ -2,7 +2,8 @@ import { openFittingVault } from '../auth/vault.ts';
 import type { Config } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import { CHANNEL_NAMES, type ChannelName } from '../delivery/channel.ts';
+import { CHANNEL_NAMES, type ChannelName } from '../delivery/channels/channel.ts';
+import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import {
   ChannelSettingsError,
   DAILY_LIMIT_MAX,
@@ -10,10 +11,9 @@ import {
   removeOwnChannel,
   setDailyLimit,
   setOwnChannel,
-} from '../delivery/channelSettings.ts';
-import { createChannels } from '../delivery/channels.ts';
-import { listStops, resumeChannels } from '../delivery/condition.ts';
-import { limitOutlook } from '../delivery/limits.ts';
+} from '../delivery/channels/settings.ts';
+import { listStops, resumeChannels } from '../delivery/queue/state.ts';
+import { limitOutlook } from '../delivery/quota.ts';
 import { CHANNEL_FIELDS, inOptions, readOptions, readSecrets } from './channelFields.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';

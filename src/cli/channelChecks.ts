@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { ChannelName } from '../delivery/channel.ts';
-import { merchantsWithOwnChannel } from '../delivery/channelSettings.ts';
-import { type Channels, createChannels } from '../delivery/channels.ts';
-import { listStops, queueCondition } from '../delivery/condition.ts';
+import type { ChannelName } from '../delivery/channels/channel.ts';
+import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
+import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
+import { listStops, queueCondition } from '../delivery/queue/state.ts';
 import { createVault, VaultError } from '../secrets.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from './checks.ts';
 import { PROGRAM } from './command.ts';

@@ -1,6 +1,6 @@
 import { text as readAll } from 'node:stream/consumers';
-import type { ChannelName } from '../delivery/channel.ts';
-import { WHATSAPP_DEFAULTS } from '../delivery/settings.ts';
+import type { ChannelName } from '../delivery/channels/channel.ts';
+import { WHATSAPP_DEFAULTS } from '../delivery/channels/fields.ts';
 import { Failure, UsageError } from './command.ts';
 import { openHiddenInput } from './terminal.ts';
 

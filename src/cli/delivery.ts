@@ -1,8 +1,8 @@
 import { DELIVERY_STATES } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import type { DeliveryState } from '../delivery/outbox.ts';
-import { findDelivery, listDeliveries, retryDelivery, timelineOf } from '../delivery/store.ts';
+import { findDelivery, listDeliveries, retryDelivery, timelineOf } from '../delivery/queue/deliveries.ts';
+import type { DeliveryState } from '../delivery/queue/enqueue.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { createTable, minute } from './terminal.ts';

@@ -15,9 +15,9 @@ import { deliveryNotFailed, deliveryNotFound, invalid, OF_TOKENS } from '../erro
 import { readId } from '../http/ids.ts';
 import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
-import { limitOutlook } from './limits.ts';
-import type { DeliveryState, Outbox } from './outbox.ts';
-import { findDelivery, listDeliveries, retryDelivery, timelineOf } from './store.ts';
+import { findDelivery, listDeliveries, retryDelivery, timelineOf } from './queue/deliveries.ts';
+import type { DeliveryState, Outbox } from './queue/enqueue.ts';
+import { limitOutlook } from './quota.ts';
 
 export interface DeliveryParts {
   database: Database;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Database } from '../database/database.ts';
-import { queueFigures } from '../delivery/store.ts';
+import { queueFigures } from '../delivery/queue/deliveries.ts';
 import { serviceUnavailable } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { describeRoute } from './openapi.ts';

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
-import type { Outbox } from '../delivery/outbox.ts';
+import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';

@@ -13,7 +13,7 @@ import {
   WriteHeaders,
 } from '../contract/notifications.ts';
 import { CHANGES, type Database, type Transaction } from '../database/database.ts';
-import type { Outbox } from '../delivery/outbox.ts';
+import type { Outbox } from '../delivery/queue/enqueue.ts';
 import {
   alreadyAnswered,
   answerDoesNotFit,

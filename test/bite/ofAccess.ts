@@ -181,7 +181,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ...caughtBy('test/channel-settings.test.ts', [
     {
       name: 'a channel’s secret is stored unsealed',
-      file: 'src/delivery/channelSettings.ts',
+      file: 'src/delivery/channels/settings.ts',
       find: 'const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));',
       replace: 'const sealed = JSON.stringify(settings);',
       test: 'is sealed: its secret and address stand nowhere in the database',
@@ -199,7 +199,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ...caughtBy('test/webhook-channel.test.ts', [
     {
       name: 'a name may lead a webhook into a private network',
-      file: 'src/delivery/publicAddress.ts',
+      file: 'src/delivery/channels/webhook/publicAddress.ts',
       find: 'const allowed = found.filter(({ address }) => isPublicAddress(address));',
       replace: 'const allowed = found;',
       test: 'when a name leads there',

@@ -67,7 +67,7 @@ export const OF_DATA: readonly PlantedFault[] = [
     },
     {
       name: 'the message is queued outside the transaction',
-      file: 'src/delivery/outbox.ts',
+      file: 'src/delivery/queue/enqueue.ts',
       find: 'return { steps: deliverySteps(merchantId, delivery, after), waitsUntil };',
       replace: `void database.chain(deliverySteps(merchantId, delivery)).catch(() => {});
       return { steps: [], waitsUntil };`,
@@ -244,7 +244,7 @@ export const OF_DATA: readonly PlantedFault[] = [
   ...caughtBy('test/database-away.test.ts', [
     {
       name: 'every report waits for a database that is away',
-      file: 'src/delivery/inbound.ts',
+      file: 'src/delivery/channels/whatsapp/inbound.ts',
       find: 'if (err instanceof DatabaseUnavailable) throw err;',
       replace: '',
       test: 'reports of a channel that cannot be written hold up no end of the server',

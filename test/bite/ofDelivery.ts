@@ -5,14 +5,14 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/delivery.test.ts', [
     {
       name: 'a delivery read has no tenant filter',
-      file: 'src/delivery/store.ts',
+      file: 'src/delivery/queue/deliveries.ts',
       find: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $2`, [',
       replace: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where $1 > 0 and id = $2`, [',
       test: 'deliveries, telephones and limits of another merchant are absent',
     },
     {
       name: 'the day’s limit is not kept',
-      file: 'src/delivery/limits.ts',
+      file: 'src/delivery/quota.ts',
       find: 'if (freeAt) return { taken: false, freeAt };',
       replace: '',
       test: 'lets campaigns wait in order for the first free place, and says until when',
@@ -21,21 +21,21 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/whatsapp-webhook.test.ts', [
     {
       name: 'WhatsApp’s signature is taken over the parsed body',
-      file: 'src/delivery/whatsappRoutes.ts',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
       find: `createHmac('sha256', candidate).update(body).digest()`,
       replace: `createHmac('sha256', candidate).update(JSON.stringify(JSON.parse(String(body)))).digest()`,
       test: 'takes the signature over the bytes as they came, not as they would be written again',
     },
     {
       name: 'WhatsApp’s signature is not checked',
-      file: 'src/delivery/whatsappRoutes.ts',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
       find: `timingSafeEqual(createHmac('sha256', candidate).update(body).digest(), signature),`,
       replace: `signature.length > 0 && candidate !== '' && body.length > 0,`,
       test: 'refuses what is not signed so, without effect',
     },
     {
       name: 'a late report moves a delivery back',
-      file: 'src/delivery/statuses.ts',
+      file: 'src/delivery/queue/statuses.ts',
       find: 'filter((name) => RANK[name] < RANK[state])',
       replace: 'filter((name) => RANK[name] !== RANK[state])',
       test: 'moves a delivery forward only, whatever comes late, twice or out of order',
@@ -44,21 +44,21 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/whatsapp-send.test.ts', [
     {
       name: 'the customer’s window is ignored',
-      file: 'src/delivery/channels/whatsapp.ts',
+      file: 'src/delivery/channels/whatsapp/channel.ts',
       find: `if (await windowIsOpen(recipient)) return { go: 'text' };`,
       replace: `if ((await windowIsOpen(recipient)) || recipient) return { go: 'text' };`,
       test: 'goes as the template when the customer last wrote 24 hours ago or never',
     },
     {
       name: 'a dead worker’s claim is never taken over',
-      file: 'src/delivery/outbox.ts',
+      file: 'src/delivery/queue/enqueue.ts',
       find: 'from deliveries d where d.due_at <= $1 and ${FIRST_IN_LINE}',
       replace: `from deliveries d where d.due_at <= $1 and d.state <> 'sending' and \${FIRST_IN_LINE}`,
       test: 'of a worker that was killed waits for the echo each time, after a second death as well',
     },
     {
       name: 'what a dead worker may have sent is sent without a look at the echo',
-      file: 'src/delivery/prepare.ts',
+      file: 'src/delivery/queue/prepare.ts',
       find: 'if (delivery.taken_over === 1 && channel.echoes) {',
       replace: 'if (delivery.taken_over === 2 && channel.echoes) {',
       test: 'of a worker that was killed waits for the echo each time, after a second death as well',
@@ -67,14 +67,14 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/outbox-worker.test.ts', [
     {
       name: 'an attempt is settled by whoever no longer holds it',
-      file: 'src/delivery/outbox.ts',
+      file: 'src/delivery/queue/enqueue.ts',
       find: `and state = 'sending' and attempts = $3 and due_at = $13`,
       replace: `and (state = 'sending' or attempts = $3 or due_at = $13)`,
       test: 'ignores what the former holder of a lease says',
     },
     {
       name: 'a message is sent although its lease has run out',
-      file: 'src/delivery/prepare.ts',
+      file: 'src/delivery/queue/prepare.ts',
       find: 'if (Date.parse(delivery.due_at) - now().getTime() < ATTEMPT_MAX_MS) {',
       replace: 'if (Date.parse(delivery.due_at) < 0) {',
       test: 'does not send what its lease no longer covers',
@@ -83,7 +83,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/outbox-order.test.ts', [
     {
       name: 'messages to one customer overtake each other',
-      file: 'src/delivery/outbox.ts',
+      file: 'src/delivery/queue/enqueue.ts',
       find: 'e.recipient = d.recipient and e.state in ${OPEN})',
       replace: 'e.recipient = d.recipient and e.id = d.id and e.state in ${OPEN})',
       test: 'never overtake each other, whatever fails',
@@ -92,7 +92,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/webhook-channel.test.ts', [
     {
       name: 'a webhook’s signature leaves out the time',
-      file: 'src/delivery/channels/signature.ts',
+      file: 'src/delivery/channels/webhook/signature.ts',
       find: '.update(`${id}.${timestamp}.${body}`)',
       replace: '.update(`${id}.${body}`)',
       test: 'signs as the specification’s published example does',
@@ -101,7 +101,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ...caughtBy('test/webhook-messages.test.ts', [
     {
       name: 'a message that is sent again has a new key',
-      file: 'src/delivery/channels/webhook.ts',
+      file: 'src/delivery/channels/webhook/channel.ts',
       find: '{ id: message.key, at, body }',
       replace: '{ id: `${message.key}-${message.attempts}`, at, body }',
       test: 'keep their id over retries, each with its own time and signature',

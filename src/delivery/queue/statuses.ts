@@ -1,6 +1,6 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
-import { addEvent, type DeliveryState } from './outbox.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { addEvent, type DeliveryState } from './enqueue.ts';
 
 /** What a channel reports after it took a message. Reports come late, twice and out of order. */
 

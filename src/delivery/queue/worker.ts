@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { CHANGES, type Database, DatabaseUnavailable } from '../database/database.ts';
-import type { Channel, Form, Outgoing, SendResult } from './channel.ts';
-import type { Channels } from './channels.ts';
-import { type Claimed, claim, DELIVERIES, nextDueAt, settle } from './outbox.ts';
-import { applyResult } from './outcome.ts';
+import { CHANGES, type Database, DatabaseUnavailable } from '../../database/database.ts';
+import type { Channel, Form, Outgoing, SendResult } from '../channels/channel.ts';
+import type { Channels } from '../channels/merchantChannels.ts';
+import { type Claimed, claim, DELIVERIES, nextDueAt, settle } from './enqueue.ts';
 import { prepare } from './prepare.ts';
+import { applyResult } from './settle.ts';
 
 export interface WorkerParts {
   database: Database;

@@ -1,13 +1,13 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyPluginAsync } from 'fastify';
-import type { Database } from '../database/database.ts';
-import { badRequest, forbidden, payloadTooLarge } from '../errors.ts';
-import { sendError } from '../http/errors.ts';
-import { whatsappChannelId } from './channels/whatsapp.ts';
-import type { Channels } from './channels.ts';
+import type { Database } from '../../../database/database.ts';
+import { badRequest, forbidden, payloadTooLarge } from '../../../errors.ts';
+import { sendError } from '../../../http/errors.ts';
+import type { WhatsAppSettings } from '../fields.ts';
+import type { Channels } from '../merchantChannels.ts';
+import { whatsappChannelId } from './channel.ts';
 import { storeUpdates } from './inbound.ts';
-import type { WhatsAppSettings } from './settings.ts';
-import { readChanges } from './whatsappUpdates.ts';
+import { readChanges } from './updates.ts';
 
 interface WhatsAppRouteParts {
   database: Database;

@@ -1,4 +1,4 @@
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId } from '../../contract/ids.ts';
 
 /** What every channel is: a way to one customer, and what its answers mean. */
 export interface Channel {

@@ -1,11 +1,11 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Database } from '../database/database.ts';
-import { type Vault, VaultError } from '../secrets.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database } from '../../database/database.ts';
+import { type Vault, VaultError } from '../../secrets.ts';
 import type { Channel, ChannelName } from './channel.ts';
-import { createSimulator } from './channels/simulator.ts';
-import { createWebhook } from './channels/webhook.ts';
-import { createWhatsApp } from './channels/whatsapp.ts';
-import type { WebhookSettings, WhatsAppSettings } from './settings.ts';
+import type { WebhookSettings, WhatsAppSettings } from './fields.ts';
+import { createSimulator } from './simulator/channel.ts';
+import { createWebhook } from './webhook/channel.ts';
+import { createWhatsApp } from './whatsapp/channel.ts';
 
 /** Which channel a merchant has: its own, or that of the environment. */
 export interface Channels {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { VERSION } from '../../version.ts';
+import { VERSION } from '../../../version.ts';
 import type { Channel, Outgoing, SendResult } from '../channel.ts';
-import { type PostResult, post, tryConnection } from '../outboundPost.ts';
-import { hostOf, type Resolve } from '../publicAddress.ts';
-import type { WebhookSettings } from '../settings.ts';
+import type { WebhookSettings } from '../fields.ts';
+import { type PostResult, post, tryConnection } from './post.ts';
+import { hostOf, type Resolve } from './publicAddress.ts';
 import { signedHeaders } from './signature.ts';
 
 /** The merchant's own system, called with a signed POST (Standard Webhooks) for each message. */

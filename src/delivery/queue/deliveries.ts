@@ -1,7 +1,7 @@
-import type { Delivery } from '../contract/delivery.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
-import { addEvent, type DeliveryState } from './outbox.ts';
+import type { Delivery } from '../../contract/delivery.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { addEvent, type DeliveryState } from './enqueue.ts';
 
 /** What the merchant sees of its deliveries. */
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Delivery } from '../contract/delivery.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import type { Step } from '../database/chain.ts';
-import type { Database, Queries } from '../database/database.ts';
-import { storableText } from '../database/text.ts';
-import { placeOutlook } from './limits.ts';
+import type { Delivery } from '../../contract/delivery.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Step } from '../../database/chain.ts';
+import type { Database, Queries } from '../../database/database.ts';
+import { storableText } from '../../database/text.ts';
+import { placeOutlook } from '../quota.ts';
 
 /** The queue of messages to customers: rows of `deliveries`, and nothing besides them. */
 

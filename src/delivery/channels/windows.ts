@@ -1,7 +1,7 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Engine } from '../database/database.ts';
-import type { Channels } from './channels.ts';
-import { phoneOf } from './outbox.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Engine } from '../../database/database.ts';
+import { phoneOf } from '../queue/enqueue.ts';
+import type { Channels } from './merchantChannels.ts';
 
 const WINDOW_MS = 24 * 60 * 60_000;
 

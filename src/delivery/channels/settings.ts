@@ -1,10 +1,10 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
-import type { Vault } from '../secrets.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import type { Vault } from '../../secrets.ts';
 import type { ChannelName } from './channel.ts';
-import { type ChannelSettings, channelPurpose } from './channels.ts';
-import { refusesLiteral } from './publicAddress.ts';
-import { webhookSettingsProblems, whatsappSettingsProblems } from './settings.ts';
+import { webhookSettingsProblems, whatsappSettingsProblems } from './fields.ts';
+import { type ChannelSettings, channelPurpose } from './merchantChannels.ts';
+import { refusesLiteral } from './webhook/publicAddress.ts';
 
 /** A merchant's own channel and limit, where it does not have those of the environment. */
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { Database } from '../database/database.ts';
-import type { Channel, SendResult } from './channel.ts';
-import { givePlaceBack } from './limits.ts';
-import { type Claimed, type Settlement, settle } from './outbox.ts';
+import type { Database } from '../../database/database.ts';
+import type { Channel, SendResult } from '../channels/channel.ts';
+import { givePlaceBack } from '../quota.ts';
+import { type Claimed, type Settlement, settle } from './enqueue.ts';
 
 /** How long an unknown outcome may be settled by the channel's echo before it is tried again. */
 export const SETTLE_MS = 60_000;

@@ -1,9 +1,9 @@
-import type { Database } from '../database/database.ts';
-import type { Channel, Form, Outgoing } from './channel.ts';
-import type { Channels } from './channels.ts';
-import { takePlace } from './limits.ts';
-import { type Claimed, type Settlement, settle } from './outbox.ts';
-import { SETTLE_MS } from './outcome.ts';
+import type { Database } from '../../database/database.ts';
+import type { Channel, Form, Outgoing } from '../channels/channel.ts';
+import type { Channels } from '../channels/merchantChannels.ts';
+import { takePlace } from '../quota.ts';
+import { type Claimed, type Settlement, settle } from './enqueue.ts';
+import { SETTLE_MS } from './settle.ts';
 
 /** Everything between the claim of a delivery and the attempt to send it. */
 

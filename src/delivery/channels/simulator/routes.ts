@@ -1,17 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { merchantOf, requireMerchant } from '../auth/guard.ts';
-import { Message } from '../contract/common.ts';
-import { SimulatorMessages, SimulatorText } from '../contract/delivery.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import { CHANGES, type Database } from '../database/database.ts';
-import { storableText } from '../database/text.ts';
-import { notFound, OF_TOKENS, required } from '../errors.ts';
-import { readId } from '../http/ids.ts';
-import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
-import type { Channels } from './channels.ts';
-import { phoneOf } from './outbox.ts';
-import { advance, findByKey } from './statuses.ts';
+import { merchantOf, requireMerchant } from '../../../auth/guard.ts';
+import { Message } from '../../../contract/common.ts';
+import { SimulatorMessages, SimulatorText } from '../../../contract/delivery.ts';
+import type { MerchantId } from '../../../contract/ids.ts';
+import { CHANGES, type Database } from '../../../database/database.ts';
+import { storableText } from '../../../database/text.ts';
+import { notFound, OF_TOKENS, required } from '../../../errors.ts';
+import { readId } from '../../../http/ids.ts';
+import { describeRoute, judgedByRoute, parameterSchema } from '../../../http/openapi.ts';
+import { phoneOf } from '../../queue/enqueue.ts';
+import { advance, findByKey } from '../../queue/statuses.ts';
+import type { Channels } from '../merchantChannels.ts';
 
 interface SimulatorParts {
   database: Database;

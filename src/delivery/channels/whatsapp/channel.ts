@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../../database/database.ts';
 import {
   type Channel,
   type Form,
@@ -9,9 +9,9 @@ import {
   type Plan,
   type SendResult,
 } from '../channel.ts';
-import type { WhatsAppSettings } from '../settings.ts';
+import type { WhatsAppSettings } from '../fields.ts';
+import { classify } from './errors.ts';
 import { createPace, type Pace } from './pace.ts';
-import { classify } from './whatsappErrors.ts';
 
 interface WhatsAppParts {
   database: Database;

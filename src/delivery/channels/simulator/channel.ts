@@ -1,5 +1,5 @@
-import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import type { MerchantId } from '../../../contract/ids.ts';
+import type { Database, Queries } from '../../../database/database.ts';
 import { type Channel, isPhone, NO_PHONE_NUMBER } from '../channel.ts';
 
 /** A customer's telephone inside Deskbell. No network; a message is delivered when it is written down. */

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
-import type { MerchantId } from '../../contract/ids.ts';
-import type { Database } from '../../database/database.ts';
+import type { MerchantId } from '../../../contract/ids.ts';
+import type { Database } from '../../../database/database.ts';
 import type { Outgoing } from '../channel.ts';
-import { createWhatsApp, onOneLine } from './whatsapp.ts';
-import { classify } from './whatsappErrors.ts';
+import { createWhatsApp, onOneLine } from './channel.ts';
+import { classify } from './errors.ts';
 
 const MESSAGE: Outgoing = {
   merchantId: 1 as MerchantId,

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId } from '../../../contract/ids.ts';
 import {
   CHANGES,
   type Database,
   DatabaseUnavailable,
   type Queries,
   type Transaction,
-} from '../database/database.ts';
-import { classify } from './channels/whatsappErrors.ts';
-import type { Channels } from './channels.ts';
-import type { Claimed } from './outbox.ts';
-import { applyResult } from './outcome.ts';
-import { advance, type DeliveryRow, findByKey, findByMessageId } from './statuses.ts';
-import { type Update, updateName } from './whatsappUpdates.ts';
+} from '../../../database/database.ts';
+import type { Claimed } from '../../queue/enqueue.ts';
+import { applyResult } from '../../queue/settle.ts';
+import { advance, type DeliveryRow, findByKey, findByMessageId } from '../../queue/statuses.ts';
+import type { Channels } from '../merchantChannels.ts';
+import { classify } from './errors.ts';
+import { type Update, updateName } from './updates.ts';
 
 /** What a channel's webhook brings: written down before it is acknowledged, worked on afterwards. */
 

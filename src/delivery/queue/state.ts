@@ -1,4 +1,4 @@
-import type { Queries } from '../database/database.ts';
+import type { Queries } from '../../database/database.ts';
 
 /** What an operator asks of the way out, and how a stopped channel goes on. */
 
