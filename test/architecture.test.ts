@@ -56,7 +56,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/queue/deliveries.ts'],
   database: ['config.ts'],
   // The channels' names, what each must be told, and how an address names several hosts.
-  'config.ts': ['secrets.ts', 'delivery/channels/channel.ts', 'delivery/channels/fields.ts', 'database/address.ts'],
+  'config.ts': [
+    'secrets.ts',
+    'delivery/channels/channel.ts',
+    'delivery/channels/fields.ts',
+    'database/address.ts',
+  ],
   'log.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../src/database/database.ts';
-import type { Channel, SendResult } from '../src/delivery/channels/channel.ts';
+import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../src/delivery/channels/channel.ts';
 import { claim } from '../src/delivery/queue/enqueue.ts';
 import { placeOutlook } from '../src/delivery/quota.ts';
 import { onEachEngine } from './harness.ts';
@@ -20,8 +20,12 @@ onEachEngine('a worker in trouble', (engine) => {
     sending = await startSending(engine, {
       channel: () => ({
         id: 'test:1',
-        name: 'webhook',
-        echoes: false,
+        type: {
+          name: 'webhook',
+          isRemote: true,
+          reportsStatus: false,
+          retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
+        },
         plan: (message) => plan(message),
         async send({ key }) {
           sent.push(key);

@@ -154,9 +154,9 @@ They are stored sealed with SECRET_KEY.`,
         return {
           text:
             problem === undefined
-              ? `The channel ${channel.name} of ${merchant.name} answers. Nothing was sent.`
-              : `The channel ${channel.name} of ${merchant.name} has a problem: ${problem}`,
-          json: { channel: channel.name, ok: problem === undefined, problem: problem ?? null },
+              ? `The channel ${channel.type.name} of ${merchant.name} answers. Nothing was sent.`
+              : `The channel ${channel.type.name} of ${merchant.name} has a problem: ${problem}`,
+          json: { channel: channel.type.name, ok: problem === undefined, problem: problem ?? null },
           failed: problem !== undefined,
         };
       }),

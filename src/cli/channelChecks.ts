@@ -50,10 +50,10 @@ async function examine(known: Channels, id: MerchantId, whose: string, where: st
     const channel = await known.of(id);
     const problem = await channel.check();
     return problem === undefined
-      ? good(`The channel ${whose}, ${channel.name}, answers.`)
+      ? good(`The channel ${whose}, ${channel.type.name}, answers.`)
       : bad(
-          `The channel ${whose}, ${channel.name}, has a problem: ${problem}`,
-          `${MENDS[channel.name]} ${where}`,
+          `The channel ${whose}, ${channel.type.name}, has a problem: ${problem}`,
+          `${MENDS[channel.type.name]} ${where}`,
         );
   } catch (error) {
     if (error instanceof VaultError) {

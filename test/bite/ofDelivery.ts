@@ -59,8 +59,8 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
     {
       name: 'what a dead worker may have sent is sent without a look at the echo',
       file: 'src/delivery/queue/prepare.ts',
-      find: 'if (delivery.taken_over === 1 && channel.echoes) {',
-      replace: 'if (delivery.taken_over === 2 && channel.echoes) {',
+      find: 'if (delivery.taken_over === 1 && channel.type.reportsStatus) {',
+      replace: 'if (delivery.taken_over === 2 && channel.type.reportsStatus) {',
       test: 'of a worker that was killed waits for the echo each time, after a second death as well',
     },
   ]),

@@ -1,12 +1,21 @@
 import type { MerchantId } from '../../contract/ids.ts';
 
-/** What every channel is: a way to one customer, and what its answers mean. */
-export interface Channel {
-  /** Names the number or address behind it: stops and windows belong to that, not to a merchant. */
-  readonly id: string;
+/** What holds for every channel of a kind, whoever's it is. */
+export interface ChannelType {
   readonly name: ChannelName;
-  /** Whether an attempt of unknown outcome is named again by the channel itself, in a status of its own. */
-  readonly echoes: boolean;
+  /** False where nothing leaves this machine: then no slot is held for it. */
+  readonly isRemote: boolean;
+  /** Whether the channel reports later, by a status of its own, what became of a message. */
+  readonly reportsStatus: boolean;
+  /** The pause before each further attempt. A message that still fails after the last one has failed. */
+  readonly retryPausesSeconds: readonly number[];
+}
+
+/** One merchant's way to its customers. */
+export interface Channel {
+  readonly type: ChannelType;
+  /** Names the number or address behind it, as `type:…`: slots, stops and windows belong to that. */
+  readonly id: string;
   /** In which form the message may go now. */
   plan(message: Outgoing): Promise<Plan>;
   send(message: Outgoing, form: Form): Promise<SendResult>;
@@ -19,47 +28,57 @@ export type ChannelName = (typeof CHANNEL_NAMES)[number];
 
 export interface Outgoing {
   merchantId: MerchantId;
+  /** The same over every attempt: a receiver recognises a repeated message by it. */
   key: string;
   deliveryId: number;
   notificationId: number;
   conversationId: number;
+  /** The conversation's name in the system it comes from. */
+  reference: string | null;
+  /** The notification's context, as the JSON text that it came in. */
+  context: string;
   recipient: string;
   mode: 'reply' | 'campaign';
   content: string;
+  /** When the answer was given. */
+  createdAt: string;
   attempts: number;
 }
 
-/** A template reaches a customer outside the window, and counts in the day's limit as a campaign does. */
+/** A template reaches a customer outside the window. It uses the daily quota, as a campaign does. */
 export type Form = 'text' | 'template';
 export type Plan = { go: Form } | { wait: 'customer'; reason: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }
-  /** Try again: after so many seconds, or by the usual backoff. */
+  /** Nothing was sent: try again after so many seconds, or after the channel's usual pause. */
   | {
       outcome: 'retry';
       code: string;
       afterSeconds?: number;
       attemptsMax?: number;
-      /** Nothing was sent: it is only not its turn yet. */
-      uncounted?: boolean;
+      /** The channel was not asked at all: its pace did not allow it yet. */
+      notCounted?: boolean;
     }
-  /** Nobody knows whether it went out. */
+  /** Nobody knows whether it was sent. */
   | { outcome: 'unknown'; code: string }
-  /** The window was closed, as of then: plan again. */
+  /** The window was closed at that time: plan again. */
   | { outcome: 'window_closed'; code: string; asOf?: string }
-  /** Not today, by the channel's own judgement. */
+  /** The channel holds messages to this customer back for a day. */
   | { outcome: 'wait_a_day'; code: string; reason: string }
-  /** This message will never go; the reason is for the merchant. */
+  /** This message can never be sent. The reason is for the merchant. */
   | { outcome: 'failed'; code: string; reason: string }
-  /** The channel refuses us as such; the reason is for the operator. */
-  | { outcome: 'channel_stopped'; code: string; reason: string };
+  /** The channel refuses everything we send. The reason is for the operator. */
+  | { outcome: 'channel_stopped'; code: string; reason: string; untilResumed?: boolean };
 
-/** As the outbox writes every number that is one. */
+/** Doubles from two seconds to an hour. */
+export const DOUBLING_PAUSES_SECONDS = Array.from({ length: 15 }, (_, n) => Math.min(2 ** (n + 1), 3600));
+
+/** As the queue stores every number that is one. */
 export const isPhone = (text: string) => /^\+\d{4,20}$/.test(text);
 
 export const NO_PHONE_NUMBER: SendResult = {
   outcome: 'failed',
   code: 'NO_PHONE_NUMBER',
-  reason: 'The customer’s telephone number is not one.',
+  reason: 'The customer’s phone number is not a valid number.',
 };

@@ -26,7 +26,7 @@ export function createWindows(parts: { database: Database; channels: Channels; n
     );
     // The simulator's telephones belong to a merchant each, and need no table of windows.
     const written =
-      channel.name === 'simulator'
+      channel.type.name === 'simulator'
         ? await database.all<{ phone: string; opened_at: string }>(
             `select phone, max(at) as opened_at from simulator_messages
               where merchant_id = $1 and phone in (${ELEMENTS[database.engine]}) and from_customer = 1

@@ -30,7 +30,7 @@ export async function prepare(parts: PrepareParts, delivery: Claimed): Promise<R
   const inMs = (ms: number) => new Date(now().getTime() + ms);
   const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
 
-  if (delivery.taken_over === 1 && channel.echoes) {
+  if (delivery.taken_over === 1 && channel.type.reportsStatus) {
     await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), uncounted: true });
     return;
   }
@@ -45,7 +45,7 @@ export async function prepare(parts: PrepareParts, delivery: Claimed): Promise<R
     });
     return;
   }
-  const message = outgoing(delivery);
+  const message = outgoing(delivery, now);
   const plan = await channel.plan(message);
   if ('wait' in plan) {
     await write({
@@ -112,7 +112,7 @@ async function releaseWaiting({ database, now }: PrepareParts, { merchant_id, id
   );
 }
 
-function outgoing(delivery: Claimed): Outgoing {
+function outgoing(delivery: Claimed, now: () => Date): Outgoing {
   return {
     merchantId: delivery.merchant_id,
     key: delivery.key,
@@ -123,5 +123,8 @@ function outgoing(delivery: Claimed): Outgoing {
     mode: delivery.mode,
     content: delivery.content,
     attempts: delivery.attempts,
+    reference: null,
+    context: '{}',
+    createdAt: now().toISOString(),
   };
 }

@@ -56,13 +56,13 @@ export async function applyResult(
       await write({ state: result.state, messageId: result.messageId });
       return;
     case 'retry':
-      if (result.uncounted) await again(result.code, result.afterSeconds, true);
+      if (result.notCounted) await again(result.code, result.afterSeconds, true);
       else await retry(result.code, result.afterSeconds, result.attemptsMax);
       return;
     case 'unknown':
       if (delivery.attempts >= ATTEMPTS_MAX)
         await fail(`After ${delivery.attempts} attempts nobody knows whether it arrived.`, result.code);
-      else if (!channel.echoes) await again(result.code);
+      else if (!channel.type.reportsStatus) await again(result.code);
       else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
       return;
     case 'window_closed':

@@ -149,7 +149,7 @@ export function startWorker(parts: WorkerParts): Worker {
     if (!ready) return;
     const { channel, message, form } = ready;
     const result = await attempt(channel, message, form);
-    onAttempt(channel.name, result.outcome, 'code' in result ? result.code : 'none');
+    onAttempt(channel.type.name, result.outcome, 'code' in result ? result.code : 'none');
     await untilWritten(delivery, () => applyResult(parts, channel, delivery, result));
   }
 

@@ -1,13 +1,25 @@
 import type { MerchantId } from '../../../contract/ids.ts';
 import type { Database, Queries } from '../../../database/database.ts';
-import { type Channel, isPhone, NO_PHONE_NUMBER } from '../channel.ts';
+import {
+  type Channel,
+  type ChannelType,
+  DOUBLING_PAUSES_SECONDS,
+  isPhone,
+  NO_PHONE_NUMBER,
+} from '../channel.ts';
+
+const TYPE: ChannelType = {
+  name: 'simulator',
+  isRemote: false,
+  reportsStatus: false,
+  retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
+};
 
 /** A customer's telephone inside Deskbell. No network; a message is delivered when it is written down. */
 export function createSimulator({ database, now }: { database: Database; now: () => Date }): Channel {
   return {
     id: 'simulator',
-    name: 'simulator',
-    echoes: false,
+    type: TYPE,
     plan: async () => ({ go: 'text' }),
     async send({ merchantId, recipient, content, key }) {
       if (!isPhone(recipient)) return NO_PHONE_NUMBER;

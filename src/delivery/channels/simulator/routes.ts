@@ -43,7 +43,7 @@ export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebo
     const merchantId = merchantOf(request);
     const id = readId((request.params as { conversation_id: string }).conversation_id);
     const channel = await channels.of(merchantId);
-    if (channel.name !== 'simulator' || id === undefined) throw notFound();
+    if (channel.type.name !== 'simulator' || id === undefined) throw notFound();
     const row = await database.one<{ customer_phone: string }>(
       'select customer_phone from conversations where merchant_id = $1 and id = $2',
       [merchantId, id],

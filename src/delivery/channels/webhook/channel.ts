@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { VERSION } from '../../../version.ts';
-import type { Channel, Outgoing, SendResult } from '../channel.ts';
+import type { Channel, ChannelType, Outgoing, SendResult } from '../channel.ts';
 import type { WebhookSettings } from '../fields.ts';
 import { type PostResult, post, tryConnection } from './post.ts';
 import { hostOf, type Resolve } from './publicAddress.ts';
@@ -17,6 +17,15 @@ export interface WebhookOptions {
 const TIMEOUT_MS = 10_000;
 const RETRY_AFTER_MAX_SECONDS = 3600;
 
+/** Standard Webhooks: at once, then after 5 s, 5 min, 30 min, and so on for three days. */
+const TYPE: ChannelType = {
+  name: 'webhook',
+  isRemote: true,
+  // It only answers. What may have arrived is sent again under the same id.
+  reportsStatus: false,
+  retryPausesSeconds: [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
+};
+
 export function createWebhook(
   settings: WebhookSettings,
   { now }: { now: () => Date },
@@ -29,9 +38,7 @@ export function createWebhook(
       .update(url.origin + url.pathname)
       .digest('hex')
       .slice(0, 16)}`,
-    name: 'webhook',
-    // It only answers. What may have arrived is sent again under the same id, by which it knows it.
-    echoes: false,
+    type: TYPE,
     plan: async () => ({ go: 'text' }),
     async send(message) {
       const at = now();

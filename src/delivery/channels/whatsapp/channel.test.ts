@@ -18,6 +18,9 @@ const MESSAGE: Outgoing = {
   mode: 'reply',
   content: 'At nine.',
   attempts: 1,
+  reference: null,
+  context: '{}',
+  createdAt: '2026-01-15T09:31:00.000Z',
 };
 
 /** Answers that never come, or never end: only these are worth no more than a moment's patience. */

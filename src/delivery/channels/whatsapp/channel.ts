@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../database/database.ts';
 import {
   type Channel,
+  type ChannelType,
+  DOUBLING_PAUSES_SECONDS,
   type Form,
   isPhone,
   NO_PHONE_NUMBER,
@@ -24,6 +26,13 @@ const TIMEOUT_MS = 10_000;
 const WINDOW_MS = 24 * 60 * 60_000;
 /** Longer than this nobody waits for the number's turn holding a worker's place. */
 const TURN_MAX_MS = 1000;
+
+const TYPE: ChannelType = {
+  name: 'whatsapp',
+  isRemote: true,
+  reportsStatus: true,
+  retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
+};
 
 export const whatsappChannelId = (phoneNumberId: string) => `whatsapp:${phoneNumberId}`;
 
@@ -120,7 +129,7 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
     }
   }
 
-  return { id, name: 'whatsapp', echoes: true, plan, send, check };
+  return { type: TYPE, id, plan, send, check };
 }
 
 /** By the database, so by service: a channel is opened anew when its settings are read again. */
@@ -138,7 +147,7 @@ const paced = (code: string, ms: number): SendResult => ({
   outcome: 'retry',
   code,
   afterSeconds: ms / 1000,
-  uncounted: true,
+  notCounted: true,
 });
 
 function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: WhatsAppSettings) {
