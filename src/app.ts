@@ -164,7 +164,7 @@ function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): v
     const route = request.routeOptions.url ?? 'none';
     const code = request.problem?.code;
     const outcome = code === undefined ? 'ok' : isFailure(code) ? 'failed' : 'refused';
-    const seconds = request.routeOptions.config.lasting ? undefined : reply.elapsedTime / 1000;
+    const seconds = request.routeOptions.config.isStream ? undefined : reply.elapsedTime / 1000;
     metrics.request(route, request.method, reply.statusCode, outcome, seconds);
     const { caller } = request;
     logRequest({

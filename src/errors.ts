@@ -93,7 +93,7 @@ export const tokenInvalid = (cause?: unknown) =>
 export const merchantTokenRequired = () =>
   new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
 /** What every endpoint that needs a merchant's token may answer. */
-export const OF_TOKENS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
+export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 /** Another page, or no browser at all, at an address that trusts a cookie. */
 export const notFromDashboard = () =>
   new ApiError(
@@ -107,7 +107,7 @@ export const invalid = (field: string, detail: string) => new ApiError('VALIDATI
 export const required = (field: string) => invalid(field, `${field} is required`);
 export const contentMissing = (field: string) =>
   invalid(field, `Missing admin response content in context (expected field: ${field})`);
-export const answerDoesNotFit = (field: string | undefined, details: string) =>
+export const answerFailsSchema = (field: string | undefined, details: string) =>
   new ApiError(
     'VALIDATION_ERROR',
     `Answer validation failed against JSON schema: ${details}`,

@@ -197,7 +197,7 @@ onEachEngine('the command line', (engine) => {
       assert.equal(sick.code, 1);
       const open = sick.json.findings.filter(({ state }: { state: string }) => state === 'bad');
       assert.equal(open.length, 3);
-      assert.match(open[0].mend, /user disable owner@aurora\.example/);
+      assert.match(open[0].fix, /user disable owner@aurora\.example/);
     } finally {
       await fresh.remove();
     }

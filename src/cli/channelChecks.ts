@@ -30,8 +30,8 @@ const channels = withTables(async ({ config, database, now }) => {
   const own: Finding[] = [];
   for (let from = 0; from < merchants.length; from += AT_ONCE) {
     const some = merchants.slice(from, from + AT_ONCE).map((id) => {
-      const mend = `with "${PROGRAM} channel set --merchant ${id} CHANNEL".`;
-      return examine(known, id, `of merchant ${id}`, mend);
+      const fix = `with "${PROGRAM} channel set --merchant ${id} CHANNEL".`;
+      return examine(known, id, `of merchant ${id}`, fix);
     });
     own.push(...(await Promise.all(some)).flat());
   }
@@ -105,8 +105,8 @@ const queue = withTables(async ({ database, now }) => {
     findings.push(...good('No message is waiting to be sent.'));
   } else {
     const age = `${messages}; the oldest is ${minutes(oldestAt)} old.`;
-    const mend = `If it is not sent soon, "${PROGRAM} delivery list --state queued --merchant ID" says why.`;
-    findings.push(...(now().getTime() - Date.parse(oldestAt) > LATE_MS ? hint(age, mend) : good(age)));
+    const fix = `If it is not sent soon, "${PROGRAM} delivery list --state queued --merchant ID" says why.`;
+    findings.push(...(now().getTime() - Date.parse(oldestAt) > LATE_MS ? hint(age, fix) : good(age)));
   }
   if (waitingForLimit > 0) {
     findings.push(

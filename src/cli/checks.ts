@@ -15,11 +15,11 @@ import { count } from './terminal.ts';
 
 export interface Finding {
   state: 'good' | 'hint' | 'bad';
-  says: string;
-  mend?: string;
+  message: string;
+  fix?: string;
 }
 
-interface Patient {
+interface CheckContext {
   config: Config;
   /** Absent where it could not be opened, or is not there yet. */
   database: Database | undefined;
@@ -27,11 +27,11 @@ interface Patient {
   now: () => Date;
 }
 
-export type Check = (patient: Patient) => Promise<Finding[]>;
+export type Check = (context: CheckContext) => Promise<Finding[]>;
 
-export const good = (says: string): Finding[] => [{ state: 'good', says }];
-export const hint = (says: string, mend: string): Finding[] => [{ state: 'hint', says, mend }];
-export const bad = (says: string, mend: string): Finding[] => [{ state: 'bad', says, mend }];
+export const good = (message: string): Finding[] => [{ state: 'good', message }];
+export const hint = (message: string, fix: string): Finding[] => [{ state: 'hint', message, fix }];
+export const bad = (message: string, fix: string): Finding[] => [{ state: 'bad', message, fix }];
 
 const KEY_AGE_MAX_DAYS = 180;
 const CLOCK_APART_MAX_MS = 5000;
@@ -96,11 +96,11 @@ const migrations: Check = async ({ database }) => {
 
 /** What follows needs the tables, and would only repeat that they are missing. */
 export const withTables =
-  (check: (patient: Patient & { database: Database }) => Promise<Finding[]>): Check =>
-  async (patient) => {
-    const { database } = patient;
-    if (!database || (await migrations(patient)).some(({ state }) => state === 'bad')) return [];
-    return check({ ...patient, database });
+  (check: (context: CheckContext & { database: Database }) => Promise<Finding[]>): Check =>
+  async (context) => {
+    const { database } = context;
+    if (!database || (await migrations(context)).some(({ state }) => state === 'bad')) return [];
+    return check({ ...context, database });
   };
 
 const keys = withTables(async ({ config, database, now }) => {
@@ -127,17 +127,17 @@ const keys = withTables(async ({ config, database, now }) => {
 });
 
 const clock = withTables(async ({ database, now }) => {
-  const mend = 'Set the clock, and keep it right with NTP.';
+  const fix = 'Set the clock, and keep it right with NTP.';
   const ahead = (await clockAheadMs(database, now)) ?? 0;
   if (Math.abs(ahead) > CLOCK_APART_MAX_MS) {
     return bad(
       `The clock is ${seconds(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the database's.`,
-      mend,
+      fix,
     );
   }
   const behind = ((await newestTime(database))?.getTime() ?? 0) - now().getTime();
   if (behind > CLOCK_APART_MAX_MS) {
-    return bad(`The clock is ${seconds(behind)} behind the newest entry of the database.`, mend);
+    return bad(`The clock is ${seconds(behind)} behind the newest entry of the database.`, fix);
   }
   return good('The clock is right, as far as the database can tell.');
 });

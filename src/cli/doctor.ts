@@ -8,14 +8,14 @@ import { command as define } from './command.ts';
 const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
 
 export const command = define({
-  about: 'Look for problems and say how to mend them',
+  about: 'Look for problems and say how to fix them',
   details: 'Nothing is changed. The exit code is 1 if there is a problem (✖); hints (!) do not count.',
   run: async () => {
     const findings = await examine();
     const bad = findings.filter(({ state }) => state === 'bad').length;
-    const lines = findings.flatMap(({ state, says, mend }) => [
-      `${MARKS[state]} ${says}`,
-      ...(mend === undefined ? [] : [`    ${mend}`]),
+    const lines = findings.flatMap(({ state, message, fix }) => [
+      `${MARKS[state]} ${message}`,
+      ...(fix === undefined ? [] : [`    ${fix}`]),
     ]);
     return { text: lines.join('\n'), json: { ok: bad === 0, findings }, failed: bad > 0 };
   },
@@ -47,12 +47,12 @@ async function examine(): Promise<Finding[]> {
 function readSettings(findings: Finding[]) {
   try {
     const config = readConfig();
-    findings.push({ state: 'good', says: 'The settings can be read.' });
+    findings.push({ state: 'good', message: 'The settings can be read.' });
     return config;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    findings.push(...error.problems.map((says) => ({ state: 'bad' as const, says })));
-    findings.push({ state: 'hint', says: 'Nothing else was looked at.', mend: 'Mend the settings first.' });
+    findings.push(...error.problems.map((message) => ({ state: 'bad' as const, message })));
+    findings.push({ state: 'hint', message: 'Nothing else was looked at.', fix: 'Mend the settings first.' });
     return undefined;
   }
 }
@@ -61,7 +61,7 @@ function readSettings(findings: Finding[]) {
 const failed = (error: NodeJS.ErrnoException): Finding[] => [
   {
     state: 'bad',
-    says: `Something could not be looked at: ${error.code ?? error.constructor.name}.`,
-    mend: 'Run this as the user who runs Deskbell.',
+    message: `Something could not be looked at: ${error.code ?? error.constructor.name}.`,
+    fix: 'Run this as the user who runs Deskbell.',
   },
 ];

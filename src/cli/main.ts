@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Write the demo into an empty database', load: () => import('./demo.ts') },
   work: { about: 'Send messages, beside servers that do not', load: () => import('./work.ts') },
-  doctor: { about: 'Look for problems and say how to mend them', load: () => import('./doctor.ts') },
+  doctor: { about: 'Look for problems and say how to fix them', load: () => import('./doctor.ts') },
   openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
   secret: { about: 'Print a fresh SECRET_KEY', load: () => import('./secret.ts') },
 };

@@ -3,7 +3,7 @@ import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { CONVERSATIONS_MAX, ConversationList, ConversationQuery } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import { invalid, OF_TOKENS } from '../errors.ts';
+import { invalid, TOKEN_ERRORS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { findConversations } from './store.ts';
@@ -31,7 +31,7 @@ export function conversationRoutes({ database, windowsOf }: ConversationParts): 
             description:
               `The merchant’s conversations, newest first: those of \`ids\`, else the newest ${CONVERSATIONS_MAX}. ` +
               'An id that is not the merchant’s is left out.',
-            errors: [...OF_TOKENS, idsInvalid()],
+            errors: [...TOKEN_ERRORS, idsInvalid()],
           }),
           querystring: ConversationQuery,
           response: { 200: ConversationList },

@@ -58,7 +58,7 @@ const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 /** The merchant's dashboard. Where it has not been built, its place leads to the API's own page. */
 export function serveDashboard(app: FastifyInstance, folder = BUILT): void {
-  const quiet = { config: { unlimited: true }, schema: { hide: true } as object };
+  const quiet = { config: { skipRateLimit: true }, schema: { hide: true } as object };
   if (!existsSync(join(folder, 'index.html'))) {
     app.get('/', quiet, async (_request, reply) => reply.redirect('/docs'));
     return;

@@ -5,7 +5,7 @@ import { rateLimited } from '../errors.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Not counted. */
-    unlimited?: boolean;
+    skipRateLimit?: boolean;
   }
 }
 
@@ -29,7 +29,7 @@ export async function limitRequests(
   if (perMinute === 0) return;
   const count = redisUrl === undefined ? countHere() : await countInRedis(app, redisUrl, log);
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config.unlimited) return done();
+    if (request.routeOptions.config.skipRateLimit) return done();
     const judge = (window: Window | undefined) => {
       // Better a request too many than a service that stops with its Redis.
       if (!window) return done();

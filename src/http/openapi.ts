@@ -19,7 +19,7 @@ declare module 'fastify' {
     /** Which column of the table of statuses applies; `general` if absent. */
     area?: Area;
     /** Its response takes as long as somebody listens: how long that was says nothing about the server. */
-    lasting?: boolean;
+    isStream?: boolean;
   }
   interface FastifySchema {
     /** The errors this route may answer with; the document makes responses of them. */
@@ -51,7 +51,7 @@ interface Description {
 
 /** What every route may answer besides its own, and every route with a body. */
 const COMMON = [serviceUnavailable(), internalError(undefined)];
-const OF_BODIES = [payloadTooLarge(BODY_MAX_BYTES), unsupportedMediaType()];
+const BODY_ERRORS = [payloadTooLarge(BODY_MAX_BYTES), unsupportedMediaType()];
 
 /** Describes a route; the schemas that check and serialize stand beside it. */
 export function describeRoute(
@@ -71,7 +71,7 @@ export function describeRoute(
 }
 
 /** The schemas describe what arrives; the route itself judges it, in the order of the contract. */
-export const judgedByRoute = { validatorCompiler: () => () => true };
+export const skipSchemaValidation = { validatorCompiler: () => () => true };
 
 /** Ids are read by the route itself: a text that is no id names nothing. */
 export function parameterSchema(name: string): TSchema {
@@ -110,7 +110,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
 
 function withErrorResponses(schema: FastifySchema): FastifySchema {
   const { errors: own = [], area = 'general', ...rest } = schema ?? {};
-  const errors = [...own, ...(rest.body ? OF_BODIES : [])];
+  const errors = [...own, ...(rest.body ? BODY_ERRORS : [])];
   const byStatus = Map.groupBy(errors, ({ code }) => statusOf(code, area));
   const responses = [...byStatus].map(([status, problems]) => [
     status,

@@ -38,7 +38,7 @@ export function operationsRoutes(
   app: FastifyInstance,
   { database, keyring, metrics, now }: OperationsParts,
 ): void {
-  const config = { unlimited: true };
+  const config = { skipRateLimit: true };
   const describe = (summary: string, description: string) =>
     describeRoute('operations', summary, { description, errors: [], open: true });
 

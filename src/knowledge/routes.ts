@@ -11,9 +11,9 @@ import {
   DocumentWithVersions,
 } from '../contract/knowledge.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import { documentChanged, documentNotFound, invalid, nothingToRevert, OF_TOKENS } from '../errors.ts';
+import { documentChanged, documentNotFound, invalid, nothingToRevert, TOKEN_ERRORS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
@@ -46,13 +46,13 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
       '/',
       {
         prefixTrailingSlash: 'slash',
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
             description:
               'The merchant’s documents, last updated first, in pages. With `q` those that fit, the best ' +
               'first: they have all the words or, where none has, the most telling ones.',
-            errors: [...OF_TOKENS, invalid('limit', 'limit must be an integer from 1 to 1000')],
+            errors: [...TOKEN_ERRORS, invalid('limit', 'limit must be an integer from 1 to 1000')],
           }),
           querystring: DocumentQuery,
           response: { 200: DocumentList },
@@ -69,11 +69,11 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.get(
       '/:document_id',
       {
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Read one document', {
             description: 'One document with its versions. Its `ETag` names the current one.',
-            errors: [...OF_TOKENS, documentNotFound()],
+            errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
           response: { 200: DocumentWithVersions },
@@ -91,14 +91,14 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.patch(
       '/:document_id',
       {
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
             description:
               'Changes title, body or both; what was there stays as a version. With `If-Match` only if nobody ' +
               'has changed it since you read it.',
             errors: [
-              ...OF_TOKENS,
+              ...TOKEN_ERRORS,
               documentNotFound(),
               documentChanged(),
               invalid('title', 'title must not be blank'),
@@ -135,13 +135,13 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.post(
       '/:document_id/revert',
       {
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
             description:
               'Puts it back to what it said before its current version, as a new version: a second revert ' +
               'takes the first one back.',
-            errors: [...OF_TOKENS, documentNotFound(), nothingToRevert()],
+            errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert()],
           }),
           params: parameterSchema('document_id'),
           response: { 200: Document },
@@ -172,11 +172,11 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
     app.delete(
       '/:document_id',
       {
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
             description: 'Deletes it for good, with its versions.',
-            errors: [...OF_TOKENS, documentNotFound()],
+            errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
           response: { 200: Message },

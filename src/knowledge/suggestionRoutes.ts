@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { SuggestionList, SuggestionQuery } from '../contract/knowledge.ts';
-import { invalid, notificationNotFound, OF_TOKENS } from '../errors.ts';
+import { invalid, notificationNotFound, TOKEN_ERRORS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { readLimit } from '../http/paging.ts';
 import type { KnowledgeParts } from './routes.ts';
 import { suggestAnswers } from './suggestions.ts';
@@ -20,13 +20,13 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
       '/:notification_id/suggestions',
       {
         config: { area: 'notification' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Suggest answers', {
             description:
               'Documents and answered notifications most like what this notification asks, the best first.',
             errors: [
-              ...OF_TOKENS,
+              ...TOKEN_ERRORS,
               notificationNotFound(),
               invalid('limit', `limit must be an integer from 1 to ${SUGGESTIONS_MAX}`),
             ],

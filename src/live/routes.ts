@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { expiryOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import type { Database } from '../database/database.ts';
-import { OF_TOKENS, serviceUnavailable } from '../errors.ts';
+import { serviceUnavailable, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createHub, type Hub } from './hub.ts';
 import { EventStream } from './stream.ts';
@@ -34,7 +34,7 @@ export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyn
         exposeHeadRoute: false,
         // Each event must leave at once, and there is nothing to gain: they are a line each.
         compress: false,
-        config: { lasting: true },
+        config: { isStream: true },
         schema: {
           ...describeRoute('live', 'Be told of changes', {
             description:
@@ -42,7 +42,7 @@ export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyn
               'notification was raised, answered or deleted. `deliveries`: a message got on. `knowledge`: a ' +
               'document changed. A comment every 15 seconds keeps the connection open. The stream ends with ' +
               'the access token: come back with a new one, and with the last `id` as `Last-Event-ID`.',
-            errors: OF_TOKENS,
+            errors: TOKEN_ERRORS,
           }),
           headers: ResumeHeaders,
           response: { 200: EventText },

@@ -4,7 +4,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import { DAYS_MAX, Overview, OverviewQuery } from '../contract/overview.ts';
 import type { Database, Engine, Queries } from '../database/database.ts';
-import { invalid, OF_TOKENS } from '../errors.ts';
+import { invalid, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { type Days, lastDays } from './days.ts';
 
@@ -30,7 +30,7 @@ export function overviewRoutes({
         schema: {
           ...describeRoute('notifications', 'See how it goes', {
             description: 'What waits for an answer, and how many were answered on each of the last days.',
-            errors: [...OF_TOKENS, daysInvalid(), timeZoneInvalid()],
+            errors: [...TOKEN_ERRORS, daysInvalid(), timeZoneInvalid()],
           }),
           querystring: OverviewQuery,
           response: { 200: Overview },

@@ -16,19 +16,19 @@ import { CHANGES, type Database, type Transaction } from '../database/database.t
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import {
   alreadyAnswered,
-  answerDoesNotFit,
+  answerFailsSchema,
   contentMissing,
   conversationNotFound,
   idempotencyKeyInFlight,
   idempotencyKeyReused,
   invalid,
   notificationNotFound,
-  OF_TOKENS,
   required,
+  TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
-import { describeRoute, judgedByRoute, parameterSchema } from '../http/openapi.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
@@ -46,7 +46,7 @@ export interface NotificationParts {
 const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-const OF_KEYS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
+const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
   const raise = createRaise(database);
@@ -81,13 +81,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         // The other spelling is served too; the contract's own is the one that is named.
         prefixTrailingSlash: 'slash',
         config: { area: 'notification' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'List notifications', {
             description:
               'The merchant’s notifications, newest first. The list is whole unless `limit` asks for pages. ' +
               'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
-            errors: [...OF_TOKENS, invalid('status', 'status must be one of requested, answered')],
+            errors: [...TOKEN_ERRORS, invalid('status', 'status must be one of requested, answered')],
             area: 'notification',
           }),
           querystring: ListQuery,
@@ -110,11 +110,11 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/:notification_id',
       {
         config: { area: 'notification' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Read one notification', {
             description: 'One notification with its answer and the state of its message.',
-            errors: [...OF_TOKENS, notificationNotFound()],
+            errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
@@ -133,7 +133,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       {
         compress: false,
         config: { area: 'notificationBody' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Answer a notification', {
             description:
@@ -141,13 +141,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
               '`resolution_notes`, and every type `resolve_only`. Of many answers exactly one wins. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
             errors: [
-              ...OF_TOKENS,
+              ...TOKEN_ERRORS,
               notificationNotFound(),
               alreadyAnswered(),
               contentMissing('answer'),
               required('resolution_notes'),
-              answerDoesNotFit('answer', 'answer must NOT have more than 4096 characters'),
-              ...OF_KEYS,
+              answerFailsSchema('answer', 'answer must NOT have more than 4096 characters'),
+              ...IDEMPOTENCY_ERRORS,
             ],
             area: 'notificationBody',
           }),
@@ -181,11 +181,11 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       '/:notification_id',
       {
         config: { area: 'notification' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
             description: 'Deletes it for good, answered or not. Nothing is sent.',
-            errors: [...OF_TOKENS, notificationNotFound()],
+            errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
@@ -205,13 +205,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       {
         compress: false,
         config: { area: 'notificationBody' },
-        ...judgedByRoute,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Raise a notification', {
             description:
               'Rings the bell. The `Location` header names the new notification. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [...OF_TOKENS, conversationNotFound(), required('question'), ...OF_KEYS],
+            errors: [...TOKEN_ERRORS, conversationNotFound(), required('question'), ...IDEMPOTENCY_ERRORS],
             area: 'notificationBody',
           }),
           headers: WriteHeaders,

@@ -3,7 +3,7 @@ import { NOTIFICATION_TYPES, type NotificationType, type Status } from '../contr
 import {
   type ApiError,
   alreadyAnswered,
-  answerDoesNotFit,
+  answerFailsSchema,
   contentMissing,
   conversationNotFound,
   invalid,
@@ -102,7 +102,7 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
   if (!notification.fits(body)) {
     const [error] = notification.fits.errors ?? [];
     const field = error?.instancePath.split('/')[1];
-    return refuse(answerDoesNotFit(field, `${field ?? 'answer'} ${error?.message ?? 'does not fit'}`));
+    return refuse(answerFailsSchema(field, `${field ?? 'answer'} ${error?.message ?? 'does not fit'}`));
   }
 
   const answer: Record<string, unknown> = {};

@@ -22,7 +22,7 @@ const UPDATES_MAX_BYTES = 3 * 1024 * 1024;
 /** Opening every merchant's settings for each request would cost more than the request. */
 const NUMBERS_KEPT_MS = 5000;
 /** Meta's machines call it, as often as customers write: no limit counts them. */
-const OPTIONS = { schema: { hide: true } as object, config: { unlimited: true } };
+const OPTIONS = { schema: { hide: true } as object, config: { skipRateLimit: true } };
 
 export function whatsappRoutes(parts: WhatsAppRouteParts): FastifyPluginAsync {
   const { database, now, onInbound } = parts;
