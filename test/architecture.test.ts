@@ -18,6 +18,7 @@ const OF_A_FEATURE = [
   'errors.ts',
   PORT,
   'database/chain.ts',
+  'database/ids.ts',
   'database/lookup.ts',
   'database/text.ts',
   'database/together.ts',

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries } from '../database/database.ts';
+import { idIn } from '../database/ids.ts';
 import type { NewConversation } from './rules.ts';
 
 export interface Conversation {
@@ -76,11 +77,6 @@ export async function upsertConversations(
   return { added, updated: rows.length - added };
 }
 
-const AMONG: Readonly<Record<Engine, string>> = {
-  sqlite: 'id in (select value from json_each($3))',
-  postgres: 'id in (select json_array_elements_text($3::json)::bigint)',
-};
-
 /** Newest first: those of these ids, or the newest there are. */
 export function findConversations(
   queries: Queries,
@@ -88,10 +84,10 @@ export function findConversations(
   ids: readonly number[] | undefined,
   limit: number,
 ): Promise<Pick<Conversation, 'id' | 'customer_name' | 'customer_phone'>[]> {
-  const among = ids === undefined ? '' : `and ${AMONG[queries.engine]}`;
+  const among = ids === undefined ? '' : `and ${idIn(queries.engine, 'id', '$3')}`;
   return queries.all(
     `select id, customer_name, customer_phone from conversations
       where merchant_id = $1 ${among} order by id desc limit $2`,
-    [merchantId, limit, ...(ids === undefined ? [] : [JSON.stringify(ids)])],
+    [merchantId, limit, ...(ids === undefined ? [] : [ids])],
   );
 }

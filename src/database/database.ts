@@ -5,7 +5,8 @@ import type { Step } from './chain.ts';
  * stands only where it must differ.
  */
 export type Engine = 'sqlite' | 'postgres';
-export type Param = string | number | null;
+/** An array of ids is bound as `bigint[]` on PostgreSQL and as JSON on SQLite: see `idIn`. */
+export type Param = string | number | null | readonly number[];
 
 /** Signalled after the commit of whatever a merchant sees: its notifications, messages or documents. */
 export const CHANGES = 'deskbell_changes';

@@ -90,7 +90,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const queriesOn = (connection: Connection): Queries => {
     const query = async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
       try {
-        const statement = { text: sql, values: params as Param[] };
+        const statement = { text: sql, values: [...params] };
         const result = await connection.query(
           options.preparedStatements ? { ...statement, name: nameOf(sql) } : statement,
         );

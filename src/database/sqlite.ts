@@ -51,12 +51,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   const tx: Transaction = {
     engine: 'sqlite',
-    all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+    all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
-      write(sql).get(...params) as Row | undefined,
-    run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...params) as Row[],
+      write(sql).get(...bound(params)) as Row | undefined,
+    run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     chain: async <Row>(steps: readonly Step[]) =>
-      oneByOne<Row>(steps, (sql, params) => write(sql).get(...params)),
+      oneByOne<Row>(steps, (sql, params) => write(sql).get(...bound(params))),
     // Transactions run one after another here.
     tryLock: async () => true,
     lock: async () => {},
@@ -135,11 +135,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   return {
     engine: 'sqlite',
     all: async <Row>(sql: string, params: readonly Param[] = []) =>
-      reading(() => read(sql).all(...params) as Row[]),
+      reading(() => read(sql).all(...bound(params)) as Row[]),
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
-      reading(() => read(sql).get(...params) as Row | undefined),
+      reading(() => read(sql).get(...bound(params)) as Row | undefined),
     run: <Row>(sql: string, params: readonly Param[] = []) =>
-      enqueue(async () => write(sql).all(...params) as Row[], false),
+      enqueue(async () => write(sql).all(...bound(params)) as Row[], false),
     chain: (steps) => enqueue((own) => own.chain(steps), true),
     transaction: (work) => enqueue(work, true),
     async script(sql) {
@@ -249,6 +249,10 @@ function statements(connection: DatabaseSync) {
     return statement;
   };
 }
+
+/** SQLite has no arrays: a list of ids travels as JSON. */
+const bound = (params: readonly Param[]) =>
+  params.map((param) => (typeof param === 'object' && param !== null ? JSON.stringify(param) : param));
 
 const SQLITE_BUSY = 5;
 /** Busy, locked, read-only, I/O error, full, cannot open: the disk's state, not the statement's fault. */
