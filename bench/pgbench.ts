@@ -64,7 +64,11 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
     const body = { answer: 'Yes, choose it at checkout and we see to it.' };
     const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
     const answer = (on: Database, answered: number) =>
-      answerNotification(on, { outbox: createOutbox(on, 250) }, { ...common, id: answered });
+      answerNotification(
+        on,
+        { outbox: createOutbox(on, { channelDailyLimit: 250, defaultCountry: undefined }) },
+        { ...common, id: answered },
+      );
     // The first answer also reads the schema, which the service then keeps.
     await answer(database, spareId);
     statements = await record(database, (recorded) => answer(recorded, id));

@@ -10,6 +10,7 @@ import {
   webhookSettingsProblems,
   whatsappSettingsProblems,
 } from './delivery/channels/fields.ts';
+import { type CountryCode, isCountry } from './delivery/phone.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** Everything a person may set. This file alone reads the environment. */
@@ -37,10 +38,14 @@ export interface Config {
   redisUrl: string | undefined;
   /** Whether this server sends messages too, or leaves that to workers of their own. */
   worker: boolean;
+  /** Messages sent at the same time by one process, in all and through one channel. */
+  workerConcurrency: { total: number; perChannel: number };
   /** The channel of merchants without one of their own. */
   channel: ChannelConfig;
   /** Distinct customers a day, for merchants without a limit of their own. */
   channelDailyLimit: number;
+  /** Where phone numbers without a country code belong, for merchants without a country of their own. */
+  defaultCountry: CountryCode | undefined;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
@@ -172,8 +177,13 @@ export function readConfig(env: Environment = process.env): Config {
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
     worker: flag('WORKER') ?? true,
+    workerConcurrency: {
+      total: integer('WORKER_CONCURRENCY', 16, 1, 1000),
+      perChannel: integer('WORKER_CONCURRENCY_PER_ENDPOINT', 4, 1, 1000),
+    },
     channel: readChannel(text, choice, flag, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
+    defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // One more than there are cores, so that none rests while a result is handed over; a thread stays free for
@@ -221,6 +231,15 @@ function readChannel(
     webhook: webhookProblems.length === 0 ? (settings.webhook as WebhookSettings) : undefined,
     whatsapp: whatsappProblems.length === 0 ? (settings.whatsapp as WhatsAppSettings) : undefined,
   };
+}
+
+function readCountry(given: string | undefined, problems: string[]): CountryCode | undefined {
+  const country = given?.toUpperCase();
+  if (country === undefined || isCountry(country)) return country;
+  problems.push(
+    `DEFAULT_COUNTRY must be the two letters of a country, such as ES for Spain, not "${given}".`,
+  );
+  return undefined;
 }
 
 /** `true`, a number of proxies, or their addresses: the forms Fastify knows. */

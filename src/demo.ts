@@ -10,7 +10,10 @@ import { answerSchemaId, KINDS } from './notifications/kinds.ts';
 
 /** The demo, the same on every machine: examples and tests rely on these names, passwords and ids. */
 
-const MERCHANTS = ['Aurora Coffee', 'Borealis Books'];
+const MERCHANTS = [
+  { name: 'Aurora Coffee', country: 'ES' },
+  { name: 'Borealis Books', country: 'IS' },
+];
 
 export const DEMO_USERS = [
   {
@@ -180,8 +183,8 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
     );
   };
 
-  for (const [index, name] of MERCHANTS.entries()) {
-    await insert('merchants', { id: index + 1, name, created_at: ago(50_000) });
+  for (const [index, { name, country }] of MERCHANTS.entries()) {
+    await insert('merchants', { id: index + 1, name, country, created_at: ago(50_000) });
   }
   for (const [index, user] of DEMO_USERS.entries()) {
     await insert('users', {

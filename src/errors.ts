@@ -137,7 +137,12 @@ export const idempotencyKeyInFlight = () =>
 /** A webhook's caller that cannot prove who it is. */
 export const forbidden = () => new ApiError('FORBIDDEN', 'This request is not signed as it must be.');
 export const deliveryNotFound = () => new ApiError('DELIVERY_NOT_FOUND', 'Delivery not found.');
-export const deliveryNotFailed = () => new ApiError('CONFLICT', 'Only a failed delivery can be tried again.');
+export const deliveryNotFailed = () =>
+  new ApiError('CONFLICT', 'Only a failed or cancelled delivery can be sent again.');
+export const deliveryNotCancellable = () =>
+  new ApiError('CONFLICT', 'The message is being sent, or was sent or cancelled before.');
+export const recipientInvalid = () =>
+  invalid('recipient', 'recipient must be a phone number with + and its country code');
 
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');

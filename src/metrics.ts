@@ -6,8 +6,15 @@ export interface Metrics {
   /** What came of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
   /** With the queue as it stands; with the database away the last figures stay. */
-  text(queue: { open: number; oldestSeconds: number } | undefined): Promise<string>;
+  text(queue: QueueFigures | undefined): Promise<string>;
   contentType: string;
+}
+
+export interface QueueFigures {
+  open: number;
+  oldestSeconds: number;
+  breakersOpen: number;
+  channelsStopped: number;
 }
 
 type Outcome = 'ok' | 'refused' | 'failed';
@@ -32,6 +39,17 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
 
+  const breakersOpen = new Gauge({
+    name: 'deskbell_channel_breaker_open',
+    help: 'Channels whose circuit breaker is open: they did not answer five times in a row.',
+    registers: [registry],
+  });
+  const channelsStopped = new Gauge({
+    name: 'deskbell_channels_stopped',
+    help: 'Channels that refuse everything we send.',
+    registers: [registry],
+  });
+
   const requests = countRequests();
 
   return {
@@ -41,6 +59,8 @@ export function createMetrics(): Metrics {
       if (queue) {
         open.set(queue.open);
         oldest.set(queue.oldestSeconds);
+        breakersOpen.set(queue.breakersOpen);
+        channelsStopped.set(queue.channelsStopped);
       }
       return (await registry.metrics()) + requests.text();
     },

@@ -4,22 +4,23 @@ import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
-import { removeExpiredSignIns } from './auth/store.ts';
+import { EXPIRING_SIGN_INS } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
 import type { Config } from './config.ts';
 import { CHANGES, type Database } from './database/database.ts';
+import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
 import { sayOnTelephone } from './delivery/channels/simulator/channel.ts';
-import { processInbound, removeOldUpdates } from './delivery/channels/whatsapp/inbound.ts';
+import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/queue/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
 import { suggestFor } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
-import { removeExpiredKeys } from './notifications/idempotency.ts';
+import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 
@@ -31,7 +32,7 @@ export interface Server {
   close(): Promise<void>;
 }
 
-const TIDY_EVERY_MS = 10 * 60_000;
+const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const HANG_UP_EVERY_MS = 50;
 
 /** Opens every part, in the order in which they need each other. */
@@ -53,7 +54,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       log.warn('CHANNEL is the simulator: merchants without a channel of their own reach no real telephone');
     }
     const channels = createChannels({ database, vault, now }, config);
-    const outbox = createOutbox(database, config.channelDailyLimit);
+    const outbox = createOutbox(database, config);
     const app = await buildApp({
       config,
       database,
@@ -74,20 +75,19 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
           channels,
           log,
           now,
-          workOffReports: () => processInbound({ database, channels, log, now }),
+          concurrency: config.workerConcurrency,
+          processStatuses: () => processInbound({ database, channels, log, now }),
           onAttempt: metrics.attempt,
         })
       : undefined;
 
-    const tidying = setInterval(() => {
-      tidy(database, config, now()).catch((err) => log.warn({ err }, 'tidying failed; it is tried again'));
-    }, TIDY_EVERY_MS).unref();
+    const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
       app,
       database,
       worker,
       async close() {
-        clearInterval(tidying);
+        clearInterval(cleaning);
         // Clients may take their time to leave: what is being sent needs that time to end in order.
         const sent = worker?.stop();
         // A connection whose last request is still in flight is idle only after that.
@@ -121,12 +121,16 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
   });
 }
 
-/** Removes what has expired. Any number of processes may do it at once. */
-async function tidy(database: Database, config: Config, at: Date): Promise<void> {
-  await removeExpiredSignIns(database, at);
-  await removeExpiredKeys(database, at);
-  await removeOldUpdates(database, at);
+/** Each table by itself: one that cannot be cleaned up does not keep the others. Any number of processes may do it. */
+export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
+  for (const expiring of [...EXPIRING_SIGN_INS, EXPIRING_IDEMPOTENCY_KEYS, ...EXPIRING_UPDATES]) {
+    await removeExpired(database, expiring, at).catch((err) =>
+      log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
+    );
+  }
   // A process may go on signing with a replaced key for half a minute: leave it some more.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
-  await removeKeysReplacedBefore(database, unused);
+  await removeKeysReplacedBefore(database, unused).catch((err) =>
+    log.warn({ err }, 'cannot remove old signing keys; will retry'),
+  );
 }

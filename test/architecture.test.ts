@@ -46,7 +46,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
   // A merchant's own channel is sealed; a webhook is told who calls.
   delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
-  conversations: [...OF_A_FEATURE, 'auth/guard.ts'],
+  conversations: [...OF_A_FEATURE, 'auth/guard.ts', 'delivery/phone.ts'],
   live: [...OF_A_FEATURE, 'auth/guard.ts'],
   // It stands for a merchant's own, which has no more than the API: whatever it does is handed to it.
   assistant: ['contract/'],
@@ -56,11 +56,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The queue's figures stand among the metrics.
   'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/queue/deliveries.ts'],
   database: ['config.ts'],
-  // The channels' names, what each must be told, and how an address names several hosts.
+  // The channels' names, what each must be told, the countries of phone numbers, and how an address names several hosts.
   'config.ts': [
     'secrets.ts',
     'delivery/channels/channel.ts',
     'delivery/channels/fields.ts',
+    'delivery/phone.ts',
     'database/address.ts',
   ],
   'log.ts': ['config.ts'],

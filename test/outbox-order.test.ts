@@ -136,7 +136,7 @@ onEachEngine('messages to one customer', (engine) => {
       (await first.database.one<{ open: number }>(
         `select count(*) as open from deliveries where state <> 'sent'`,
       ))!.open;
-    for (let n = 0; n < 200 && (await open()) > 0; n += 1) await workers.later(60);
+    for (let n = 0; n < 200 && (await open()) > 0; n += 1) await workers.later(2 * DAY_SECONDS);
     assert.equal(await open(), 0);
     for (const customer of range(0, 10)) {
       const inOrder = range(0, 20).map((n) => `No. ${n * 10 + customer}`);

@@ -3,8 +3,8 @@ import { after, before, beforeEach, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../src/database/database.ts';
 import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../src/delivery/channels/channel.ts';
-import { claim } from '../src/delivery/queue/enqueue.ts';
-import { placeOutlook } from '../src/delivery/quota.ts';
+import { claimOf } from '../src/delivery/queue/claim.ts';
+import { quotaFreeAt } from '../src/delivery/quota.ts';
 import { onEachEngine } from './harness.ts';
 import { FIRST, type Sending, startSending } from './sending.ts';
 
@@ -108,8 +108,9 @@ onEachEngine('a worker in trouble', (engine) => {
     await begun;
     const at = new Date(clock.now().getTime() + 25_000);
     const leaseUntil = new Date(at.getTime() + 20_000);
-    const [taken] = await claim(database, { max: 1, at, leaseUntil });
-    assert.deepEqual([taken?.id, taken?.taken_over, taken?.attempts], [id, 1, 2]);
+    const turn = { channelId: 'test:1', reportsStatus: () => false, max: 1, campaignsMax: 1, at, leaseUntil };
+    const { claimed } = await claimOf(database, FIRST, turn);
+    assert.deepEqual([claimed[0]?.id, claimed[0]?.attempts], [id, 2]);
     plan = async () => ({ go: 'text' });
     late();
     await sending.settle();
@@ -155,7 +156,7 @@ onEachEngine('a worker in trouble', (engine) => {
     const { database, clock } = sending;
     const at = clock.now();
     const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);
-    const outlook = () => placeOutlook(database, FIRST, '+1999', 3, at);
+    const outlook = () => quotaFreeAt(database, FIRST, '+1999', 3, at);
     const ago = (h: number) => new Date(at.getTime() - h * 3_600_000).toISOString();
     await database.run(
       `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)`,
@@ -166,9 +167,9 @@ onEachEngine('a worker in trouble', (engine) => {
       const until = await outlook();
       found.push(until && hours(until));
       await database.run(
-        `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content,
-            needs_place, state, waiting_for, due_at, created_at, updated_at)
-          values ($1, $2, 1, 1, $3, 'campaign', '-', 1, 'waiting', 'limit', '9999', $4, $4)`,
+        `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content, context,
+            uses_quota, state, waiting_for, due_at, created_at, updated_at)
+          values ($1, $2, 1, 1, $3, 'campaign', '-', '{}', 1, 'waiting', 'limit', '9999', $4, $4)`,
         [FIRST, `line-${n}`, `+200${n}`, at.toISOString()],
       );
     }

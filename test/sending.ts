@@ -6,7 +6,7 @@ import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Channel } from '../src/delivery/channels/channel.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
-import { deliverySteps, type NewDelivery } from '../src/delivery/queue/enqueue.ts';
+import { enqueueSteps, type NewDelivery, readAddress } from '../src/delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from '../src/delivery/queue/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
@@ -44,13 +44,13 @@ export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
 
+type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
+
 /** As an answer does it. */
-export async function enqueue(
-  queries: Queries,
-  merchantId: MerchantId,
-  delivery: NewDelivery,
-): Promise<number> {
-  return (await queries.chain<{ id: number }>(deliverySteps(merchantId, delivery)))!.id;
+export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
+  const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
+  const steps = enqueueSteps(merchantId, delivery, readAddress(delivery, undefined));
+  return (await queries.chain<{ id: number }>(steps))!.id;
 }
 
 /** `channel` takes the place of those that the settings name. */
@@ -75,7 +75,14 @@ export async function startSending(
   const known = createChannels({ database, vault, now: clock.now }, config);
   const fixed = channel?.(clock.now);
   const channels = fixed ? { ...known, of: async () => fixed } : known;
-  const worker = startWorker({ database, channels, log, now: clock.now, onAttempt: () => {} });
+  const worker = startWorker({
+    database,
+    channels,
+    log,
+    now: clock.now,
+    onAttempt: () => {},
+    concurrency: config.workerConcurrency,
+  });
 
   return {
     env,
@@ -85,7 +92,7 @@ export async function startSending(
     clock,
     logged,
     async put(merchantId, change = {}) {
-      const delivery: NewDelivery = {
+      const delivery: Sent = {
         notificationId: 12,
         conversationId: 3,
         recipient: PHONE,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
+import { removeExpired } from '../src/database/expiry.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
-import { processInbound, removeOldUpdates } from '../src/delivery/channels/whatsapp/inbound.ts';
+import { EXPIRING_UPDATES, processInbound } from '../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../src/log.ts';
 import { onEachEngine } from './harness.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
@@ -55,16 +56,19 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
   it('is kept while Meta may repeat it, and no longer', async () => {
     const { deskbell, meta } = whatsapp;
     const { database, clock } = deskbell;
+    const removeOld = async () => {
+      for (const expiring of EXPIRING_UPDATES) await removeExpired(database, expiring, clock.now());
+    };
     const before = await count('inbound_updates');
     clock.advance(8 * DAY_SECONDS - 60);
-    await removeOldUpdates(database, clock.now());
+    await removeOld();
     assert.equal(await count('inbound_updates'), before);
     clock.advance(120);
     await meta.customerWrites(newPhone());
-    await removeOldUpdates(database, clock.now());
+    await removeOld();
     assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);
     clock.advance(9 * DAY_SECONDS);
-    await removeOldUpdates(database, clock.now());
+    await removeOld();
     // Nobody has worked on this one yet.
     assert.equal(await count('inbound_updates'), 1);
   });

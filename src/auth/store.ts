@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { User } from '../contract/auth.ts';
 import type { Database, Queries } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
 
 export interface Account {
@@ -223,8 +224,7 @@ export async function enableUser(queries: Queries, userId: number): Promise<void
   await queries.run('update users set disabled_at = null where id = $1', [userId]);
 }
 
-/** What has expired is of no use to anybody. */
-export async function removeExpiredSignIns(queries: Queries, at: Date): Promise<void> {
-  await queries.run('delete from sessions where expires_at < $1', [at.toISOString()]);
-  await queries.run('delete from sign_in_failures where failed_at < $1', [windowStart(at)]);
-}
+export const EXPIRING_SIGN_INS: readonly Expiring[] = [
+  { table: 'sessions', condition: 'expires_at < $1', keptMs: 0 },
+  { table: 'sign_in_failures', condition: 'failed_at < $1', keptMs: FAILURE_WINDOW_MS },
+];

@@ -44,13 +44,17 @@ export function readArguments(name: string, command: Command, args: readonly str
     }
   }
   // What is left over is not repeated: it may be a password.
-  if (positionals.length > command.arguments.length) {
+  if (positionals.length > command.arguments.length + command.optionalArguments.length) {
     throw new UsageError(`Too many arguments. ${usageHint(name, command)}`);
   }
   for (const [index, key] of command.arguments.entries()) {
     const value = positionals[index];
     if (value === undefined) throw new UsageError(`${key} is missing. ${usageHint(name, command)}`);
     given[key] = value;
+  }
+  for (const [index, key] of command.optionalArguments.entries()) {
+    const value = positionals[command.arguments.length + index];
+    if (value !== undefined) given[key] = value;
   }
   return { help: false as const, given, json: given.json === true };
 }
@@ -91,7 +95,8 @@ function usageOf(name: string, command: Command): string {
     const text = option.type === 'boolean' ? `--${key}` : `--${key} ${option.value}`;
     return option.type === 'string' && option.required ? text : `[${text}]`;
   });
-  return [PROGRAM, name, ...command.arguments, ...options].join(' ');
+  const optional = command.optionalArguments.map((key) => `[${key}]`);
+  return [PROGRAM, name, ...command.arguments, ...optional, ...options].join(' ');
 }
 
 export function helpOf(name: string, command: Command): string {

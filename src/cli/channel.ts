@@ -12,8 +12,8 @@ import {
   setDailyLimit,
   setOwnChannel,
 } from '../delivery/channels/settings.ts';
-import { listStops, resumeChannels } from '../delivery/queue/state.ts';
-import { limitOutlook } from '../delivery/quota.ts';
+import { listStops, resumeChannels } from '../delivery/queue/endpoints.ts';
+import { readQuota } from '../delivery/quota.ts';
 import { CHANNEL_FIELDS, inOptions, readOptions, readSecrets } from './channelFields.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
@@ -190,7 +190,7 @@ async function describe(database: Database, config: Config, merchantId: Merchant
   const settings = own?.channel?.settings ?? (name === 'simulator' ? {} : config.channel[name]);
   const channel = await channelOf(database, config, merchantId);
   const stop = (await listStops(database, new Date())).find(({ channel_id }) => channel_id === channel.id);
-  const { limit, used } = await limitOutlook(database, merchantId, config.channelDailyLimit, new Date());
+  const { limit, used } = await readQuota(database, merchantId, config.channelDailyLimit, new Date());
   return {
     merchant_id: merchantId,
     channel: name,

@@ -4,7 +4,8 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { ChannelName } from '../delivery/channels/channel.ts';
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
-import { listStops, queueCondition } from '../delivery/queue/state.ts';
+import { listStops } from '../delivery/queue/endpoints.ts';
+import { readQueueState } from '../delivery/queue/state.ts';
 import { createVault, VaultError } from '../secrets.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from './checks.ts';
 import { PROGRAM } from './command.ts';
@@ -86,7 +87,7 @@ const stops = withTables(async ({ database, now }) =>
 );
 
 const queue = withTables(async ({ database, now }) => {
-  const { queued, oldestAt, dueSince, waitingForLimit, waitingForCustomer } = await queueCondition(
+  const { queued, oldestAt, dueSince, waitingForLimit, waitingForCustomer } = await readQueueState(
     database,
     now(),
   );

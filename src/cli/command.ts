@@ -9,13 +9,13 @@ export type Option =
 type Options = Readonly<Record<string, Option>>;
 
 /** Options and arguments by name, as the definition promises them. */
-type Given<O extends Options, A extends string> = {
+type Given<O extends Options, A extends string, B extends string> = {
   readonly [K in keyof O]: O[K] extends { type: 'boolean' }
     ? boolean
     : O[K] extends { required: true }
       ? string
       : string | undefined;
-} & { readonly [K in A]: string };
+} & { readonly [K in A]: string } & { readonly [K in B]?: string };
 
 /** What is common to all commands. */
 export interface Setting {
@@ -35,21 +35,28 @@ export interface Command {
   /** More than a line, for `--help`. */
   details?: string;
   arguments: readonly string[];
+  optionalArguments: readonly string[];
   options: Options;
   /** Options that somebody may well try, and why there are none such. */
   refused?: Readonly<Record<string, string>>;
   run(given: Record<string, unknown>, setting: Setting): Promise<Outcome>;
 }
 
-export function command<const O extends Options, const A extends string = never>(definition: {
+export function command<
+  const O extends Options,
+  const A extends string = never,
+  const B extends string = never,
+>(definition: {
   about: string;
   details?: string;
   arguments?: readonly A[];
+  /** They follow the others. */
+  optionalArguments?: readonly B[];
   options?: O;
   refused?: Readonly<Record<string, string>>;
-  run(given: Given<O, A>, setting: Setting): Promise<Outcome>;
+  run(given: Given<O, A, B>, setting: Setting): Promise<Outcome>;
 }): Command {
-  return { arguments: [], options: {}, ...definition } as Command;
+  return { arguments: [], optionalArguments: [], options: {}, ...definition } as Command;
 }
 
 /** A file of commands: one, or several under its name. */

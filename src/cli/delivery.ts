@@ -1,11 +1,20 @@
 import { DELIVERY_STATES } from '../contract/delivery.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import { findDelivery, listDeliveries, retryDelivery, timelineOf } from '../delivery/queue/deliveries.ts';
-import type { DeliveryState } from '../delivery/queue/enqueue.ts';
+import {
+  cancelDelivery,
+  cancelMany,
+  type ManyResult,
+  retryDelivery,
+  retryMany,
+} from '../delivery/queue/control.ts';
+import { findDelivery, listDeliveries } from '../delivery/queue/deliveries.ts';
+import { readTimeline } from '../delivery/queue/events.ts';
+import type { DeliveryState } from '../delivery/queue/table.ts';
+import { countryOf } from '../merchants/store.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
-import { createTable, minute } from './terminal.ts';
+import { count, createTable, minute } from './terminal.ts';
 
 const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
 const PAGE_SIZE = 500;
@@ -49,7 +58,7 @@ export const commands = {
       withDatabase(async (database) => {
         const { id: merchantId } = await merchantOf(database, merchant);
         const delivery = await find(database, merchantId, DELIVERY);
-        const timeline = await timelineOf(database, merchantId, delivery.id);
+        const timeline = await readTimeline(database, merchantId, delivery.id);
         const fields = createTable([
           { title: 'DELIVERY', value: ([name]) => name },
           { title: String(delivery.id), value: ([, value]) => value },
@@ -69,22 +78,114 @@ export const commands = {
   }),
 
   retry: command({
-    about: 'Try a failed message again',
-    arguments: ['DELIVERY'],
-    options: { merchant: MERCHANT },
-    run: ({ DELIVERY, merchant }) =>
-      withDatabase(async (database) => {
-        const { id: merchantId } = await merchantOf(database, merchant);
-        const { id } = await find(database, merchantId, DELIVERY);
-        const queued = await database.transaction((tx) => retryDelivery(tx, merchantId, id, new Date()));
-        if (!queued) throw new Failure(`Delivery ${id} has not failed. Nothing was changed.`);
+    about: 'Send failed messages again',
+    details: `One message: delivery retry DELIVERY. All that have failed, or were cancelled: --all --state failed, since a time
+if one is given. A message whose phone number is not valid needs --recipient.`,
+    optionalArguments: ['DELIVERY'],
+    options: {
+      merchant: MERCHANT,
+      recipient: { type: 'string', value: 'NUMBER', about: 'Another phone number for one message' },
+      ...manyOptions('failed|cancelled'),
+    },
+    run: ({ DELIVERY, ...given }) => {
+      const many = readMany(DELIVERY, given, ['failed', 'cancelled']);
+      if (many && given.recipient !== undefined) throw new UsageError('--recipient is for one message.');
+      return withDatabase(async (database, { defaultCountry }) => {
+        const { id: merchantId } = await merchantOf(database, given.merchant);
+        const countries = { country: await countryOf(database, merchantId), defaultCountry };
+        if (many) {
+          const result = await untilDone(() =>
+            retryMany(database, merchantId, many, countries, () => new Date()),
+          );
+          return { text: manyText(result, 'queued again'), json: result };
+        }
+        const id = idOf(DELIVERY!);
+        const retry = { id, recipient: given.recipient, ...countries };
+        const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, new Date()));
+        if (result === 'not_found') throw notFound(DELIVERY!);
+        if (result === 'not_failed') throw new Failure(`Delivery ${id} has not failed. Nothing was changed.`);
+        if (result === 'bad_number')
+          throw new Failure(`The phone number is not valid. Nothing was changed. Give one with --recipient.`);
         return {
           text: `Delivery ${id} is queued again.`,
           json: await findDelivery(database, merchantId, id),
         };
-      }),
+      });
+    },
+  }),
+
+  cancel: command({
+    about: 'Cancel messages that were not sent',
+    details: `One message: delivery cancel DELIVERY. All in a state: --all --state queued, since a time if one is given. A
+message that is being sent or was sent cannot be cancelled.`,
+    optionalArguments: ['DELIVERY'],
+    options: { merchant: MERCHANT, ...manyOptions('queued|waiting|failed') },
+    run: ({ DELIVERY, ...given }) => {
+      const many = readMany(DELIVERY, given, ['queued', 'waiting', 'failed']);
+      return withDatabase(async (database) => {
+        const { id: merchantId } = await merchantOf(database, given.merchant);
+        if (many) {
+          const result = await untilDone(() => cancelMany(database, merchantId, many, () => new Date()));
+          return { text: manyText(result, 'cancelled'), json: result };
+        }
+        const id = idOf(DELIVERY!);
+        const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, new Date()));
+        if (result === 'not_found') throw notFound(DELIVERY!);
+        if (result === 'not_cancellable')
+          throw new Failure(
+            `Delivery ${id} is being sent, or was sent or cancelled before. Nothing was changed.`,
+          );
+        return { text: `Delivery ${id} is cancelled.`, json: await findDelivery(database, merchantId, id) };
+      });
+    },
   }),
 };
+
+function manyOptions(states: string) {
+  return {
+    all: { type: 'boolean', about: 'All messages in a state' },
+    state: { type: 'string', value: states, about: 'With --all: the state' },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      about: 'With --all: only since this time, such as 2026-01-15T09:30Z',
+    },
+  } as const;
+}
+
+/** What `--all` selects, or nothing where one message is named. */
+function readMany<State extends string>(
+  delivery: string | undefined,
+  { all, state, since }: { all: boolean; state: string | undefined; since: string | undefined },
+  states: readonly State[],
+): { state: State; since: Date | undefined } | undefined {
+  if (!all) {
+    if (delivery === undefined) throw new UsageError('Name one DELIVERY, or use --all --state STATE.');
+    if (state !== undefined || since !== undefined) throw new UsageError('--state and --since need --all.');
+    return undefined;
+  }
+  if (delivery !== undefined) throw new UsageError('Name one DELIVERY, or use --all, not both.');
+  const known = states.find((one) => one === state);
+  if (!known) throw new UsageError(`--state is one of ${states.join(', ')}.`);
+  const time = since === undefined ? undefined : new Date(since);
+  if (time && Number.isNaN(time.getTime()))
+    throw new UsageError('--since is a time such as 2026-01-15T09:30Z.');
+  return { state: known, since: time };
+}
+
+/** A call changes so many at most. What was skipped once is skipped again. */
+async function untilDone(change: () => Promise<ManyResult>): Promise<ManyResult> {
+  const total = { count: 0, skipped: 0, more: false };
+  for (;;) {
+    const { count: changed, skipped, more } = await change();
+    total.count += changed;
+    total.skipped = skipped;
+    if (!more || changed === 0) return total;
+  }
+}
+
+const manyText = ({ count: changed, skipped }: ManyResult, done: string) =>
+  `${count(changed, 'message')} ${done}.${skipped > 0 ? ` ${count(skipped, 'message')} skipped: the phone number is not valid, or the message has changed.` : ''}`;
 
 async function* pages(database: Database, merchantId: MerchantId, state: DeliveryState | undefined) {
   let beforeId: number | undefined;
@@ -96,9 +197,15 @@ async function* pages(database: Database, merchantId: MerchantId, state: Deliver
   }
 }
 
-async function find(database: Database, merchantId: MerchantId, given: string) {
+function idOf(given: string): number {
   if (!/^[1-9]\d{0,14}$/.test(given)) throw new UsageError('DELIVERY is a number: see "delivery list".');
-  const delivery = await findDelivery(database, merchantId, Number(given));
-  if (!delivery) throw new Failure(`This merchant has no delivery ${given}.`);
+  return Number(given);
+}
+
+const notFound = (given: string) => new Failure(`This merchant has no delivery ${given}.`);
+
+async function find(database: Database, merchantId: MerchantId, given: string) {
+  const delivery = await findDelivery(database, merchantId, idOf(given));
+  if (!delivery) throw notFound(given);
   return delivery;
 }

@@ -16,7 +16,10 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
     about: 'A merchant’s channel: show, set, unset, limit, test, resume',
     load: () => import('./channel.ts'),
   },
-  delivery: { about: 'Messages to customers: list, show, retry', load: () => import('./delivery.ts') },
+  delivery: {
+    about: 'Messages to customers: list, show, retry, cancel',
+    load: () => import('./delivery.ts'),
+  },
   keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Write the demo into an empty database', load: () => import('./demo.ts') },

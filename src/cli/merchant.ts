@@ -1,17 +1,24 @@
-import { insertMerchant, listMerchants } from '../merchants/store.ts';
-import { command, PROGRAM } from './command.ts';
+import { type CountryCode, isCountry } from '../delivery/phone.ts';
+import { insertMerchant, listMerchants, updateMerchant } from '../merchants/store.ts';
+import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { databasePlace, withDatabase } from './database.ts';
 import { minute } from './terminal.ts';
 import { nameOf } from './texts.ts';
 
+const COUNTRY_DETAILS = `The country is two letters (ISO 3166-1), such as ES. Phone numbers without a country code belong to it.
+A merchant without a country uses the setting DEFAULT_COUNTRY.`;
+
 export const commands = {
   add: command({
     about: 'Add a merchant',
+    details: COUNTRY_DETAILS,
     arguments: ['NAME'],
-    run: async ({ NAME }) => {
+    options: { country: { type: 'string', value: 'ES', about: 'The country of its phone numbers' } },
+    run: async ({ NAME, ...given }) => {
       const name = nameOf(NAME);
+      const country = countryFrom(given.country) ?? null;
       const { merchant, place } = await withDatabase(async (database, config) => ({
-        merchant: await insertMerchant(database, name, new Date()),
+        merchant: await insertMerchant(database, name, new Date(), country),
         place: databasePlace(config),
       }));
       return {
@@ -28,10 +35,46 @@ export const commands = {
       columns: [
         { title: 'ID', value: ({ id }) => id },
         { title: 'NAME', value: ({ name }) => name },
+        { title: 'COUNTRY', value: ({ country }) => country },
         { title: 'ADDED (UTC)', value: ({ created_at }) => minute(created_at) },
       ],
       pages: [await withDatabase(listMerchants)],
       none: `There are no merchants yet. "${PROGRAM} merchant add NAME" adds one.`,
     }),
   }),
+
+  set: command({
+    about: 'Change a merchant’s country or name',
+    details: `${COUNTRY_DETAILS}\nNumbers already stored stay as they are.`,
+    arguments: ['ID'],
+    options: {
+      country: { type: 'string', value: 'ES|none', about: 'The country of its phone numbers' },
+      name: { type: 'string', value: 'NAME', about: 'Its new name' },
+    },
+    run: async ({ ID, ...given }) => {
+      if (!/^[1-9]\d{0,14}$/.test(ID)) throw new UsageError('ID is a number: see "merchant list".');
+      const country = countryFrom(given.country);
+      const name = given.name === undefined ? undefined : nameOf(given.name);
+      if (country === undefined && name === undefined) {
+        throw new UsageError('Nothing to change: give --country, --name or both.');
+      }
+      const merchant = await withDatabase((database) =>
+        updateMerchant(database, Number(ID), { name, country }),
+      );
+      if (!merchant) throw new Failure(`There is no merchant ${ID}. "${PROGRAM} merchant list" shows them.`);
+      return {
+        text: `Merchant ${merchant.id} is ${merchant.name}, ${merchant.country ? `country ${merchant.country}` : 'without a country'}.`,
+        json: merchant,
+      };
+    },
+  }),
 };
+
+/** Null stands for `none`, undefined for an option that was not given. */
+function countryFrom(given: string | undefined): CountryCode | null | undefined {
+  if (given === undefined) return undefined;
+  const country = given.trim().toUpperCase();
+  if (country === 'NONE') return null;
+  if (isCountry(country)) return country;
+  throw new UsageError('--country takes the two letters of a country, such as ES for Spain, or none.');
+}

@@ -35,7 +35,8 @@ async function work(database: Database, config: Config): Promise<number> {
     channels,
     log,
     now,
-    workOffReports: () => processInbound({ database, channels, log, now }),
+    concurrency: config.workerConcurrency,
+    processStatuses: () => processInbound({ database, channels, log, now }),
     onAttempt(channel, outcome, code) {
       attempts += 1;
       log.debug({ channel, outcome, code }, 'attempt');

@@ -9,11 +9,12 @@ export const DELIVERY_STATES = [
   'delivered',
   'read',
   'failed',
+  'cancelled',
 ] as const;
 export const DeliveryStateName = Type.Enum([...DELIVERY_STATES], {
   description:
-    '`waiting`: for the day’s limit or for the customer to write. `sent`: the channel has it. `delivered` and ' +
-    '`read`: the customer’s telephone said so.',
+    '`waiting`: for the daily limit or for the customer to write. `sent`: the channel has it. `delivered` and ' +
+    '`read`: reported by the customer’s phone. `failed`: it was not sent. `cancelled`: by a person.',
 });
 
 const deliveryFields = {
@@ -22,7 +23,9 @@ const deliveryFields = {
     description: 'The notification that was answered; it may be deleted by now.',
   }),
   conversation_id: Type.Integer(),
-  recipient: Type.String({ description: 'The customer’s telephone number.' }),
+  recipient: Type.String({
+    description: 'The customer’s phone number; of a failed delivery perhaps as somebody wrote it.',
+  }),
   mode: Type.Enum(['reply', 'campaign']),
   content: Type.String(),
   state: DeliveryStateName,
@@ -30,10 +33,11 @@ const deliveryFields = {
   reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it waits or failed.' }),
   attempts: Type.Integer(),
   next_try_at: Type.Union([Timestamp, Type.Null()], {
-    description: 'When it is tried next; null when it is done, being sent, or waits for the customer.',
+    description:
+      'When it will be sent; null when it is finished, being sent, or waits for the customer or an earlier message.',
   }),
   last_error: Type.Union([Type.String(), Type.Null()], {
-    description: 'The channel’s code of the last refusal.',
+    description: 'The channel’s code of the last failed attempt.',
   }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -74,11 +78,11 @@ export const DeliveryWithTimeline = Type.Object(
         code: Type.Union([Type.String(), Type.Null()]),
         note: Type.Union([Type.String(), Type.Null()]),
       }),
-      { description: 'What happened, in order.' },
+      { description: 'Its history, oldest first.' },
     ),
   },
   {
-    description: 'A message to a customer, with what happened to it.',
+    description: 'A message to a customer, with its history.',
     examples: [
       {
         ...example,
@@ -97,17 +101,44 @@ export const Limits = Type.Object(
       description: 'Distinct customers that campaigns and templates may reach in 24 hours.',
     }),
     used: Type.Integer({ description: 'Reached within the last 24 hours.' }),
-    waiting: Type.Integer({ description: 'Customers who wait for a place.' }),
+    waiting: Type.Integer({ description: 'Customers whose message waits for the limit.' }),
     next_free_at: Type.Union([Timestamp, Type.Null()], {
       description: 'When one more customer can be reached; null when that is now.',
     }),
   },
   {
-    description: 'The day’s messaging limit, in a moving 24 hours.',
+    description: 'The daily messaging limit, in a moving 24 hours.',
     examples: [{ limit: 250, used: 12, waiting: 0, next_free_at: null }],
   },
 );
 export type Limits = Static<typeof Limits>;
+
+export const RetryBody = Type.Object(
+  {
+    recipient: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Another phone number, instead of the one that was wrong.' }),
+    ),
+  },
+  { examples: [{ recipient: '+14155552671' }] },
+);
+
+export const ManyDeliveries = Type.Object(
+  {
+    state: Type.String({ description: 'The state that the messages are in.' }),
+    since: Type.Optional(Timestamp),
+  },
+  { examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },
+);
+
+export const ChangedMany = Type.Object(
+  {
+    message: Type.String(),
+    count: Type.Integer({ description: 'How many messages were changed.' }),
+    skipped: Type.Integer({ description: 'How many were left as they are.' }),
+    more: Type.Boolean({ description: 'Whether there are more of them: call again.' }),
+  },
+  { examples: [{ message: '12 messages are queued again.', count: 12, skipped: 0, more: false }] },
+);
 
 export const SimulatorText = Type.Object(
   { text: Type.String({ minLength: 1, maxLength: 4096 }) },

@@ -4,37 +4,62 @@ import { Type } from 'typebox';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
+  ChangedMany,
   DELIVERY_STATES,
   DeliveryList,
   DeliveryStateName,
   DeliveryWithTimeline,
   Limits,
+  ManyDeliveries,
+  RetryBody,
 } from '../contract/delivery.ts';
-import { CHANGES, type Database } from '../database/database.ts';
-import { deliveryNotFailed, deliveryNotFound, invalid, TOKEN_ERRORS } from '../errors.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import { CHANGES, type Database, type Queries } from '../database/database.ts';
+import {
+  deliveryNotCancellable,
+  deliveryNotFailed,
+  deliveryNotFound,
+  invalid,
+  recipientInvalid,
+  TOKEN_ERRORS,
+} from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
-import { findDelivery, listDeliveries, retryDelivery, timelineOf } from './queue/deliveries.ts';
-import type { DeliveryState, Outbox } from './queue/enqueue.ts';
-import { limitOutlook } from './quota.ts';
+import type { CountryCode } from './phone.ts';
+import { cancelDelivery, cancelMany, type ManyResult, retryDelivery, retryMany } from './queue/control.ts';
+import { findDelivery, listDeliveries } from './queue/deliveries.ts';
+import type { Outbox } from './queue/enqueue.ts';
+import { readTimeline } from './queue/events.ts';
+import { readQuota } from './quota.ts';
 
 export interface DeliveryParts {
   database: Database;
   outbox: Outbox;
   channelDailyLimit: number;
+  defaultCountry: CountryCode | undefined;
+  /** The merchant's own country, where it has one. */
+  countryOf: (queries: Queries, merchantId: MerchantId) => Promise<CountryCode | undefined>;
   now: () => Date;
 }
 
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
+const RETRYABLE = ['failed', 'cancelled'] as const;
+const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
-export function deliveryRoutes({
-  database,
-  outbox,
-  channelDailyLimit,
-  now,
-}: DeliveryParts): FastifyPluginAsyncTypebox {
+const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
+  invalid('state', `state must be one of ${states.join(', ')}`);
+const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
+
+export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
+  const { database, outbox, channelDailyLimit, defaultCountry, countryOf, now } = parts;
+
+  const announce = () => {
+    outbox.announce();
+    database.signal(CHANGES);
+  };
+
   return async (app) => {
     requireMerchant(app);
 
@@ -44,8 +69,8 @@ export function deliveryRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'List deliveries', {
-            description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page; \`Link\` leads to the next.`,
-            errors: [...TOKEN_ERRORS, invalid('state', `state must be one of ${DELIVERY_STATES.join(', ')}`)],
+            description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page.`,
+            errors: [...TOKEN_ERRORS, stateInvalid()],
           }),
           querystring: Type.Object({
             state: Type.Optional(DeliveryStateName),
@@ -61,7 +86,7 @@ export function deliveryRoutes({
         const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
         // One more than asked for tells whether there is a next page.
         const rows = await listDeliveries(database, merchantOf(request), {
-          state: readState(query.state),
+          state: query.state === undefined ? undefined : readState(query.state, DELIVERY_STATES),
           beforeId: before === undefined ? undefined : Number(before),
           limit: limit + 1,
         });
@@ -77,8 +102,8 @@ export function deliveryRoutes({
       {
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('deliveries', 'Read one delivery', {
-            description: 'One message, with what happened to it.',
+          ...describeRoute('deliveries', 'Get a delivery', {
+            description: 'One message, with its history.',
             errors: [...TOKEN_ERRORS, deliveryNotFound()],
           }),
           params: parameterSchema('delivery_id'),
@@ -89,7 +114,7 @@ export function deliveryRoutes({
         const merchantId = merchantOf(request);
         const delivery = await findDelivery(database, merchantId, idOf(request));
         if (!delivery) throw deliveryNotFound();
-        return { ...delivery, timeline: await timelineOf(database, merchantId, delivery.id) };
+        return { ...delivery, timeline: await readTimeline(database, merchantId, delivery.id) };
       },
     );
 
@@ -98,9 +123,40 @@ export function deliveryRoutes({
       {
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('deliveries', 'Try a failed delivery again', {
-            description: 'Puts a failed message back into the queue.',
-            errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotFailed()],
+          ...describeRoute('deliveries', 'Send a failed delivery again', {
+            description:
+              'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
+            errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotFailed(), recipientInvalid()],
+          }),
+          params: parameterSchema('delivery_id'),
+          body: RetryBody,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const recipient = readRecipient(request.body);
+        const id = idOf(request);
+        const country = await countryOf(database, merchantId);
+        const retry = { id, recipient, country, defaultCountry };
+        const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, now()));
+        if (result === 'not_found') throw deliveryNotFound();
+        if (result === 'not_failed') throw deliveryNotFailed();
+        if (result === 'bad_number') throw recipientInvalid();
+        announce();
+        return { message: 'The message is queued again.' };
+      },
+    );
+
+    app.post(
+      '/delivery/:delivery_id/cancel',
+      {
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Cancel a delivery', {
+            description:
+              'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
+            errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotCancellable()],
           }),
           params: parameterSchema('delivery_id'),
           response: { 200: Message },
@@ -109,12 +165,58 @@ export function deliveryRoutes({
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
-        const queued = await database.transaction((tx) => retryDelivery(tx, merchantId, id, now()));
-        if (!queued)
-          throw (await findDelivery(database, merchantId, id)) ? deliveryNotFailed() : deliveryNotFound();
-        outbox.announce();
-        database.signal(CHANGES);
-        return { message: 'The message is queued again.' };
+        const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, now()));
+        if (result === 'not_found') throw deliveryNotFound();
+        if (result === 'not_cancellable') throw deliveryNotCancellable();
+        announce();
+        return { message: 'The message is cancelled.' };
+      },
+    );
+
+    app.post(
+      '/delivery/retry',
+      {
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Send all failed deliveries again', {
+            description:
+              'All failed messages, or all cancelled ones, since a time if one is given. `more`: call again for ' +
+              'the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
+            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid()],
+          }),
+          body: ManyDeliveries,
+          response: { 200: ChangedMany },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const { state, since } = readMany(request.body, RETRYABLE);
+        const countries = { country: await countryOf(database, merchantId), defaultCountry };
+        const result = await retryMany(database, merchantId, { state, since }, countries, now);
+        announce();
+        return { message: manyMessage(result, 'queued again'), ...result };
+      },
+    );
+
+    app.post(
+      '/delivery/cancel',
+      {
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
+            description:
+              'All queued, waiting or failed messages, since a time if one is given. `more`: call again for the rest.',
+            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid()],
+          }),
+          body: ManyDeliveries,
+          response: { 200: ChangedMany },
+        },
+      },
+      async (request) => {
+        const { state, since } = readMany(request.body, CANCELLABLE);
+        const result = await cancelMany(database, merchantOf(request), { state, since }, now);
+        announce();
+        return { message: manyMessage(result, 'cancelled'), ...result };
       },
     );
 
@@ -122,14 +224,14 @@ export function deliveryRoutes({
       '/limits',
       {
         schema: {
-          ...describeRoute('deliveries', 'Read the day’s messaging limit', {
+          ...describeRoute('deliveries', 'Get the daily messaging limit', {
             description: 'How many customers campaigns and templates may still reach.',
             errors: TOKEN_ERRORS,
           }),
           response: { 200: Limits },
         },
       },
-      (request) => limitOutlook(database, merchantOf(request), channelDailyLimit, now()),
+      (request) => readQuota(database, merchantOf(request), channelDailyLimit, now()),
     );
   };
 }
@@ -140,9 +242,32 @@ function idOf(request: FastifyRequest): number {
   return id;
 }
 
-function readState(given: unknown): DeliveryState | undefined {
-  if (given === undefined) return undefined;
-  const state = DELIVERY_STATES.find((name) => name === given);
-  if (!state) throw invalid('state', `state must be one of ${DELIVERY_STATES.join(', ')}`);
+function readState<State extends string>(given: unknown, states: readonly State[]): State {
+  const state = states.find((name) => name === given);
+  if (!state) throw stateInvalid(states);
   return state;
 }
+
+const field = (body: unknown, name: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, name)
+    ? (body as Record<string, unknown>)[name]
+    : undefined;
+
+function readRecipient(body: unknown): string | undefined {
+  const recipient = field(body, 'recipient') ?? undefined;
+  if (recipient !== undefined && typeof recipient !== 'string') throw recipientInvalid();
+  return recipient;
+}
+
+function readMany<State extends string>(body: unknown, states: readonly State[]) {
+  const since = field(body, 'since') ?? undefined;
+  const time = typeof since === 'string' && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN;
+  if (since !== undefined && Number.isNaN(time)) throw sinceInvalid();
+  return {
+    state: readState(field(body, 'state'), states),
+    since: since === undefined ? undefined : new Date(time),
+  };
+}
+
+const manyMessage = ({ count }: ManyResult, done: string) =>
+  count === 1 ? `1 message is ${done}.` : `${count} messages are ${done}.`;

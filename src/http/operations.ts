@@ -1,16 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Database } from '../database/database.ts';
-import { queueFigures } from '../delivery/queue/deliveries.ts';
 import { serviceUnavailable } from '../errors.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics, QueueFigures } from '../metrics.ts';
 import { describeRoute } from './openapi.ts';
 
 interface OperationsParts {
   database: Database;
   keyring: { jwks(): Promise<{ keys: object[] }> };
   metrics: Metrics;
-  now: () => Date;
+  queueFigures: () => Promise<QueueFigures>;
 }
 
 const Ok = Type.Object(
@@ -36,7 +35,7 @@ const MetricsText = {
 /** For the operator's machines. They are asked often and by few: no limit counts them. */
 export function operationsRoutes(
   app: FastifyInstance,
-  { database, keyring, metrics, now }: OperationsParts,
+  { database, keyring, metrics, queueFigures }: OperationsParts,
 ): void {
   const config = { skipRateLimit: true };
   const describe = (summary: string, description: string) =>
@@ -71,7 +70,7 @@ export function operationsRoutes(
       },
     },
     async (_request, reply) => {
-      const queue = await queueFigures(database, now()).catch(() => undefined);
+      const queue = await queueFigures().catch(() => undefined);
       return reply.type(metrics.contentType).send(await metrics.text(queue));
     },
   );

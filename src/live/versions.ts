@@ -18,6 +18,7 @@ export async function readVersions(
   const ofMerchants = idIn(queries.engine, 'merchant_id', '$1');
   const rows = await queries.all<{ merchant_id: MerchantId; topic: Topic; version: string }>(
     `select merchant_id, 'inbox' as topic, version from inboxes where ${ofMerchants}
+      union all select merchant_id, 'deliveries' as topic, version from delivery_queues where ${ofMerchants}
       union all select merchant_id, topic, version from live_versions where ${ofMerchants}`,
     [merchantIds],
   );

@@ -1,24 +1,58 @@
+import type { CountryCode } from 'libphonenumber-js/min';
+import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 
 export interface Merchant {
   id: number;
   name: string;
+  /** Where numbers without a country code belong. Null: to `DEFAULT_COUNTRY`, if that is set. */
+  country: CountryCode | null;
   created_at: string;
 }
 
-export async function insertMerchant(queries: Queries, name: string, at: Date): Promise<Merchant> {
+const COLUMNS = 'id, name, country, created_at';
+
+export async function insertMerchant(
+  queries: Queries,
+  name: string,
+  at: Date,
+  country: CountryCode | null = null,
+): Promise<Merchant> {
   const [row] = await queries.run<Merchant>(
-    'insert into merchants (name, created_at) values ($1, $2) returning id, name, created_at',
-    [name, at.toISOString()],
+    `insert into merchants (name, country, created_at) values ($1, $2, $3) returning ${COLUMNS}`,
+    [name, country, at.toISOString()],
   );
-  if (!row) throw new Error('an insert gives its row');
+  if (!row) throw new Error('the insert returned no row');
   return row;
 }
 
 export function listMerchants(queries: Queries): Promise<Merchant[]> {
-  return queries.all('select id, name, created_at from merchants order by id');
+  return queries.all(`select ${COLUMNS} from merchants order by id`);
 }
 
 export function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
-  return queries.one('select id, name, created_at from merchants where id = $1', [id]);
+  return queries.one(`select ${COLUMNS} from merchants where id = $1`, [id]);
+}
+
+/** Changes what is given and leaves the rest. Gives nothing if there is no such merchant. */
+export async function updateMerchant(
+  queries: Queries,
+  id: number,
+  { name, country }: { name?: string | undefined; country?: CountryCode | null | undefined },
+): Promise<Merchant | undefined> {
+  const [row] = await queries.run<Merchant>(
+    `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end
+      where id = $1 returning ${COLUMNS}`,
+    [id, name ?? null, country === undefined ? 0 : 1, country ?? null],
+  );
+  return row;
+}
+
+/** The merchant's own country, for use inside another statement whose $1 is the merchant. */
+export const COUNTRY_SQL = '(select country from merchants where id = $1)';
+
+/** The merchant's own country, if it has one. */
+export async function countryOf(queries: Queries, merchantId: MerchantId): Promise<CountryCode | undefined> {
+  const row = await queries.one<Pick<Merchant, 'country'>>(`select ${COUNTRY_SQL} as country`, [merchantId]);
+  return row?.country ?? undefined;
 }

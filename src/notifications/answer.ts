@@ -68,6 +68,9 @@ export async function answerNotification(
   const message = {
     notificationId: id,
     conversationId: notification.conversation_id,
+    reference: notification.reference,
+    context: notification.context,
+    country: notification.country,
     recipient: typeof leadPhone === 'string' && leadPhone.trim() ? leadPhone : notification.customer_phone,
     mode: verdict.send,
     content: verdict.content,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
 import { ApiError, idempotencyKeyInFlight, idempotencyKeyReused, invalid, isFailure } from '../errors.ts';
 
 const REPLAY_MS = 24 * 60 * 60_000;
@@ -78,8 +79,8 @@ async function outcomeOf(queries: Transaction, perform: Write['perform']): Promi
   }
 }
 
-export async function removeExpiredKeys(queries: Queries, at: Date): Promise<void> {
-  await queries.run('delete from idempotency_keys where created_at < $1', [
-    new Date(at.getTime() - REPLAY_MS).toISOString(),
-  ]);
-}
+export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {
+  table: 'idempotency_keys',
+  condition: 'created_at < $1',
+  keptMs: REPLAY_MS,
+};

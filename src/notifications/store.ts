@@ -3,6 +3,8 @@ import type { NotificationType, Status } from '../contract/notifications.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { createLookup } from '../database/lookup.ts';
+import { deliveryWire } from '../delivery/queue/deliveries.ts';
+import { COUNTRY_SQL } from '../merchants/store.ts';
 
 /**
  * A notification's wire form, made by the database. Turning rows into objects and back into JSON costs Node
@@ -72,9 +74,8 @@ export async function listNotifications(
 /** With its answer and the state of its message: one JSON object. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce((
-        select concat('{"id":', d.id, ',"state":"', d.state, '","updated_at":"', d.updated_at, '"}')
-          from deliveries d where d.merchant_id = $1 and d.notification_id = $2), 'null'), '}') as wire
+    `select ${WIRE}, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce(
+        ${deliveryWire('$1', '$2')}, 'null'), '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
@@ -90,11 +91,14 @@ export interface StoredNotification {
   answered_fields: string;
   answer_schema_id: string;
   customer_phone: string;
+  reference: string | null;
+  country: string | null;
 }
 
 export function findNotification(queries: Queries, merchantId: MerchantId, id: number) {
   return queries.one<StoredNotification>(
-    `select n.notification_type, n.status, n.conversation_id, n.context, n.requested_fields, n.answered_fields, n.answer_schema_id, c.customer_phone
+    `select n.notification_type, n.status, n.conversation_id, n.context, n.requested_fields, n.answered_fields, n.answer_schema_id, c.customer_phone, c.reference,
+        ${COUNTRY_SQL} as country
       from notifications n join conversations c on c.merchant_id = n.merchant_id and c.id = n.conversation_id
       where n.merchant_id = $1 and n.id = $2`,
     [merchantId, id],

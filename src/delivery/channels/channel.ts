@@ -57,6 +57,8 @@ export type SendResult =
       code: string;
       afterSeconds?: number;
       attemptsMax?: number;
+      /** Why, for the merchant. */
+      reason?: string;
       /** The channel was not asked at all: its pace did not allow it yet. */
       notCounted?: boolean;
     }

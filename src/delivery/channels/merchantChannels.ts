@@ -10,6 +10,8 @@ import { createWhatsApp } from './whatsapp/channel.ts';
 /** Which channel a merchant has: its own, or that of the environment. */
 export interface Channels {
   of(merchantId: MerchantId): Promise<Channel>;
+  /** Whether a channel reports by a status what became of a message. */
+  reportsStatus(channelId: string): boolean;
   /** For merchants without a limit of their own. */
   readonly defaultDailyLimit: number;
   /** Every WhatsApp number there is, for what its webhook brings. */
@@ -80,6 +82,7 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
 
   return {
     of: async (merchantId) => (await load(merchantId)).channel,
+    reportsStatus: (channelId) => channelId.startsWith('whatsapp:'),
     defaultDailyLimit: defaults.channelDailyLimit,
     async whatsappNumbers() {
       const rows = await database.all<{ merchant_id: number; sealed_settings: string }>(

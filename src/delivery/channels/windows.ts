@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine } from '../../database/database.ts';
-import { phoneOf } from '../queue/enqueue.ts';
+import { phoneOrText } from '../phone.ts';
 import type { Channels } from './merchantChannels.ts';
 
 const WINDOW_MS = 24 * 60 * 60_000;
@@ -17,7 +17,7 @@ export function createWindows(parts: { database: Database; channels: Channels; n
   const { database, channels, now } = parts;
   return async (merchantId, phones) => {
     const channel = await channels.of(merchantId);
-    const numbers = phones.map(phoneOf);
+    const numbers = phones.map(phoneOrText);
     const list = JSON.stringify([...new Set(numbers)]);
     const opened = await database.all<{ phone: string; opened_at: string }>(
       `select phone, opened_at from customer_windows

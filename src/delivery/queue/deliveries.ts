@@ -1,25 +1,27 @@
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { addEvent, type DeliveryState } from './enqueue.ts';
+import { idIn } from '../../database/ids.ts';
+import { type DeliveryState, NEVER } from './table.ts';
 
 /** What the merchant sees of its deliveries. */
 
 const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for,
-  coalesce(reason, case when state = 'queued' and exists (
-    select 1 from deliveries e where e.merchant_id = deliveries.merchant_id and e.recipient = deliveries.recipient
-      and e.id < deliveries.id and e.state in ('queued', 'sending', 'waiting'))
-    then 'It goes out after an earlier message to the same customer.' end) as reason, attempts, case when state = 'queued' or waiting_for = 'limit' then due_at end as next_try_at,
+  coalesce(reason, case when state = 'queued' and due_at = '${NEVER}'
+    then 'It will be sent after an earlier message to the same customer.' end) as reason, attempts,
+  case when due_at < '${NEVER}' and (state = 'queued' or waiting_for = 'limit') then due_at end as next_try_at,
   last_code as last_error, created_at, updated_at`;
+
+interface ListFilter {
+  state: DeliveryState | undefined;
+  beforeId: number | undefined;
+  limit: number;
+}
 
 export function listDeliveries(
   queries: Queries,
   merchantId: MerchantId,
-  {
-    state,
-    beforeId,
-    limit,
-  }: { state: DeliveryState | undefined; beforeId: number | undefined; limit: number },
+  { state, beforeId, limit }: ListFilter,
 ): Promise<Delivery[]> {
   const params: (string | number)[] = [merchantId];
   const bind = (value: string | number) => `$${params.push(value)}`;
@@ -39,48 +41,20 @@ export function findDelivery(queries: Queries, merchantId: MerchantId, id: numbe
   ]);
 }
 
-interface TimelineEntry {
-  at: string;
-  state: DeliveryState;
-  code: string | null;
-  note: string | null;
-}
+/** The delivery of a notification as JSON text, or null: a sub-select for the notification's own statement. */
+export const deliveryWire = (merchantId: string, notificationId: string) =>
+  `(select concat('{"id":', d.id, ',"state":"', d.state, '","updated_at":"', d.updated_at, '"}')
+    from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId}
+    order by d.id desc limit 1)`;
 
-export function timelineOf(queries: Queries, merchantId: MerchantId, id: number): Promise<TimelineEntry[]> {
-  return queries.all<TimelineEntry>(
-    `select at, state, code, note from delivery_events where merchant_id = $1 and delivery_id = $2 order by id`,
-    [merchantId, id],
-  );
-}
-
-/** Puts a failed delivery back into the queue, with all its attempts before it. */
-export async function retryDelivery(
-  tx: Queries,
-  merchantId: MerchantId,
-  id: number,
-  at: Date,
-): Promise<boolean> {
-  const time = at.toISOString();
-  const rows = await tx.run(
-    `update deliveries set state = 'queued', attempts = 0, due_at = $3, reason = null, waiting_for = null,
-        channel_message_id = null, updated_at = $3
-      where merchant_id = $1 and id = $2 and state = 'failed' returning id`,
-    [merchantId, id, time],
-  );
-  if (rows.length === 0) return false;
-  await addEvent(tx, merchantId, id, { at: time, state: 'queued', note: 'Tried again by the merchant.' });
-  return true;
-}
-
-/** For the operator: what is still to be sent, of all merchants, and since when it waits for nothing but us. */
-export async function queueFigures(
+/** Each is new and random after every change to one of the merchant's deliveries. */
+export async function readDeliveryVersions(
   queries: Queries,
-  at: Date,
-): Promise<{ open: number; oldestSeconds: number }> {
-  const row = await queries.one<{ open: number; oldest: string | null }>(
-    `select count(*) as open, min(case when state <> 'waiting' then created_at end) as oldest
-      from deliveries where state in ('queued', 'sending', 'waiting')`,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, string>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
+    `select merchant_id, version from delivery_queues where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
   );
-  const oldest = row?.oldest == null ? at.getTime() : Date.parse(row.oldest);
-  return { open: row?.open ?? 0, oldestSeconds: (at.getTime() - oldest) / 1000 };
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
 }

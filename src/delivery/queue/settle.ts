@@ -1,96 +1,182 @@
-import type { Logger } from 'pino';
-import type { Database } from '../../database/database.ts';
-import type { Channel, SendResult } from '../channels/channel.ts';
-import { givePlaceBack } from '../quota.ts';
-import { type Claimed, type Settlement, settle } from './enqueue.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Engine, Queries } from '../../database/database.ts';
+import { idIn } from '../../database/ids.ts';
+import type { Claimed } from './claim.ts';
+import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
+import { releaseQuota } from './quotaUse.ts';
+import { releaseNext } from './release.ts';
+import { type DeliveryState, NEVER, OPEN, queueStep, valueRows } from './table.ts';
 
-/** How long an unknown outcome may be settled by the channel's echo before it is tried again. */
+/** Writes what came of attempts. */
+
+/** How long a channel's status may settle an unknown outcome before the message is sent again. */
 export const SETTLE_MS = 60_000;
-const STOP_MS = 5 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
 
-const ATTEMPTS_MAX = 16;
-const RETRY_FIRST_SECONDS = 2;
-const RETRY_MAX_SECONDS = 3600;
-
-/** Doubles from two seconds to an hour, a fifth more or less, so that many do not come back at once. */
-function retryAfterSeconds(attempts: number, random: number): number {
-  const seconds = Math.min(RETRY_FIRST_SECONDS * 2 ** (attempts - 1), RETRY_MAX_SECONDS);
-  return seconds * (0.8 + 0.4 * random);
+export interface Settlement {
+  state: DeliveryState;
+  /** When it is due next, while it is open. Now, unless given. */
+  dueAt?: Date;
+  waitingFor?: 'limit' | 'customer';
+  /** For the merchant. */
+  reason?: string;
+  code?: string;
+  messageId?: string | undefined;
+  /** Nobody knows whether this attempt was sent. */
+  unsettled?: boolean;
+  /** It was not an attempt: the channel was not asked. */
+  notCounted?: boolean;
 }
 
-interface OutcomeParts {
-  /** The database, or a transaction that this joins. */
-  database: Pick<Database, 'run' | 'transaction'>;
-  log: Logger;
-  now: () => Date;
+export interface Outcome {
+  delivery: Claimed;
+  settlement: Settlement;
 }
 
-/** Writes what an attempt's result means for its delivery, whether the channel said it at once or later. */
-export async function applyResult(
-  { database, log, now }: OutcomeParts,
-  channel: Channel,
-  delivery: Claimed,
-  result: SendResult,
+const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
+
+/** Within a table rows are locked by id. SQLite has no row locks: transactions run one after another. */
+const LOCKED_BY_ID: Record<Engine, string> = {
+  sqlite: '',
+  postgres: `, locked as (select d.id from deliveries d join change on d.id = delivery
+    where d.merchant_id = $1 order by d.id for update of d)`,
+};
+const IS_LOCKED: Record<Engine, string> = {
+  sqlite: '',
+  postgres: 'and delivery in (select locked.id from locked)',
+};
+
+const CASTS = ['bigint', 'integer', ...Array<undefined>(8).fill(undefined), 'integer'] as const;
+
+/**
+ * Writes the outcomes of one merchant's attempts, all or nothing, and gives the ids of those that were written. An
+ * outcome counts only while its worker still holds the lease: a status that came before the channel's own answer, or
+ * another worker after a lost lease, has already written more.
+ */
+export async function settle(
+  tx: Queries,
+  merchantId: MerchantId,
+  outcomes: readonly Outcome[],
+  at: Date,
+): Promise<ReadonlySet<number>> {
+  const time = at.toISOString();
+  const rows = await tx.run<{ id: number }>(
+    `with change (delivery, attempt, lease, new_state, new_due_at, new_waiting_for, new_reason, new_code,
+        new_message_id, new_unsettled_since, not_counted) as (values ${valueRows(outcomes.length, CASTS, 2)})
+        ${LOCKED_BY_ID[tx.engine]}
+      update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
+        reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
+        unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = $2
+      from change where merchant_id = $1 and id = delivery and state = 'sending' and attempts = attempt
+        and due_at = lease ${IS_LOCKED[tx.engine]}
+      returning id`,
+    [
+      merchantId,
+      time,
+      ...outcomes.flatMap(({ delivery, settlement }) => [
+        delivery.id,
+        delivery.attempts,
+        delivery.due_at,
+        settlement.state,
+        (settlement.dueAt ?? at).toISOString(),
+        settlement.waitingFor ?? null,
+        settlement.reason ?? null,
+        settlement.code ?? null,
+        settlement.messageId ?? null,
+        settlement.unsettled ? time : null,
+        settlement.notCounted ? 1 : 0,
+      ]),
+    ],
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  await follow(
+    tx,
+    merchantId,
+    outcomes.filter(({ delivery }) => ids.has(delivery.id)),
+    at,
+  );
+  return ids;
+}
+
+/** What follows from the outcomes that were written. */
+async function follow(
+  tx: Queries,
+  merchantId: MerchantId,
+  written: readonly Outcome[],
+  at: Date,
 ): Promise<void> {
-  const write = (change: Settlement) => database.transaction((tx) => settle(tx, delivery, change, now()));
-  const inMs = (ms: number) => new Date(now().getTime() + ms);
-  const again = (
-    code: string,
-    seconds = retryAfterSeconds(delivery.attempts, Math.random()),
-    uncounted = false,
-  ) => write({ state: 'queued', dueAt: inMs(seconds * 1000), code, uncounted });
-  const fail = (reason: string, code: string) =>
-    database.transaction(async (tx) => {
-      const written = await settle(tx, delivery, { state: 'failed', reason, code }, now());
-      if (written) await givePlaceBack(tx, delivery.merchant_id, delivery.key, now());
-    });
+  if (written.length === 0) return;
+  const finished = written.filter(({ settlement }) => !isOpen(settlement.state));
+  const failed = finished.filter(({ settlement }) => settlement.state === 'failed');
+  const deliveriesOf = (list: readonly Outcome[]) => list.map(({ delivery }) => delivery);
+  let released = false;
+  if (failed.length > 0) released = await releaseQuota(tx, merchantId, deliveriesOf(failed), at);
+  if (finished.length > 0)
+    released = (await releaseNext(tx, merchantId, deliveriesOf(finished), at)) || released;
+  const events = await newEvents(tx, merchantId, written, at);
+  const dueTimes = written
+    .filter(({ settlement }) => isOpen(settlement.state))
+    .map(({ settlement }) => (settlement.dueAt ?? at).toISOString());
+  if (released) dueTimes.push(at.toISOString());
+  await tx.chain([
+    ...(events.length > 0 ? [eventsStep(merchantId, events)] : []),
+    queueStep(merchantId, dueTimes.sort()[0] ?? NEVER),
+  ]);
+}
 
-  const retry = (code: string, seconds?: number, attemptsMax = ATTEMPTS_MAX) =>
-    delivery.attempts < attemptsMax
-      ? again(code, seconds)
-      : fail(`It could not be delivered in ${delivery.attempts} attempts.`, code);
+/** A message that was looked at and put back as it was has no new event. */
+async function newEvents(
+  tx: Queries,
+  merchantId: MerchantId,
+  written: readonly Outcome[],
+  at: Date,
+): Promise<DeliveryEvent[]> {
+  const events = written.map(({ delivery, settlement }) => ({
+    deliveryId: delivery.id,
+    at: at.toISOString(),
+    state: settlement.state,
+    code: settlement.code,
+    note: settlement.reason,
+    channelId: settlement.notCounted ? undefined : (delivery.channel_id ?? undefined),
+  }));
+  const putBack = written
+    .filter(({ settlement }) => settlement.notCounted)
+    .map(({ delivery }) => delivery.id);
+  if (putBack.length === 0) return events;
+  const last = await lastEvents(tx, merchantId, putBack);
+  return events.filter(({ deliveryId, state, code, note }) => {
+    const before = last.get(deliveryId);
+    return (
+      !before || before.state !== state || before.code !== (code ?? null) || before.note !== (note ?? null)
+    );
+  });
+}
 
-  switch (result.outcome) {
-    case 'sent':
-      await write({ state: result.state, messageId: result.messageId });
-      return;
-    case 'retry':
-      if (result.notCounted) await again(result.code, result.afterSeconds, true);
-      else await retry(result.code, result.afterSeconds, result.attemptsMax);
-      return;
-    case 'unknown':
-      if (delivery.attempts >= ATTEMPTS_MAX)
-        await fail(`After ${delivery.attempts} attempts nobody knows whether it arrived.`, result.code);
-      else if (!channel.type.reportsStatus) await again(result.code);
-      else await write({ state: 'sending', unsettled: true, dueAt: inMs(SETTLE_MS), code: result.code });
-      return;
-    case 'window_closed':
-      // One that the customer has opened since then is open.
-      await database.run(
-        'delete from customer_windows where channel_id = $1 and phone = $2 and opened_at <= $3',
-        [channel.id, delivery.recipient, result.asOf ?? now().toISOString()],
-      );
-      // Said twice, it is not the window that stands between us: then as with any other refusal.
-      if (delivery.attempts > 2) await retry(result.code);
-      else await write({ state: 'queued', code: result.code });
-      return;
-    case 'wait_a_day':
-      await write({ state: 'queued', dueAt: inMs(DAY_MS), code: result.code, reason: result.reason });
-      return;
-    case 'failed':
-      await fail(result.reason, result.code);
-      return;
-    case 'channel_stopped': {
-      const until = inMs(STOP_MS);
-      log.error({ channel: channel.id, code: result.code, reason: result.reason }, 'the channel is stopped');
-      await database.run(
-        `insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)
-          on conflict (channel_id) do update set code = excluded.code, until = excluded.until`,
-        [channel.id, result.code, now().toISOString(), until.toISOString()],
-      );
-      await write({ state: 'queued', dueAt: until, code: result.code, uncounted: true });
-      return;
-    }
-  }
+/**
+ * The workers that sent these are gone, and their channel reports what became of a message: it has so long for that
+ * before they are sent again. They keep the channel of that attempt.
+ */
+export async function waitForStatus(
+  database: Database,
+  merchantId: MerchantId,
+  lost: { deliveries: readonly { id: number }[]; channelId: string; at: Date },
+): Promise<void> {
+  const time = lost.at.toISOString();
+  const dueAt = new Date(lost.at.getTime() + SETTLE_MS).toISOString();
+  await database.transaction(async (tx) => {
+    const rows = await tx.run<{ id: number; channel_id: string }>(
+      `update deliveries set unsettled_since = $3, due_at = $4, channel_id = coalesce(channel_id, $5), updated_at = $3
+        where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} and state = 'sending' and unsettled_since is null
+          and due_at <= $3
+        returning id, channel_id`,
+      [merchantId, lost.deliveries.map(({ id }) => id), time, dueAt, lost.channelId],
+    );
+    if (rows.length === 0) return;
+    const events = rows.map(({ id, channel_id }) => ({
+      deliveryId: id,
+      at: time,
+      state: 'sending' as const,
+      channelId: channel_id,
+    }));
+    await tx.chain([eventsStep(merchantId, events), queueStep(merchantId, dueAt)]);
+  });
 }

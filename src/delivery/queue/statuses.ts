@@ -1,59 +1,108 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { addEvent, type DeliveryState } from './enqueue.ts';
+import { idIn } from '../../database/ids.ts';
+import { CLAIMED_COLUMNS, type Claimed } from './claim.ts';
+import { eventsStep } from './events.ts';
+import { releaseNext } from './release.ts';
+import { type DeliveryState, NEVER, queueStep } from './table.ts';
 
-/** What a channel reports after it took a message. Reports come late, twice and out of order. */
+/** What a channel reports after it took a message. Statuses come late, twice and out of order. */
 
 const RANK: Readonly<Record<DeliveryState, number>> = {
   waiting: 0,
   queued: 0,
+  cancelled: 0,
   sending: 1,
   failed: 1,
   sent: 2,
   delivered: 3,
   read: 4,
 };
+type Reached = 'sent' | 'delivered' | 'read';
 
-export interface DeliveryRow {
+export interface ReportedDelivery {
   id: number;
   merchant_id: MerchantId;
-  state: DeliveryState;
-  attempts: number;
-  channel_message_id: string | null;
+  /** The channel of the last attempt. */
+  channel_id: string | null;
 }
 
-export function findByKey(queries: Queries, key: string): Promise<DeliveryRow | undefined> {
-  return queries.one<DeliveryRow>(
-    'select id, merchant_id, state, attempts, channel_message_id from deliveries where key = $1',
-    [key],
-  );
+export function findByKey(queries: Queries, key: string): Promise<ReportedDelivery | undefined> {
+  return queries.one('select id, merchant_id, channel_id from deliveries where key = $1', [key]);
 }
 
 /** For statuses that name no key. */
-export function findByMessageId(queries: Queries, messageId: string): Promise<DeliveryRow | undefined> {
-  return queries.one<DeliveryRow>(
-    'select id, merchant_id, state, attempts, channel_message_id from deliveries where channel_message_id = $1',
-    [messageId],
-  );
+export function findByMessageId(queries: Queries, messageId: string): Promise<ReportedDelivery | undefined> {
+  return queries.one('select id, merchant_id, channel_id from deliveries where channel_message_id = $1', [
+    messageId,
+  ]);
 }
 
-/** Moves a delivery forward, never back: a state already passed changes nothing. */
+export async function findIdsByKeys(
+  queries: Queries,
+  merchantId: MerchantId,
+  keys: readonly string[],
+): Promise<number[]> {
+  const rows = await Promise.all(keys.map((key) => findByKey(queries, key)));
+  return rows.flatMap((row) => (row?.merchant_id === merchantId ? [row.id] : []));
+}
+
+/** Moves deliveries forward, never back: a state already passed changes nothing. */
 export async function advance(
   tx: Queries,
-  delivery: Pick<DeliveryRow, 'id' | 'merchant_id'>,
-  state: 'sent' | 'delivered' | 'read',
-  at: Date,
-  messageId?: string,
-): Promise<boolean> {
+  merchantId: MerchantId,
+  ids: readonly number[],
+  { state, at, messageId }: { state: Reached; at: Date; messageId?: string },
+): Promise<void> {
+  if (ids.length === 0) return;
   const earlier = (Object.keys(RANK) as DeliveryState[]).filter((name) => RANK[name] < RANK[state]);
-  const rows = await tx.run(
+  const time = at.toISOString();
+  // Within a table rows are locked by id.
+  if (tx.engine === 'postgres' && ids.length > 1) {
+    await tx.all(
+      `select id from deliveries where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} order by id for update`,
+      [merchantId, ids],
+    );
+  }
+  const rows = await tx.run<{ id: number; recipient: string; mode: 'reply' | 'campaign' }>(
     `update deliveries set state = $3, channel_message_id = coalesce($4, channel_message_id),
-        unsettled_since = null, taken_over = 0, waiting_for = null, reason = null, updated_at = $5
-      where merchant_id = $1 and id = $2 and state in (${earlier.map((name) => `'${name}'`).join(', ')})
-      returning id`,
-    [delivery.merchant_id, delivery.id, state, messageId ?? null, at.toISOString()],
+        unsettled_since = null, waiting_for = null, reason = null, updated_at = $5
+      where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')}
+        and state in (${earlier.map((name) => `'${name}'`).join(', ')})
+      returning id, recipient, mode`,
+    [merchantId, ids, state, messageId ?? null, time],
   );
-  if (rows.length === 0) return false;
-  await addEvent(tx, delivery.merchant_id, delivery.id, { at: at.toISOString(), state });
-  return true;
+  if (rows.length === 0) return;
+  const released = await releaseNext(tx, merchantId, rows, at);
+  await tx.chain([
+    eventsStep(
+      merchantId,
+      rows.map(({ id }) => ({ deliveryId: id, at: time, state })),
+    ),
+    queueStep(merchantId, released ? time : NEVER),
+  ]);
+}
+
+/** Only for the transaction that settles it: nobody holds it longer. */
+const LEASE_MS = 20_000;
+
+/**
+ * Claims a delivery whose message failed after all, to settle it like an attempt. Only the message of its last attempt
+ * counts. That one may not be known yet, where the status came before the send's own answer or that answer was lost.
+ */
+export async function reopen(
+  tx: Queries,
+  { merchant_id: merchantId, id }: ReportedDelivery,
+  messageId: string,
+  at: Date,
+): Promise<Claimed | undefined> {
+  const lease = new Date(at.getTime() + LEASE_MS);
+  const [claimed] = await tx.run<Claimed>(
+    `update deliveries set state = 'sending', due_at = $4, channel_message_id = null, updated_at = $5
+      where merchant_id = $1 and id = $2 and state in ('sending', 'sent')
+        and (channel_message_id = $3 or channel_message_id is null)
+      returning ${CLAIMED_COLUMNS}`,
+    [merchantId, id, messageId, lease.toISOString(), at.toISOString()],
+  );
+  return claimed;
 }

@@ -1,20 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { CHANGES, type Database, DatabaseUnavailable } from '../../database/database.ts';
-import type { Channel, Form, Outgoing, SendResult } from '../channels/channel.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { CHANGES, type Database } from '../../database/database.ts';
+import type { Channel, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
-import { type Claimed, claim, DELIVERIES, nextDueAt, settle } from './enqueue.ts';
+import { createBreaker } from './breaker.ts';
+import { type Claimed, claimOf, dueMerchants, nextDueAt, restQueue } from './claim.ts';
+import { DELIVERIES } from './enqueue.ts';
+import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
-import { applyResult } from './settle.ts';
+import { releaseWaitingFor } from './release.ts';
+import type { Settlement } from './settle.ts';
+import { createSlots } from './slots.ts';
+import { createOutcomeWriter } from './writer.ts';
 
 export interface WorkerParts {
   database: Database;
   channels: Channels;
   log: Logger;
   now: () => Date;
-  /** Works off what channels have reported, and says how much that was. */
-  workOffReports?: () => Promise<number>;
-  /** Counts what came of every attempt. */
+  /** How many messages are sent at the same time, in all and through one channel. */
+  concurrency: { total: number; perChannel: number };
+  /** Processes what channels have reported, and gives how much that was. */
+  processStatuses?: () => Promise<number>;
+  /** Counts the result of every attempt. */
   onAttempt: (channel: string, outcome: string, code: string) => void;
 }
 
@@ -27,101 +36,195 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-const AT_ONCE = 16;
-/** The safety net under the wake-up calls. */
+/** Wake-up calls may be lost with their connection. */
 const POLL_MS = 2000;
-/** A killed worker's claim is taken over after this; longer than `ATTEMPT_MAX_MS`. */
+/** Wake-up calls within this time share one claim. */
+const CLAIM_EVERY_MS = 10;
+/** A killed worker's messages are taken over after this. Longer than an attempt takes. */
 const LEASE_MS = 20_000;
 /** Where something of ours failed before the attempt. */
-const RELEASE_MS = 5000;
-const WRITE_AGAIN_MS = 500;
-/** At the start; where reports keep coming, messages go out beside them after this. */
-const REPORTS_FIRST_MS = 5000;
+const PUT_BACK_MS = 5000;
+/** At the start; where statuses keep coming, messages are sent beside them after this. */
+const STATUSES_FIRST_MS = 5000;
 
 export function startWorker(parts: WorkerParts): Worker {
-  const { database, log, now, onAttempt } = parts;
+  const { database, channels, log, now, onAttempt } = parts;
+  const breaker = createBreaker(parts);
+  const slots = createSlots(parts.concurrency, wake);
+  const writeOutcome = createOutcomeWriter(database, now);
+  const defaultDailyLimit = channels.defaultDailyLimit;
   const inFlight = new Set<Promise<void>>();
+  /** Merchants whose channel has no slot left: they come again when one is free. */
+  let atCap: MerchantId[] = [];
   let stopped = false;
   let woken = false;
   let wakeUp: () => void = () => {};
   let onIdle: (() => void)[] = [];
   let nothingDue = false;
-  let reporting: Promise<void> | undefined;
-  let askedAgain = false;
-  const deaf = database.listen(DELIVERIES, wake);
+  let processing: Promise<void> | undefined;
+  let processAgain = false;
+  const unsubscribe = database.listen(DELIVERIES, wake);
   const running = run();
 
   async function run(): Promise<void> {
-    // What was reported while nobody ran may tell of an attempt that would be made again.
+    // What was reported while no worker ran may tell about an attempt that would be repeated.
     const startedAt = performance.now();
-    while (!stopped && performance.now() - startedAt < REPORTS_FIRST_MS && (await reportsDone()) > 0);
+    while (!stopped && performance.now() - startedAt < STATUSES_FIRST_MS && (await statusesDone()) > 0);
     while (!stopped) {
+      const claimedAt = performance.now();
       woken = false;
       nothingDue = false;
-      workOffReports();
+      processStatuses();
       const found = await claimDue();
-      const claimed = found ?? [];
-      for (const delivery of claimed) begin(delivery);
-      nothingDue = found?.length === 0;
-      tellIfIdle();
-      if (claimed.length === 0 || inFlight.size >= AT_ONCE) {
-        await untilWoken(found !== undefined && inFlight.size < AT_ONCE);
+      nothingDue = found === 'nothing';
+      resolveIdle();
+      if (found !== 'more' || slots.free() === 0) await untilWoken(found !== 'failed' && slots.free() > 0);
+      const pauseMs = CLAIM_EVERY_MS - (performance.now() - claimedAt);
+      if (pauseMs > 0 && !stopped) await sleep(pauseMs);
+    }
+  }
+
+  /** One turn for each merchant with something due, while there are free slots. */
+  async function claimDue(): Promise<'nothing' | 'more' | 'failed'> {
+    atCap = [];
+    const served: MerchantId[] = [];
+    let more = false;
+    try {
+      for (;;) {
+        const merchants = slots.free() > 0 ? await dueMerchants(database, now(), served) : [];
+        if (merchants.length === 0) return more || slots.free() === 0 ? 'more' : 'nothing';
+        for (const merchantId of merchants) {
+          if (slots.free() === 0) return 'more';
+          more = (await takeTurn(merchantId)) || more;
+          served.push(merchantId);
+        }
       }
+    } catch (err) {
+      log.warn({ err }, 'cannot claim deliveries; will retry');
+      return 'failed';
     }
   }
 
-  function tellIfIdle(): void {
-    if (!nothingDue || inFlight.size > 0 || reporting || woken) return;
-    for (const resolve of onIdle) resolve();
-    onIdle = [];
-  }
-
-  /** Beside the sending: a busy channel reports several times for each message. */
-  function workOffReports(): void {
-    if (reporting) {
-      askedAgain = true;
-      return;
+  /** Gives whether there may be more to claim at once. */
+  async function takeTurn(merchantId: MerchantId): Promise<boolean> {
+    const channel = await channels.of(merchantId);
+    const { max, campaignsMax } = slots.freeFor(channel);
+    if (max === 0) {
+      atCap.push(merchantId);
+      return false;
     }
-    askedAgain = false;
-    reporting = reportsDone().then((count) => {
-      reporting = undefined;
-      if (count > 0 || askedAgain) wake();
-      else tellIfIdle();
+    const gate = await breaker.gate(channel.id);
+    if (typeof gate === 'object') {
+      await restQueue(database, merchantId, gate.until);
+      return false;
+    }
+    const at = now();
+    const { claimed, more } = await claimOf(database, merchantId, {
+      channelId: channel.id,
+      reportsStatus: channels.reportsStatus,
+      max: gate === 'probe' ? 1 : max,
+      campaignsMax: gate === 'probe' ? 1 : campaignsMax,
+      at,
+      leaseUntil: new Date(at.getTime() + LEASE_MS),
     });
+    for (const delivery of claimed) begin(channel, delivery);
+    // More than the channel has slots for: it comes again when one is free.
+    if (more && slots.freeFor(channel).max === 0) atCap.push(merchantId);
+    return claimed.length > 0 || more;
   }
 
-  async function reportsDone(): Promise<number> {
-    try {
-      return (await parts.workOffReports?.()) ?? 0;
-    } catch (err) {
-      log.warn({ err }, 'reports of channels cannot be read; it is tried again');
-      return 0;
-    }
-  }
-
-  /** Nothing where the database does not let us. */
-  async function claimDue(): Promise<Claimed[] | undefined> {
-    const max = AT_ONCE - inFlight.size;
-    if (max <= 0) return [];
-    try {
-      const at = now();
-      return await claim(database, { max, at, leaseUntil: new Date(at.getTime() + LEASE_MS) });
-    } catch (err) {
-      log.warn({ err }, 'deliveries cannot be claimed; it is tried again');
-      return undefined;
-    }
-  }
-
-  function begin(delivery: Claimed): void {
-    const work = deliver(delivery)
-      // Its lease runs out, and it is taken up again.
+  function begin(channel: Channel, delivery: Claimed): void {
+    const free = slots.hold(channel);
+    const work = deliver(channel, delivery)
+      // Its lease runs out, then it is claimed again.
       .catch((err) => log.error({ err, delivery_id: delivery.id }, 'delivery interrupted'))
       .finally(() => {
         inFlight.delete(work);
+        free();
         database.signal(CHANGES);
         wake();
       });
     inFlight.add(work);
+  }
+
+  async function deliver(channel: Channel, delivery: Claimed): Promise<void> {
+    const write = (settlement: Settlement) => writeOutcome({ delivery, settlement });
+    const prepared = await prepare({ database, defaultDailyLimit, now }, channel, delivery).catch(
+      (err: unknown) => {
+        log.warn({ err, delivery_id: delivery.id }, 'cannot prepare a delivery; will retry');
+        const dueAt = new Date(now().getTime() + PUT_BACK_MS);
+        return { settlement: { state: 'queued', dueAt, notCounted: true } as const };
+      },
+    );
+    if ('settlement' in prepared) {
+      await write(prepared.settlement);
+      // The customer may have written between the look and this.
+      if ('recheck' in prepared && (await prepared.recheck?.())) {
+        await database.transaction((tx) =>
+          releaseWaitingFor(tx, delivery.merchant_id, delivery.recipient, now()),
+        );
+      }
+      return;
+    }
+    const result = await attempt(channel, prepared);
+    const code = 'code' in result ? result.code : undefined;
+    onAttempt(channel.type.name, result.outcome, code ?? 'none');
+    if (result.outcome === 'channel_stopped') {
+      const { reason, untilResumed = false } = result;
+      log.error({ channel: channel.id, code, reason }, 'the channel is stopped');
+      await breaker.stop(channel.id, result.code, untilResumed);
+    } else if (!('notCounted' in result)) {
+      await breaker.report(channel.id, code);
+    }
+    await write(
+      settlementOf(result, {
+        type: channel.type,
+        attempts: delivery.attempts,
+        at: now(),
+        random: Math.random(),
+      }),
+    );
+  }
+
+  async function attempt(
+    channel: Channel,
+    { message, send }: { message: Parameters<Channel['send']>[0]; send: Parameters<Channel['send']>[1] },
+  ): Promise<SendResult> {
+    try {
+      return await channel.send(message, send);
+    } catch (err) {
+      log.error({ err, delivery_id: message.deliveryId }, 'the channel failed');
+      return { outcome: 'unknown', code: 'CHANNEL_ERROR' };
+    }
+  }
+
+  /** Beside the sending: a busy channel reports several times for each message. */
+  function processStatuses(): void {
+    if (processing) {
+      processAgain = true;
+      return;
+    }
+    processAgain = false;
+    processing = statusesDone().then((count) => {
+      processing = undefined;
+      if (count > 0 || processAgain) wake();
+      else resolveIdle();
+    });
+  }
+
+  async function statusesDone(): Promise<number> {
+    try {
+      return (await parts.processStatuses?.()) ?? 0;
+    } catch (err) {
+      log.warn({ err }, 'cannot read what channels have reported; will retry');
+      return 0;
+    }
+  }
+
+  function resolveIdle(): void {
+    if (!nothingDue || inFlight.size > 0 || processing || woken) return;
+    for (const resolve of onIdle) resolve();
+    onIdle = [];
   }
 
   function wake(): void {
@@ -129,10 +232,10 @@ export function startWorker(parts: WorkerParts): Worker {
     wakeUp();
   }
 
-  /** Until somebody wakes it, the next delivery is due where that matters, or the safety net is reached. */
+  /** Until somebody wakes it, the next message is due where that matters, or the poll. */
   async function untilWoken(orDue: boolean): Promise<void> {
     if (woken || stopped) return;
-    const due = orDue ? await nextDueAt(database).catch(() => undefined) : undefined;
+    const due = orDue ? await nextDueAt(database, atCap).catch(() => undefined) : undefined;
     const inMs = due === undefined ? POLL_MS : Date.parse(due) - now().getTime();
     if (woken || stopped) return;
     await new Promise<void>((resolve) => {
@@ -142,47 +245,6 @@ export function startWorker(parts: WorkerParts): Worker {
         resolve();
       };
     });
-  }
-
-  async function deliver(delivery: Claimed): Promise<void> {
-    const ready = await prepare(parts, delivery).catch((err) => release(delivery, err));
-    if (!ready) return;
-    const { channel, message, form } = ready;
-    const result = await attempt(channel, message, form);
-    onAttempt(channel.type.name, result.outcome, 'code' in result ? result.code : 'none');
-    await untilWritten(delivery, () => applyResult(parts, channel, delivery, result));
-  }
-
-  /** Nothing was sent. What an earlier holder may have sent is not known by that: such a lease runs out. */
-  async function release(delivery: Claimed, err: unknown): Promise<undefined> {
-    log.warn({ err, delivery_id: delivery.id }, 'a delivery cannot be prepared; it is tried again');
-    if (delivery.taken_over === 1) return;
-    const dueAt = new Date(now().getTime() + RELEASE_MS);
-    await database.transaction((tx) =>
-      settle(tx, delivery, { state: 'queued', dueAt, uncounted: true }, now()),
-    );
-  }
-
-  /** What was sent must be known to be: while the lease lasts, an absent database is waited for. */
-  async function untilWritten(delivery: Claimed, write: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await write();
-      } catch (err) {
-        if (!(err instanceof DatabaseUnavailable) || Date.parse(delivery.due_at) <= now().getTime())
-          throw err;
-        await sleep(WRITE_AGAIN_MS);
-      }
-    }
-  }
-
-  async function attempt(channel: Channel, message: Outgoing, form: Form): Promise<SendResult> {
-    try {
-      return await channel.send(message, form);
-    } catch (err) {
-      log.error({ err, delivery_id: message.deliveryId }, 'the channel failed');
-      return { outcome: 'unknown', code: 'CHANNEL_ERROR' };
-    }
   }
 
   return {
@@ -195,10 +257,10 @@ export function startWorker(parts: WorkerParts): Worker {
     },
     async stop() {
       stopped = true;
-      deaf();
+      unsubscribe();
       wakeUp();
       await running;
-      await Promise.all([...inFlight, reporting]);
+      await Promise.all([...inFlight, processing]);
     },
   };
 }

@@ -9,8 +9,8 @@ import { storableText } from '../../../database/text.ts';
 import { notFound, required, TOKEN_ERRORS } from '../../../errors.ts';
 import { readId } from '../../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../../http/openapi.ts';
-import { phoneOf } from '../../queue/enqueue.ts';
-import { advance, findByKey } from '../../queue/statuses.ts';
+import { phoneOrText } from '../../phone.ts';
+import { advance, findIdsByKeys } from '../../queue/statuses.ts';
 import type { Channels } from '../merchantChannels.ts';
 
 interface SimulatorParts {
@@ -49,7 +49,7 @@ export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebo
       [merchantId, id],
     );
     if (!row) throw notFound();
-    return { merchantId, conversationId: id, phone: phoneOf(row.customer_phone) };
+    return { merchantId, conversationId: id, phone: phoneOrText(row.customer_phone) };
   }
 
   return async (app) => {
@@ -128,10 +128,9 @@ export function simulatorRoutes(parts: SimulatorParts): FastifyPluginAsyncTypebo
           where merchant_id = $1 and phone = $2 and from_customer = 0 and read_at is null and id <= $4`,
         [merchantId, phone, now().toISOString(), unread.at(-1)!.id],
       );
-      for (const { delivery_key: key } of unread) {
-        const delivery = key === null ? undefined : await findByKey(tx, key);
-        if (delivery) await advance(tx, delivery, 'read', now());
-      }
+      const keys = unread.flatMap(({ delivery_key: key }) => (key === null ? [] : [key]));
+      const ids = await findIdsByKeys(tx, merchantId, keys);
+      await advance(tx, merchantId, ids, { state: 'read', at: now() });
     });
     database.signal(CHANGES);
   }

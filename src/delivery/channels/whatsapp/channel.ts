@@ -14,6 +14,7 @@ import {
 import type { WhatsAppSettings } from '../fields.ts';
 import { classify } from './errors.ts';
 import { createPace, type Pace } from './pace.ts';
+import { closeWindow } from './windows.ts';
 
 interface WhatsAppParts {
   database: Database;
@@ -27,7 +28,7 @@ const WINDOW_MS = 24 * 60 * 60_000;
 /** Longer than this nobody waits for the number's turn holding a worker's place. */
 const TURN_MAX_MS = 1000;
 
-const TYPE: ChannelType = {
+export const TYPE: ChannelType = {
   name: 'whatsapp',
   isRemote: true,
   reportsStatus: true,
@@ -112,7 +113,8 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
       return { outcome: 'unknown', code: 'UNREADABLE_RESPONSE' };
     }
     const result = classify(errorCodeIn(body), status, attempts);
-    return result.outcome === 'window_closed' ? { ...result, asOf } : result;
+    if (result.outcome === 'window_closed') await closeWindow(database, id, recipient, asOf);
+    return result;
   }
 
   async function check(): Promise<string | undefined> {

@@ -7,12 +7,19 @@ import {
   type Queries,
   type Transaction,
 } from '../../../database/database.ts';
-import type { Claimed } from '../../queue/enqueue.ts';
-import { applyResult } from '../../queue/settle.ts';
-import { advance, type DeliveryRow, findByKey, findByMessageId } from '../../queue/statuses.ts';
+import type { Expiring } from '../../../database/expiry.ts';
+import { parsePhone } from '../../phone.ts';
+import { refusedStop, stopChannel } from '../../queue/endpoints.ts';
+import { wasAttemptedThrough } from '../../queue/events.ts';
+import { settlementOf } from '../../queue/outcome.ts';
+import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';
+import { settle } from '../../queue/settle.ts';
+import { advance, findByKey, findByMessageId, type ReportedDelivery, reopen } from '../../queue/statuses.ts';
 import type { Channels } from '../merchantChannels.ts';
+import { TYPE } from './channel.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
+import { closeWindow, openWindow } from './windows.ts';
 
 /** What a channel's webhook brings: written down before it is acknowledged, worked on afterwards. */
 
@@ -31,8 +38,6 @@ const AT_ONCE = 100;
 const TOGETHER = { sqlite: 20, postgres: 2 };
 /** Meta repeats for seven days what was not acknowledged. */
 const KEPT_MS = 8 * 24 * 60 * 60_000;
-/** Only for the transaction that settles it: nobody holds it longer. */
-const LEASE_MS = 20_000;
 
 interface Row {
   id: string;
@@ -76,8 +81,8 @@ export async function processInbound(parts: InboundParts): Promise<number> {
   const work = async (row: Row) => {
     try {
       const update = JSON.parse(row.payload) as Update;
-      if (update.kind === 'message') await workOnMessage(parts, row, update);
-      else await workOnStatus(parts, row, update);
+      if (update.kind === 'message') await processMessage(parts, row, update);
+      else await processStatus(parts, row, update);
       done += 1;
     } catch (err) {
       // The others would fare no better, and each would wait for it anew.
@@ -122,71 +127,80 @@ function once(
   });
 }
 
-async function workOnMessage(
+async function processMessage(
   parts: InboundParts,
   row: Row,
-  { phone, at }: Extract<Update, { kind: 'message' }>,
+  { phone: given, at }: Extract<Update, { kind: 'message' }>,
 ): Promise<void> {
   const { database, channels, now } = parts;
-  // Committed before anybody is released: a worker that parks a message meanwhile looks at the window after
-  // it has parked it, so one of the two sees the other.
-  await database.run(
-    `insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)
-      on conflict (channel_id, phone) do update set opened_at = excluded.opened_at
-        where excluded.opened_at > customer_windows.opened_at`,
-    [row.channel_id, phone, at],
-  );
-  const waiting = await database.all<{ merchant_id: MerchantId }>(
-    `select distinct merchant_id from deliveries
-      where state = 'waiting' and waiting_for = 'customer' and recipient = $1`,
-    [phone],
-  );
+  const parsed = parsePhone(given, undefined);
+  const phone = 'phone' in parsed ? parsed.phone : given;
+  // Committed before anything is released: a worker that lets a message wait meanwhile looks at the window after
+  // that, so one of the two sees the other.
+  await openWindow(database, row.channel_id, phone, at);
   const merchants: MerchantId[] = [];
-  for (const { merchant_id: merchantId } of waiting) {
+  for (const merchantId of await merchantsWaitingFor(database, phone)) {
     // The same customer may be another merchant's too, who has another number.
     if ((await channels.of(merchantId)).id === row.channel_id) merchants.push(merchantId);
   }
   await once(parts, row, async (tx) => {
-    for (const merchantId of merchants) {
-      await tx.run(
-        `update deliveries set due_at = $3 where merchant_id = $1 and recipient = $2
-          and state = 'waiting' and waiting_for = 'customer'`,
-        [merchantId, phone, now().toISOString()],
-      );
-    }
+    for (const merchantId of merchants) await releaseWaitingFor(tx, merchantId, phone, now());
   });
 }
 
-async function workOnStatus(
+async function processStatus(
   parts: InboundParts,
   row: Row,
   update: Extract<Update, { kind: 'status' }>,
 ): Promise<void> {
-  const { database, channels, log, now } = parts;
+  const { database, now } = parts;
   const { id: messageId, status, key, code } = update;
   const delivery =
     (key === undefined ? undefined : await findByKey(database, key)) ??
     (await findByMessageId(database, messageId));
-  const channel = delivery && (await channels.of(delivery.merchant_id));
+  const isOurs = delivery && (await wentThrough(parts, delivery, row.channel_id));
   await once(parts, row, async (tx) => {
     // Not a message of ours, or one that another number claims to have sent.
-    if (!delivery || channel?.id !== row.channel_id) return;
+    if (!delivery || !isOurs) return;
+    const { merchant_id: merchantId } = delivery;
     if (status !== 'failed') {
-      // "sent" may come behind "failed": that message is gone all the same, and may be under way anew.
+      // "sent" may come after "failed": that message is lost all the same, and may be on its way again.
       if (status === 'sent' && (await hasFailed(tx, row.channel_id, messageId))) return;
-      await advance(tx, delivery, status, now(), messageId);
+      await advance(tx, merchantId, [delivery.id], { state: status, at: now(), messageId });
       return;
     }
+    // Only the channel of the last attempt can say that it failed.
+    if (delivery.channel_id !== null && delivery.channel_id !== row.channel_id) return;
     const claimed = await reopen(tx, delivery, messageId, now());
     if (!claimed) return;
     const result = classify(code, undefined, claimed.attempts);
-    await applyResult(
-      { database: { run: tx.run, transaction: (work) => work(tx) }, log, now },
-      channel,
-      claimed,
-      result.outcome === 'window_closed' ? { ...result, asOf: update.at } : result,
-    );
+    if (result.outcome === 'window_closed')
+      await closeWindow(tx, row.channel_id, claimed.recipient, update.at);
+    if (result.outcome === 'channel_stopped') await stopAfterStatus(tx, parts, row.channel_id, result);
+    const context = { type: TYPE, attempts: claimed.attempts, at: now(), random: Math.random() };
+    const outcome = { delivery: claimed, settlement: settlementOf(result, context) };
+    await settle(tx, merchantId, [outcome], now());
   });
+}
+
+/** Whether an attempt went through this channel. Old deliveries do not know: then the merchant's own counts. */
+async function wentThrough(
+  { database, channels }: InboundParts,
+  { merchant_id: merchantId, id, channel_id }: ReportedDelivery,
+  channelId: string,
+): Promise<boolean> {
+  if (channel_id === null) return (await channels.of(merchantId)).id === channelId;
+  return channel_id === channelId || wasAttemptedThrough(database, merchantId, id, channelId);
+}
+
+async function stopAfterStatus(
+  tx: Queries,
+  { log, now }: InboundParts,
+  channelId: string,
+  { code, reason }: { code: string; reason: string },
+): Promise<void> {
+  log.error({ channel: channelId, code, reason }, 'the channel is stopped');
+  await stopChannel(tx, refusedStop(channelId, code, now()));
 }
 
 async function hasFailed(tx: Queries, channelId: string, messageId: string): Promise<boolean> {
@@ -195,32 +209,8 @@ async function hasFailed(tx: Queries, channelId: string, messageId: string): Pro
   return row !== undefined;
 }
 
-/**
- * Takes a delivery back into hand whose message failed after all, to settle it like an attempt. Only the
- * message of its last attempt counts; that one may not be known yet, where the status overtook the send's
- * own answer or that answer was lost.
- */
-async function reopen(
-  tx: Queries,
-  { merchant_id: merchantId, id }: DeliveryRow,
-  messageId: string,
-  at: Date,
-): Promise<Claimed | undefined> {
-  const lease = new Date(at.getTime() + LEASE_MS);
-  const [claimed] = await tx.run<Claimed>(
-    `update deliveries set state = 'sending', due_at = $4, channel_message_id = null, updated_at = $5
-      where merchant_id = $1 and id = $2 and state in ('sending', 'sent')
-        and (channel_message_id = $3 or channel_message_id is null)
-      returning id, merchant_id, key, notification_id, conversation_id, recipient, mode, content, attempts,
-        taken_over, due_at`,
-    [merchantId, id, messageId, lease.toISOString(), at.toISOString()],
-  );
-  return claimed;
-}
-
-/** Updates that nobody will repeat, and windows long closed. */
-export async function removeOldUpdates(database: Database, at: Date): Promise<void> {
-  const before = new Date(at.getTime() - KEPT_MS).toISOString();
-  await database.run('delete from inbound_updates where done_at < $1', [before]);
-  await database.run('delete from customer_windows where opened_at < $1', [before]);
-}
+/** Updates that Meta will not repeat any more, and windows that closed long ago. */
+export const EXPIRING_UPDATES: readonly Expiring[] = [
+  { table: 'inbound_updates', condition: 'done_at < $1', keptMs: KEPT_MS },
+  { table: 'customer_windows', condition: 'opened_at < $1', keptMs: KEPT_MS },
+];

@@ -1,0 +1,39 @@
+import type { Database, Engine } from './database.ts';
+
+/** Rows that are of no use after some time. */
+export interface Expiring {
+  table: string;
+  /** With the oldest time that is kept as `$1`. */
+  condition: string;
+  keptMs: number;
+}
+
+/** Small enough for every time-out, and for those who wait for the same rows. */
+const BATCH_SIZE = 1000;
+
+const ROW: Record<Engine, string> = { sqlite: 'rowid', postgres: 'ctid' };
+const AMONG: Record<Engine, (rows: string) => string> = {
+  sqlite: (rows) => `in (${rows})`,
+  // As an array PostgreSQL fetches the rows by their place; as a sub-select it may scan the table.
+  postgres: (rows) => `= any(array(${rows}))`,
+};
+
+/** Removes what has expired, in batches. Any number of processes may do it at once. Gives how many it removed. */
+export async function removeExpired(
+  database: Database,
+  { table, condition, keptMs }: Expiring,
+  at: Date,
+): Promise<number> {
+  const row = ROW[database.engine];
+  const rows = `select ${row} from ${table} where ${condition} limit ${BATCH_SIZE}`;
+  const before = new Date(at.getTime() - keptMs).toISOString();
+  let removed = 0;
+  for (;;) {
+    const gone = await database.run(
+      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} returning 1 as gone`,
+      [before],
+    );
+    removed += gone.length;
+    if (gone.length < BATCH_SIZE) return removed;
+  }
+}

@@ -1,0 +1,80 @@
+import {
+  type CountryCode,
+  getCountries,
+  ParseError,
+  parsePhoneNumberWithError,
+  validatePhoneNumberLength,
+} from 'libphonenumber-js/min';
+
+export type { CountryCode };
+
+/**
+ * `problem` is the rest of a sentence that starts with the name of the field or with the number, and has no full
+ * stop. It never repeats the number, so it may go into a log or an error body.
+ */
+export type ParsedPhone = { phone: string } | { problem: string };
+
+const TEXT_LENGTH_MAX = 64;
+/** E.164 allows no more. The library does: its German numbers have up to 17. */
+const DIGITS_MAX = 15;
+/** Marks without width or direction, which come along when a number is copied from a contact or a sheet. */
+const INVISIBLE = /\p{Cf}/gu;
+/** `+` or `00`, perhaps in brackets: (+34) 611 55 01 01. The library reads the same three kinds of digits. */
+const INTERNATIONAL = /^[(（]?\s*(?:[+＋]|[0٠۰０]{2})/;
+/** Mexico dropped the 1 before mobile numbers in 2019; WhatsApp still gives its customers' numbers with it. */
+const OLD_MEXICAN_MOBILE = /^\+521(?=\d{10}$)/;
+
+const NOT_A_NUMBER = 'is not a phone number';
+const NO_COUNTRY = 'has no country code; write it with + and the country code in front';
+const PROBLEMS: Readonly<Record<string, string>> = {
+  NOT_A_NUMBER,
+  INVALID_COUNTRY: 'does not start with the code of a country',
+  TOO_SHORT: 'has too few digits for its country',
+  TOO_LONG: 'has too many digits for its country',
+  INVALID_LENGTH: 'has the wrong number of digits for its country',
+};
+
+const countries: ReadonlySet<string> = new Set(getCountries());
+
+/** ISO 3166-1 alpha-2, in capitals. */
+export const isCountry = (text: string): text is CountryCode => countries.has(text);
+
+/**
+ * Gives the number as E.164, with +. A number with + or 00 in front names its country itself; any other belongs to
+ * `country`. The text must be the number and nothing else.
+ */
+export function parsePhone(text: string, country: CountryCode | undefined): ParsedPhone {
+  if (text.length > TEXT_LENGTH_MAX) return { problem: `is longer than ${TEXT_LENGTH_MAX} characters` };
+  const written = text.replace(INVISIBLE, '').trim();
+  // A semicolon starts the parameters of a tel: address, which may replace the country code.
+  if (!/\p{Nd}/u.test(written) || written.includes(';')) return { problem: NOT_A_NUMBER };
+  if (INTERNATIONAL.test(written)) return parse(written.replace(INTERNATIONAL, '+'));
+  if (country === undefined || !isCountry(country)) return { problem: NO_COUNTRY };
+  return parse(written, country);
+}
+
+function parse(written: string, defaultCountry?: CountryCode): ParsedPhone {
+  try {
+    const { number, ext } = parsePhoneNumberWithError(written, {
+      extract: false,
+      ...(defaultCountry && { defaultCountry }),
+    });
+    if (ext) return { problem: 'has an extension, which cannot receive messages' };
+    const phone = number.replace(OLD_MEXICAN_MOBILE, '+52');
+    // The library drops one trunk zero at a time. What it would shorten again, such as +49 00 30 1234, is no number.
+    const checked = parsePhoneNumberWithError(phone);
+    if (checked.number !== phone) return { problem: NOT_A_NUMBER };
+    if (phone.length > DIGITS_MAX + 1) return { problem: PROBLEMS.TOO_LONG! };
+    if (checked.isPossible()) return { phone };
+    return { problem: PROBLEMS[validatePhoneNumberLength(phone) ?? 'INVALID_LENGTH'] ?? NOT_A_NUMBER };
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    return { problem: PROBLEMS[error.message] ?? NOT_A_NUMBER };
+  }
+}
+
+/** For a stored number: as it was written where it is none. */
+export function phoneOrText(text: string): string {
+  const parsed = parsePhone(text, undefined);
+  return 'phone' in parsed ? parsed.phone : text;
+}

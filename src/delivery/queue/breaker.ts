@@ -1,0 +1,99 @@
+import type { Logger } from 'pino';
+import type { Database } from '../../database/database.ts';
+import {
+  type ChannelStop,
+  clearBreaker,
+  listStops,
+  refusedStop,
+  stopChannel,
+  takeProbe,
+} from './endpoints.ts';
+
+/**
+ * Keeps workers away from channels that are of no use now: those that refuse us, and those that do not answer. After
+ * five time-outs in a row a channel's circuit breaker opens. A single message probes it from time to time, and the
+ * first answer closes it. The state is in the database, so all processes follow it within a second.
+ */
+export interface Breaker {
+  /** Whether messages may go through this channel now: all, one as a probe, or none before that time. */
+  gate(channelId: string): Promise<'open' | 'probe' | { until: string }>;
+  /** After each attempt that the channel was asked in. */
+  report(channelId: string, code: string | undefined): Promise<void>;
+  /** The channel refuses everything we send. */
+  stop(channelId: string, code: string, untilResumed: boolean): Promise<void>;
+}
+
+interface BreakerParts {
+  database: Database;
+  log: Logger;
+  now: () => Date;
+}
+
+const TIMEOUTS_MAX = 5;
+/** Doubles with every probe that fails. */
+const PROBE_FIRST_MS = 5000;
+const PROBE_MAX_MS = 60_000;
+/** Longer than an attempt takes. */
+const PROBE_LEASE_MS = 15_000;
+const READ_EVERY_MS = 1000;
+
+const isTimeout = (code: string | undefined) => code !== undefined && /TIMEOUT|ETIMEDOUT/.test(code);
+
+export function createBreaker({ database, log, now }: BreakerParts): Breaker {
+  const timeouts = new Map<string, number>();
+  let stops = new Map<string, ChannelStop>();
+  let readAtMs = Number.NEGATIVE_INFINITY;
+
+  async function read(): Promise<void> {
+    if (performance.now() - readAtMs < READ_EVERY_MS) return;
+    readAtMs = performance.now();
+    stops = new Map((await listStops(database, now())).map((stop) => [stop.channel_id, stop]));
+  }
+
+  async function write(stop: ChannelStop): Promise<void> {
+    await stopChannel(database, stop);
+    stops.set(stop.channel_id, stop);
+  }
+
+  async function notAnswering(channelId: string, code: string): Promise<void> {
+    const count = (timeouts.get(channelId) ?? 0) + 1;
+    timeouts.set(channelId, count);
+    const stop = stops.get(channelId);
+    const isProbe = stop?.kind === 'not_answering';
+    if (count < TIMEOUTS_MAX && !isProbe) return;
+    if (!isProbe) log.warn({ channel: channelId, code }, 'the channel does not answer: circuit breaker open');
+    const probes = isProbe ? stop.probes + 1 : 0;
+    await write({
+      channel_id: channelId,
+      kind: 'not_answering',
+      code,
+      stopped_at: stop?.stopped_at ?? now().toISOString(),
+      until: new Date(now().getTime() + Math.min(PROBE_FIRST_MS * 2 ** probes, PROBE_MAX_MS)).toISOString(),
+      probes,
+    });
+  }
+
+  async function answering(channelId: string): Promise<void> {
+    timeouts.delete(channelId);
+    if (stops.get(channelId)?.kind !== 'not_answering') return;
+    await clearBreaker(database, channelId);
+    stops.delete(channelId);
+    log.info({ channel: channelId }, 'the channel answers again: circuit breaker closed');
+  }
+
+  return {
+    async gate(channelId) {
+      await read();
+      const stop = stops.get(channelId);
+      if (!stop) return 'open';
+      if (stop.until > now().toISOString()) return { until: stop.until };
+      if (stop.kind === 'refused') return 'open';
+      const until = new Date(now().getTime() + PROBE_LEASE_MS);
+      const mayProbe = await takeProbe(database, stop, until);
+      stops.set(channelId, { ...stop, until: until.toISOString() });
+      return mayProbe ? 'probe' : { until: until.toISOString() };
+    },
+    report: (channelId, code) => (isTimeout(code) ? notAnswering(channelId, code!) : answering(channelId)),
+    stop: (channelId, code, untilResumed) => write(refusedStop(channelId, code, now(), untilResumed)),
+  };
+}

@@ -1,0 +1,208 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Engine, Queries } from '../../database/database.ts';
+import { idIn } from '../../database/ids.ts';
+import { waitForStatus } from './settle.ts';
+import { NEVER, OPEN } from './table.ts';
+
+/**
+ * How a worker gets its messages. It looks without locks, first at the merchants' queues, then at one merchant's
+ * messages, and takes them by compare-and-set, one merchant at a time. So workers never wait for each other, and the
+ * tables can be spread over a cluster by merchant.
+ */
+
+export interface Claimed {
+  id: number;
+  merchant_id: MerchantId;
+  key: string;
+  notification_id: number;
+  conversation_id: number;
+  reference: string | null;
+  context: string;
+  recipient: string;
+  mode: 'reply' | 'campaign';
+  content: string;
+  attempts: number;
+  /** The end of the lease. With `attempts` it names this claim and no other. */
+  due_at: string;
+  channel_id: string | null;
+  created_at: string;
+}
+
+export const CLAIMED_COLUMNS = `id, merchant_id, key, notification_id, conversation_id, reference, context, recipient,
+  mode, content, attempts, due_at, channel_id, created_at`;
+
+const MERCHANTS_MAX = 64;
+/** How many due messages of each lane one turn looks at. */
+const LOOK_MAX = 32;
+
+/** Merchants with something due, the one that has waited longest first. */
+export async function dueMerchants(
+  queries: Queries,
+  at: Date,
+  except: readonly MerchantId[],
+): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    `select merchant_id from delivery_queues where due_at <= $1 and not (${idIn(queries.engine, 'merchant_id', '$2')})
+      order by due_at, merchant_id limit ${MERCHANTS_MAX}`,
+    [at.toISOString(), except],
+  );
+  return rows.map(({ merchant_id }) => merchant_id);
+}
+
+/** When the next message of any other merchant is due, if there is one. */
+export async function nextDueAt(
+  queries: Queries,
+  except: readonly MerchantId[],
+): Promise<string | undefined> {
+  const row = await queries.one<{ due_at: string }>(
+    `select due_at from delivery_queues where not (${idIn(queries.engine, 'merchant_id', '$1')})
+      order by due_at limit 1`,
+    [except],
+  );
+  return row?.due_at === NEVER ? undefined : row?.due_at;
+}
+
+export interface Turn {
+  /** The channel that the messages will be sent through. */
+  channelId: string;
+  /** Whether a channel reports by a status what became of a message. */
+  reportsStatus: (channelId: string) => boolean;
+  max: number;
+  campaignsMax: number;
+  at: Date;
+  leaseUntil: Date;
+}
+
+/** Takes what is due of one merchant, replies first, for as long as the lease. `more` is still due. */
+export async function claimOf(
+  database: Database,
+  merchantId: MerchantId,
+  turn: Turn,
+): Promise<{ claimed: Claimed[]; more: boolean }> {
+  const { version, rows, nextAt } = await look(database, merchantId, turn.at);
+  if (version === undefined) return { claimed: [], more: false };
+  const blocked = rows.filter((row) => row.id !== row.first_id);
+  const first = rows.filter((row) => row.id === row.first_id);
+  // The worker that sent these is gone. The channel will say what became of them.
+  const unreported = first.filter(
+    (row) => isLost(row) && turn.reportsStatus(row.channel_id ?? turn.channelId),
+  );
+  const ready = first.filter((row) => !unreported.includes(row));
+  const replies = ready.filter(({ mode }) => mode === 'reply').slice(0, turn.max);
+  const campaigns = ready
+    .filter(({ mode }) => mode === 'campaign')
+    .slice(0, Math.max(0, Math.min(turn.max - replies.length, turn.campaignsMax)));
+  const wanted = [...replies, ...campaigns];
+
+  if (blocked.length > 0) await block(database, merchantId, blocked);
+  if (unreported.length > 0)
+    await waitForStatus(database, merchantId, {
+      deliveries: unreported,
+      channelId: turn.channelId,
+      at: turn.at,
+    });
+  const claimed = wanted.length > 0 ? await take(database, merchantId, wanted, turn) : [];
+  const more = ready.length > wanted.length || rows.length >= LOOK_MAX;
+  // A merchant with more to send goes to the end of the line: the others come first.
+  const dueAt = more ? turn.at.toISOString() : earliest(nextAt, claimed[0]?.due_at);
+  await moveQueue(database, merchantId, { version, dueAt });
+  return { claimed, more };
+}
+
+interface DueRow {
+  id: number;
+  mode: 'reply' | 'campaign';
+  state: 'queued' | 'sending' | 'waiting';
+  channel_id: string | null;
+  unsettled_since: string | null;
+  /** The first open message of the lane: the only one that may be sent. */
+  first_id: number;
+}
+
+/** Its lease ran out while it was being sent. */
+const isLost = ({ state, unsettled_since }: DueRow) => state === 'sending' && unsettled_since === null;
+
+async function look(queries: Queries, merchantId: MerchantId, at: Date) {
+  const dueOf = (mode: string) => `select * from (
+    select id, recipient, mode, state, channel_id, unsettled_since, due_at from deliveries
+      where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at <= $2
+      order by due_at, id limit ${LOOK_MAX}) due_${mode}`;
+  const nextOf = (mode: string) => `(select min(due_at) from deliveries
+      where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
+  // A left join: also without a due message the version tells that nothing has changed since this look.
+  const rows = await queries.all<DueRow & { version: string; next_reply: string; next_campaign: string }>(
+    `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
+        d.unsettled_since, (select min(e.id) from deliveries e where e.merchant_id = $1
+          and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id
+      from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
+      where q.merchant_id = $1 order by d.due_at, d.id`,
+    [merchantId, at.toISOString()],
+  );
+  const [any] = rows;
+  return {
+    version: any?.version,
+    nextAt: earliest(any?.next_reply, any?.next_campaign),
+    rows: rows.filter(({ id }) => id !== null),
+  };
+}
+
+const earliest = (...times: (string | null | undefined)[]): string =>
+  times.filter((time) => time != null).sort()[0] ?? NEVER;
+
+/** A message that is taken is due when the lease ends: whoever comes first takes it, the other finds nothing. */
+async function take(
+  queries: Queries,
+  merchantId: MerchantId,
+  rows: readonly DueRow[],
+  { channelId, at, leaseUntil }: Turn,
+): Promise<Claimed[]> {
+  const claimed = await queries.run<Claimed>(
+    `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3, unsettled_since = null,
+        waiting_for = null, due_at = $4, updated_at = $5
+      where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')} and state in ${OPEN} and due_at <= $5
+      returning ${CLAIMED_COLUMNS}`,
+    [merchantId, rows.map(({ id }) => id), channelId, leaseUntil.toISOString(), at.toISOString()],
+  );
+  return claimed.sort((a, b) => a.id - b.id);
+}
+
+const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
+
+/**
+ * Takes messages out of the look until the first of their lane is finished, which makes the next one due: each is
+ * looked at once. The first is locked meanwhile, so it cannot finish between the look and this.
+ */
+async function block(queries: Queries, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> {
+  await queries.run(
+    `with first_ones as (
+        select id as first_id, recipient as customer, mode as lane from deliveries
+          where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')} and state in ${OPEN}
+          order by id ${SHARED[queries.engine]})
+      update deliveries set due_at = '${NEVER}' from first_ones
+        where merchant_id = $1 and ${idIn(queries.engine, 'id', '$3')} and state in ('queued', 'waiting')
+          and recipient = customer and mode = lane and id > first_id
+      returning id`,
+    [merchantId, [...new Set(rows.map(({ first_id }) => first_id))], rows.map(({ id }) => id)],
+  );
+}
+
+/** Unless something has changed since the look: then the queue is due as that change says. */
+export async function moveQueue(
+  queries: Queries,
+  merchantId: MerchantId,
+  { version, dueAt }: { version: string; dueAt: string },
+): Promise<void> {
+  await queries.run(
+    'update delivery_queues set due_at = $3 where merchant_id = $1 and version = $2 returning merchant_id',
+    [merchantId, version, dueAt],
+  );
+}
+
+/** While its channel is out of use a merchant's queue rests: one row, however many messages it has. */
+export async function restQueue(database: Database, merchantId: MerchantId, until: string): Promise<void> {
+  const row = await database.one<{ version: string }>(
+    'select version from delivery_queues where merchant_id = $1',
+    [merchantId],
+  );
+  if (row) await moveQueue(database, merchantId, { version: row.version, dueAt: until });
+}

@@ -1,0 +1,186 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Queries } from '../../database/database.ts';
+import { idIn } from '../../database/ids.ts';
+import type { CountryCode } from '../phone.ts';
+import { readAddress } from './enqueue.ts';
+import { eventsStep } from './events.ts';
+import { releaseQuota } from './quotaUse.ts';
+import { type Lane, releaseNext } from './release.ts';
+import { NEVER, queueStep } from './table.ts';
+
+/** What a merchant or an operator does to deliveries by hand. */
+
+interface Controlled extends Lane {
+  id: number;
+  key: string;
+  last_code: string | null;
+}
+
+/** For numbers without a country code. */
+interface Countries {
+  country: CountryCode | undefined;
+  defaultCountry: CountryCode | undefined;
+}
+
+export type RetryResult = 'queued' | 'not_found' | 'not_failed' | 'bad_number';
+
+/** Puts one failed or cancelled delivery back into the queue, to another number if one is given. */
+export async function retryDelivery(
+  tx: Queries,
+  merchantId: MerchantId,
+  { id, recipient, ...countries }: { id: number; recipient: string | undefined } & Countries,
+  at: Date,
+): Promise<RetryResult> {
+  const row = await tx.one<Controlled & { state: string }>(
+    'select id, key, recipient, mode, last_code, state from deliveries where merchant_id = $1 and id = $2',
+    [merchantId, id],
+  );
+  if (!row) return 'not_found';
+  if (row.state !== 'failed' && row.state !== 'cancelled') return 'not_failed';
+  const queued = await requeue(
+    tx,
+    merchantId,
+    [{ ...row, recipient: recipient ?? row.recipient }],
+    countries,
+    at,
+  );
+  return queued === 1 ? 'queued' : 'bad_number';
+}
+
+/** Those whose number is none stay as they are. */
+async function requeue(
+  tx: Queries,
+  merchantId: MerchantId,
+  rows: readonly Controlled[],
+  { country, defaultCountry }: Countries,
+  at: Date,
+): Promise<number> {
+  const time = at.toISOString();
+  const queued: number[] = [];
+  for (const { id, recipient } of rows) {
+    const address = readAddress({ recipient, country: country ?? null }, defaultCountry);
+    if (address.state === 'failed') continue;
+    const done = await tx.run(
+      `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
+          last_code = null, waiting_for = null, channel_id = null, channel_message_id = null, updated_at = $4
+        where merchant_id = $1 and id = $2 and state in ('failed', 'cancelled') returning id`,
+      [merchantId, id, address.recipient, time],
+    );
+    if (done.length > 0) queued.push(id);
+  }
+  if (queued.length === 0) return 0;
+  const note = 'Sent again by hand.';
+  await tx.chain([
+    eventsStep(
+      merchantId,
+      queued.map((deliveryId) => ({ deliveryId, at: time, state: 'queued', note })),
+    ),
+    queueStep(merchantId, time),
+  ]);
+  return queued.length;
+}
+
+/** Cancels one delivery that has not been sent. */
+export async function cancelDelivery(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<'cancelled' | 'not_found' | 'not_cancellable'> {
+  const row = await tx.one('select id from deliveries where merchant_id = $1 and id = $2', [merchantId, id]);
+  if (!row) return 'not_found';
+  return (await cancel(tx, merchantId, [id], at)) === 1 ? 'cancelled' : 'not_cancellable';
+}
+
+/** One that is being sent now cannot be called back. */
+async function cancel(
+  tx: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  at: Date,
+): Promise<number> {
+  const time = at.toISOString();
+  const rows = await tx.run<Controlled>(
+    `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3
+      where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} and state in ('queued', 'waiting', 'failed')
+      returning id, key, recipient, mode, last_code`,
+    [merchantId, ids, time],
+  );
+  if (rows.length === 0) return 0;
+  const released = [
+    await releaseQuota(tx, merchantId, rows, at),
+    await releaseNext(tx, merchantId, rows, at),
+  ];
+  await tx.chain([
+    eventsStep(
+      merchantId,
+      rows.map(({ id }) => ({ deliveryId: id, at: time, state: 'cancelled' })),
+    ),
+    queueStep(merchantId, released.includes(true) ? time : NEVER),
+  ]);
+  return rows.length;
+}
+
+const BATCH_SIZE = 100;
+/** Of one call: the rest needs another one. */
+const MANY_MAX = 2000;
+
+export interface ManyResult {
+  /** How many were changed. */
+  count: number;
+  /** Left as they are, because their number is none. */
+  skipped: number;
+  /** More than one call changes: call again. */
+  more: boolean;
+}
+
+type Selected = { state: 'failed' | 'cancelled' | 'queued' | 'waiting'; since: Date | undefined };
+
+/** All of a merchant's deliveries in this state whose state is not older than `since`, oldest first. */
+async function changeMany(
+  database: Database,
+  merchantId: MerchantId,
+  { state, since }: Selected,
+  change: (tx: Queries, rows: readonly Controlled[]) => Promise<number>,
+): Promise<ManyResult> {
+  const result: ManyResult = { count: 0, skipped: 0, more: false };
+  let afterId = 0;
+  for (let looked = 0; ; ) {
+    const rows = await database.all<Controlled>(
+      `select id, key, recipient, mode, last_code from deliveries
+        where merchant_id = $1 and state = $2 and id > $3 and updated_at >= $4 order by id limit ${BATCH_SIZE}`,
+      [merchantId, state, afterId, since?.toISOString() ?? ''],
+    );
+    if (rows.length === 0) return result;
+    if (looked >= MANY_MAX) return { ...result, more: true };
+    const changed = await database.transaction((tx) => change(tx, rows));
+    result.count += changed;
+    looked += rows.length;
+    afterId = rows.at(-1)!.id;
+    result.skipped += rows.length - changed;
+  }
+}
+
+export const retryMany = (
+  database: Database,
+  merchantId: MerchantId,
+  selected: Selected & { state: 'failed' | 'cancelled' },
+  countries: Countries,
+  now: () => Date,
+): Promise<ManyResult> =>
+  changeMany(database, merchantId, selected, (tx, rows) => requeue(tx, merchantId, rows, countries, now()));
+
+export const cancelMany = (
+  database: Database,
+  merchantId: MerchantId,
+  selected: Selected & { state: 'queued' | 'waiting' | 'failed' },
+  now: () => Date,
+): Promise<ManyResult> =>
+  changeMany(database, merchantId, selected, (tx, rows) =>
+    cancel(
+      tx,
+      merchantId,
+      rows.map(({ id }) => id),
+      now(),
+    ),
+  );

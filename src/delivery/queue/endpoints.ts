@@ -1,0 +1,78 @@
+import type { Queries } from '../../database/database.ts';
+import { wakeQueues } from './release.ts';
+
+/** Channels that are not used at the moment, shared by all processes. */
+
+export interface ChannelStop {
+  channel_id: string;
+  /** `refused`: it refuses everything we send. `not_answering`: its circuit breaker is open. */
+  kind: 'refused' | 'not_answering';
+  code: string;
+  stopped_at: string;
+  /** Not used before. Then one probe decides whether a channel that did not answer is used again. */
+  until: string;
+  /** How many probes have failed. */
+  probes: number;
+}
+
+const COLUMNS = 'channel_id, kind, code, stopped_at, until, probes';
+
+/** Also one whose breaker waits for something to probe with is listed. */
+export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
+  return queries.all<ChannelStop>(
+    `select ${COLUMNS} from channel_stops where until > $1 or kind = 'not_answering' order by stopped_at`,
+    [at.toISOString()],
+  );
+}
+
+export async function stopChannel(queries: Queries, stop: ChannelStop): Promise<void> {
+  await queries.run(
+    `insert into channel_stops (${COLUMNS}) values ($1, $2, $3, $4, $5, $6)
+      on conflict (channel_id) do update set kind = excluded.kind, code = excluded.code, until = excluded.until,
+        probes = excluded.probes
+      returning channel_id`,
+    [stop.channel_id, stop.kind, stop.code, stop.stopped_at, stop.until, stop.probes],
+  );
+}
+
+const REFUSED_MS = 5 * 60_000;
+const UNTIL_RESUMED = '9999-01-01T00:00:00.000Z';
+
+/** For five minutes, or until somebody resumes it. */
+export const refusedStop = (
+  channelId: string,
+  code: string,
+  at: Date,
+  untilResumed = false,
+): ChannelStop => ({
+  channel_id: channelId,
+  kind: 'refused',
+  code,
+  stopped_at: at.toISOString(),
+  until: untilResumed ? UNTIL_RESUMED : new Date(at.getTime() + REFUSED_MS).toISOString(),
+  probes: 0,
+});
+
+/** Of all workers one may send the probe. The others wait for what comes of it. */
+export async function takeProbe(queries: Queries, stop: ChannelStop, until: Date): Promise<boolean> {
+  const rows = await queries.run(
+    `update channel_stops set until = $3 where channel_id = $1 and until = $2 and kind = 'not_answering'
+      returning channel_id`,
+    [stop.channel_id, stop.until, until.toISOString()],
+  );
+  return rows.length > 0;
+}
+
+export async function clearBreaker(queries: Queries, channelId: string): Promise<void> {
+  await queries.run(
+    `delete from channel_stops where channel_id = $1 and kind = 'not_answering' returning channel_id`,
+    [channelId],
+  );
+}
+
+/** Every stopped channel is used again at once, for the messages that waited for it. */
+export async function resumeChannels(tx: Queries, at: Date): Promise<ChannelStop[]> {
+  const stops = await tx.run<ChannelStop>(`delete from channel_stops returning ${COLUMNS}`);
+  await wakeQueues(tx, [...new Set(stops.map(({ until }) => until))], at);
+  return stops;
+}

@@ -1,0 +1,69 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { OPEN } from './table.ts';
+
+/** Where the daily limit and the queue meet: which deliveries use quota. */
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** From now on this delivery counts among those that wait for quota. */
+export async function markQuotaUser(queries: Queries, merchantId: MerchantId, id: number): Promise<void> {
+  await queries.run(
+    'update deliveries set uses_quota = 1 where merchant_id = $1 and id = $2 and uses_quota = 0 returning id',
+    [merchantId, id],
+  );
+}
+
+/** Customers of earlier deliveries that need quota and were not reached since then. */
+export async function customersAhead(
+  queries: Queries,
+  merchantId: MerchantId,
+  beforeId: number,
+  reachedSince: string,
+): Promise<number> {
+  const row = await queries.one<{ ahead: number }>(
+    `select count(distinct d.recipient) as ahead from deliveries d
+      where d.merchant_id = $1 and d.id < $2 and d.uses_quota = 1 and d.state in ${OPEN}
+        and coalesce((select r.reached_at from reached_customers r where r.merchant_id = d.merchant_id
+          and r.recipient = d.recipient), '') <= $3`,
+    [merchantId, beforeId, reachedSince],
+  );
+  return row?.ahead ?? 0;
+}
+
+/**
+ * A message that was never sent reached nobody: its quota is free again, unless another message reached them. Says
+ * whether a message that waited for quota is due now.
+ */
+export async function releaseQuota(
+  tx: Queries,
+  merchantId: MerchantId,
+  deliveries: readonly { key: string }[],
+  at: Date,
+): Promise<boolean> {
+  const dayBefore = new Date(at.getTime() - DAY_MS).toISOString();
+  let released = false;
+  for (const { key } of deliveries) {
+    const freed = await tx.run(
+      `delete from reached_customers where merchant_id = $1 and delivery_key = $2 and not exists (
+        select 1 from deliveries d where d.merchant_id = $1 and d.recipient = reached_customers.recipient
+          and d.key <> $2 and d.uses_quota = 1 and d.state in ('sending', 'sent', 'delivered', 'read')
+          and d.updated_at > $3) returning recipient`,
+      [merchantId, key, dayBefore],
+    );
+    if (freed.length > 0) released = (await releaseFirstWaiting(tx, merchantId, at)) || released;
+  }
+  return released;
+}
+
+/** Quota has become free: the message that has waited longest for it is due. */
+async function releaseFirstWaiting(tx: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
+  const rows = await tx.run(
+    `update deliveries set due_at = $2 where merchant_id = $1 and state = 'waiting' and waiting_for = 'limit' and id = (
+        select min(id) from deliveries where merchant_id = $1 and state = 'waiting' and waiting_for = 'limit'
+          and uses_quota = 1)
+      returning id`,
+    [merchantId, at.toISOString()],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import type { Delivery } from '../../contract/delivery.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Step } from '../../database/chain.ts';
+
+/** What every statement on `deliveries` and `delivery_queues` shares. */
+
+export type DeliveryState = Delivery['state'];
+
+/** Not finished yet. As literals, so that the partial indexes serve the statements. */
+export const OPEN = `('queued', 'sending', 'waiting')`;
+
+/** The `due_at` of a message that something else makes due: a customer who writes, an earlier message that is done. */
+export const NEVER = '9999-12-31T00:00:00.000Z';
+
+/**
+ * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier.
+ * Locks the version row, so it comes last in a transaction.
+ */
+export const queueStep = (merchantId: MerchantId, dueAt: string, after?: string): Step => ({
+  name: 'queue',
+  after,
+  // Without a condition SQLite takes `on` for that of a join.
+  sql: `insert into delivery_queues (merchant_id, due_at, version)
+    select cast($1 as bigint), $2, $3 ${after ? `from ${after}` : ''} where true
+    on conflict (merchant_id) do update set version = excluded.version,
+      due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
+    returning merchant_id`,
+  params: [merchantId, dueAt, randomBytes(12).toString('hex')],
+});
+
+/** `($3, $4), ($5, $6)`: a list of rows for VALUES, behind so many other parameters. `casts` names the types. */
+export function valueRows(rows: number, casts: readonly (string | undefined)[], behind: number): string {
+  let position = behind;
+  const row = () =>
+    casts.map((type) => (type ? `cast($${++position} as ${type})` : `$${++position}`)).join(', ');
+  return Array.from({ length: rows }, () => `(${row()})`).join(', ');
+}
