@@ -6,6 +6,7 @@ import type { Database, Engine } from '../src/database/database.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { AURORA, call, type DatabasePlace, newDatabasePlace } from './harness.ts';
 import { type Serving, serve } from './process.ts';
+import { makeQueuesDue } from './sending.ts';
 
 /** The demo's first conversation. */
 export const CUSTOMER = '+34611550101';
@@ -93,6 +94,7 @@ export function useKilling(engine: Engine): Killing {
       await killing.database.run(`update deliveries set due_at = $1 where state = 'sending'`, [
         new Date().toISOString(),
       ]);
+      await makeQueuesDue(killing.database, new Date());
     },
   };
   return killing;

@@ -6,7 +6,7 @@ import { type Channel, DOUBLING_PAUSES_SECONDS, type SendResult } from '../src/d
 import { claimOf } from '../src/delivery/queue/claim.ts';
 import { quotaFreeAt } from '../src/delivery/quota.ts';
 import { onEachEngine } from './harness.ts';
-import { FIRST, type Sending, startSending } from './sending.ts';
+import { FIRST, makeQueuesDue, type Sending, startSending } from './sending.ts';
 
 const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
 const away = () => Promise.reject(new DatabaseUnavailable('away'));
@@ -143,6 +143,7 @@ onEachEngine('a worker in trouble', (engine) => {
           new Date(0).toISOString(),
         ]),
       );
+      await database.transaction((tx) => makeQueuesDue(tx, new Date(0)));
       sending.worker.wake();
       await sleep(1000);
     } finally {

@@ -44,6 +44,11 @@ export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
 
+/** After a test has changed when messages are due: workers look at every merchant's queue. */
+export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
+  await queries.run('update delivery_queues set due_at = $1 where due_at > $1', [at.toISOString()]);
+}
+
 type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
 
 /** As an answer does it. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { onEachEngine } from './harness.ts';
+import { makeQueuesDue } from './sending.ts';
 import { type Fault, META } from './stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
 
@@ -11,6 +12,8 @@ interface Fate {
   reason?: RegExp;
   attempts?: number;
   due?: [from: number, to: number];
+  /** For how long the merchant's queue rests, because its channel is stopped. */
+  restSeconds?: number;
 }
 
 const DAY = 24 * 3600;
@@ -25,7 +28,7 @@ const stops = (code: number | string): Fate => ({
   state: 'queued',
   code: String(code),
   attempts: 0,
-  due: [300, 300],
+  restSeconds: 300,
 });
 
 const BY_CODE: [code: number, Fate][] = [
@@ -74,11 +77,21 @@ onEachEngine('each error of WhatsApp', (engine) => {
     const { due } = fate;
     const dueIn = await whatsapp.dueIn(id);
     if (due) assert.ok(dueIn >= due[0] && dueIn <= due[1], `due in ${dueIn} s`);
+    if (fate.restSeconds !== undefined) {
+      const { database, clock } = whatsapp.deskbell;
+      const queue = await database.one<{ due_at: string }>(
+        'select due_at from delivery_queues where merchant_id = 1',
+      );
+      const rests = (Date.parse(queue!.due_at) - clock.now().getTime()) / 1000;
+      assert.ok(Math.abs(rests - fate.restSeconds) < 60, `rests for ${rests} s`);
+    }
   }
 
   /** What is open is closed, and the channel is free again, for the next one. */
   async function clear(): Promise<void> {
     await whatsapp.deskbell.database.run('delete from channel_stops');
+    // Its queue rests while the channel is stopped: as after `channel resume`.
+    await makeQueuesDue(whatsapp.deskbell.database, whatsapp.deskbell.clock.now());
     await whatsapp.deskbell.database.run(
       `update deliveries set state = 'failed' where state in ('queued', 'sending', 'waiting')`,
     );

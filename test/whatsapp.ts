@@ -4,7 +4,7 @@ import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine, Queries } from '../src/database/database.ts';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
 import { type Deskbell, startDeskbell } from './harness.ts';
-import { enqueue } from './sending.ts';
+import { enqueue, makeQueuesDue } from './sending.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
 /** A server whose channel is a stand-in of Meta's, on the same clock, which stands still during a test. */
@@ -138,4 +138,5 @@ export async function abandon(queries: Queries, id: number, at: Date): Promise<v
       where id = $1`,
     [id, at.toISOString()],
   );
+  await makeQueuesDue(queries, at);
 }

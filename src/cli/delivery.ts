@@ -108,7 +108,7 @@ if one is given. A message whose phone number is not valid needs --recipient.`,
           throw new Failure(`The phone number is not valid. Nothing was changed. Give one with --recipient.`);
         return {
           text: `Delivery ${id} is queued again.`,
-          json: await findDelivery(database, merchantId, id),
+          json: await findDelivery(database, merchantId, id, new Date()),
         };
       });
     },
@@ -135,7 +135,10 @@ message that is being sent or was sent cannot be cancelled.`,
           throw new Failure(
             `Delivery ${id} is being sent, or was sent or cancelled before. Nothing was changed.`,
           );
-        return { text: `Delivery ${id} is cancelled.`, json: await findDelivery(database, merchantId, id) };
+        return {
+          text: `Delivery ${id} is cancelled.`,
+          json: await findDelivery(database, merchantId, id, new Date()),
+        };
       });
     },
   }),
@@ -190,7 +193,12 @@ const manyText = ({ count: changed, skipped }: ManyResult, done: string) =>
 async function* pages(database: Database, merchantId: MerchantId, state: DeliveryState | undefined) {
   let beforeId: number | undefined;
   for (;;) {
-    const page = await listDeliveries(database, merchantId, { state, beforeId, limit: PAGE_SIZE });
+    const page = await listDeliveries(database, merchantId, {
+      state,
+      beforeId,
+      limit: PAGE_SIZE,
+      at: new Date(),
+    });
     yield page;
     if (page.length < PAGE_SIZE) return;
     beforeId = page.at(-1)!.id;
@@ -205,7 +213,7 @@ function idOf(given: string): number {
 const notFound = (given: string) => new Failure(`This merchant has no delivery ${given}.`);
 
 async function find(database: Database, merchantId: MerchantId, given: string) {
-  const delivery = await findDelivery(database, merchantId, idOf(given));
+  const delivery = await findDelivery(database, merchantId, idOf(given), new Date());
   if (!delivery) throw notFound(given);
   return delivery;
 }

@@ -89,6 +89,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
           state: query.state === undefined ? undefined : readState(query.state, DELIVERY_STATES),
           beforeId: before === undefined ? undefined : Number(before),
           limit: limit + 1,
+          at: now(),
         });
         const page = rows.slice(0, limit);
         if (rows.length > limit)
@@ -112,7 +113,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       },
       async (request) => {
         const merchantId = merchantOf(request);
-        const delivery = await findDelivery(database, merchantId, idOf(request));
+        const delivery = await findDelivery(database, merchantId, idOf(request), now());
         if (!delivery) throw deliveryNotFound();
         return { ...delivery, timeline: await readTimeline(database, merchantId, delivery.id) };
       },

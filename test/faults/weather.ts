@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/database/database.ts';
+import { makeQueuesDue } from '../sending.ts';
 import type { Fault, Meta } from '../stand-ins/meta.ts';
 
 /** What goes wrong around the servers: the channel's moods, its reports, and time that passes faster. */
@@ -74,10 +75,13 @@ export interface Haste {
 export function hurry(database: Database, { retryMs, settleMs, leaseMs }: Haste): { stop(): Promise<void> } {
   const pull = (which: string, ms: number) => {
     const at = Date.now();
-    return database.run(
-      `update deliveries set due_at = $1 where due_at > $1 and updated_at < $2 and ${which}`,
-      [new Date(at).toISOString(), new Date(at - ms).toISOString()],
-    );
+    return database.transaction(async (tx) => {
+      const rows = await tx.run(
+        `update deliveries set due_at = $1 where due_at > $1 and updated_at < $2 and ${which} returning id`,
+        [new Date(at).toISOString(), new Date(at - ms).toISOString()],
+      );
+      if (rows.length > 0) await makeQueuesDue(tx, new Date(at));
+    });
   };
   let stopped = false;
   const running = (async () => {

@@ -12,9 +12,11 @@ import {
 /**
  * Keeps workers away from channels that are of no use now: those that refuse us, and those that do not answer. After
  * five time-outs in a row a channel's circuit breaker opens. A single message probes it from time to time, and the
- * first answer closes it. The state is in the database, so all processes follow it within a second.
+ * first answer closes it. The state is in the database, and all processes follow it.
  */
 export interface Breaker {
+  /** Before each claim: what other processes have written. */
+  refresh(): Promise<void>;
   /** Whether messages may go through this channel now: all, one as a probe, or none before that time. */
   gate(channelId: string): Promise<'open' | 'probe' | { until: string }>;
   /** After each attempt that the channel was asked in. */
@@ -35,18 +37,14 @@ const PROBE_FIRST_MS = 5000;
 const PROBE_MAX_MS = 60_000;
 /** Longer than an attempt takes. */
 const PROBE_LEASE_MS = 15_000;
-const READ_EVERY_MS = 1000;
 
 const isTimeout = (code: string | undefined) => code !== undefined && /TIMEOUT|ETIMEDOUT/.test(code);
 
 export function createBreaker({ database, log, now }: BreakerParts): Breaker {
   const timeouts = new Map<string, number>();
   let stops = new Map<string, ChannelStop>();
-  let readAtMs = Number.NEGATIVE_INFINITY;
 
-  async function read(): Promise<void> {
-    if (performance.now() - readAtMs < READ_EVERY_MS) return;
-    readAtMs = performance.now();
+  async function refresh(): Promise<void> {
     stops = new Map((await listStops(database, now())).map((stop) => [stop.channel_id, stop]));
   }
 
@@ -82,8 +80,8 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
   }
 
   return {
+    refresh,
     async gate(channelId) {
-      await read();
       const stop = stops.get(channelId);
       if (!stop) return 'open';
       if (stop.until > now().toISOString()) return { until: stop.until };

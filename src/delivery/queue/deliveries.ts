@@ -6,24 +6,33 @@ import { type DeliveryState, NEVER } from './table.ts';
 
 /** What the merchant sees of its deliveries. */
 
+/** Its queue rests while its channel is stopped or does not answer. `$2` is the time now. */
+const RESTS_UNTIL = `(select q.due_at from delivery_queues q
+  where q.merchant_id = $1 and q.due_at > $2 and deliveries.due_at <= $2 and deliveries.state = 'queued')`;
+
 const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for,
   coalesce(reason, case when state = 'queued' and due_at = '${NEVER}'
-    then 'It will be sent after an earlier message to the same customer.' end) as reason, attempts,
-  case when due_at < '${NEVER}' and (state = 'queued' or waiting_for = 'limit') then due_at end as next_try_at,
+      then 'It will be sent after an earlier message to the same customer.' end,
+    case when ${RESTS_UNTIL} is not null
+      then 'The channel is stopped or does not answer. It will be sent as soon as the channel works again.' end
+  ) as reason, attempts,
+  case when due_at < '${NEVER}' and (state = 'queued' or waiting_for = 'limit') then coalesce(${RESTS_UNTIL}, due_at)
+    end as next_try_at,
   last_code as last_error, created_at, updated_at`;
 
 interface ListFilter {
   state: DeliveryState | undefined;
   beforeId: number | undefined;
   limit: number;
+  at: Date;
 }
 
 export function listDeliveries(
   queries: Queries,
   merchantId: MerchantId,
-  { state, beforeId, limit }: ListFilter,
+  { state, beforeId, limit, at }: ListFilter,
 ): Promise<Delivery[]> {
-  const params: (string | number)[] = [merchantId];
+  const params: (string | number)[] = [merchantId, at.toISOString()];
   const bind = (value: string | number) => `$${params.push(value)}`;
   return queries.all<Delivery>(
     `select ${COLUMNS} from deliveries where merchant_id = $1
@@ -34,9 +43,10 @@ export function listDeliveries(
   );
 }
 
-export function findDelivery(queries: Queries, merchantId: MerchantId, id: number) {
-  return queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $2`, [
+export function findDelivery(queries: Queries, merchantId: MerchantId, id: number, at: Date) {
+  return queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $3`, [
     merchantId,
+    at.toISOString(),
     id,
   ]);
 }

@@ -90,6 +90,7 @@ export function startWorker(parts: WorkerParts): Worker {
     const served: MerchantId[] = [];
     let more = false;
     try {
+      if (slots.free() > 0) await breaker.refresh();
       for (;;) {
         const merchants = slots.free() > 0 ? await dueMerchants(database, now(), served) : [];
         if (merchants.length === 0) return more || slots.free() === 0 ? 'more' : 'nothing';

@@ -6,6 +6,7 @@ import { readConfig } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { newDatabasePlace } from '../../harness.ts';
+import { makeQueuesDue } from '../../sending.ts';
 import { type Meta, metaEnv, startMeta } from '../../stand-ins/meta.ts';
 import { type MortalServer, startMortal } from '../servers.ts';
 import { type Haste, hurry, randomFaults, reportAtRandom } from '../weather.ts';
@@ -164,6 +165,7 @@ async function endLeasesOfTheDead(engine: Engine, database: Database): Promise<v
     `update deliveries set due_at = $1 where state = 'sending' and unsettled_since is null`,
     [new Date().toISOString()],
   );
+  await makeQueuesDue(database, new Date());
 }
 
 /** For as long as it goes on: a slow machine is no fault. */

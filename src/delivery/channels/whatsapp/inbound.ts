@@ -8,7 +8,7 @@ import {
   type Transaction,
 } from '../../../database/database.ts';
 import type { Expiring } from '../../../database/expiry.ts';
-import { parsePhone } from '../../phone.ts';
+import { phoneOrText } from '../../phone.ts';
 import { refusedStop, stopChannel } from '../../queue/endpoints.ts';
 import { wasAttemptedThrough } from '../../queue/events.ts';
 import { settlementOf } from '../../queue/outcome.ts';
@@ -19,7 +19,7 @@ import type { Channels } from '../merchantChannels.ts';
 import { TYPE } from './channel.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
-import { closeWindow, openWindow } from './windows.ts';
+import { closeWindow, openWindows } from './windows.ts';
 
 /** What a channel's webhook brings: written down before it is acknowledged, worked on afterwards. */
 
@@ -45,9 +45,9 @@ interface Row {
   payload: string;
 }
 
-/** Gives how many of them were new. */
-export async function storeUpdates(
-  queries: Queries,
+/** Stores what came in, and opens the windows of the customers who wrote. Gives how many updates were new. */
+export function storeUpdates(
+  database: Database,
   received: readonly { channelId: string; update: Update }[],
   at: Date,
 ): Promise<number> {
@@ -56,21 +56,32 @@ export async function storeUpdates(
     channel_id: channelId,
     payload: JSON.stringify(update),
   }));
-  // One statement for all: a body brings up to a thousand, and is answered within 250 ms.
-  const list =
-    queries.engine === 'postgres'
-      ? 'jsonb_array_elements($1::jsonb) as received (value)'
-      : 'json_each($1) as received';
-  const added = await queries.run(
-    `insert into inbound_updates (id, channel_id, payload, received_at)
-      select value ->> 'id', value ->> 'channel_id', value ->> 'payload', $2 from ${list} where true
-      on conflict (id) do nothing returning id`,
-    [JSON.stringify(rows), at.toISOString()],
-  );
-  return added.length;
+  return database.transaction(async (tx) => {
+    // One statement for all: a body brings up to a thousand, and is answered within 250 ms.
+    const list =
+      tx.engine === 'postgres'
+        ? 'jsonb_array_elements($1::jsonb) as received (value)'
+        : 'json_each($1) as received';
+    const added = await tx.run(
+      `insert into inbound_updates (id, channel_id, payload, received_at)
+        select value ->> 'id', value ->> 'channel_id', value ->> 'payload', $2 from ${list} where true
+        on conflict (id) do nothing returning id`,
+      [JSON.stringify(rows), at.toISOString()],
+    );
+    // At once, and not with the rest of the work: an answer right after the message must find the window open.
+    await openWindows(
+      tx,
+      received.flatMap(({ channelId, update }) =>
+        update.kind === 'message'
+          ? [{ channelId, phone: phoneOrText(update.phone), openedAt: update.at }]
+          : [],
+      ),
+    );
+    return added.length;
+  });
 }
 
-/** Works on what has come in, the oldest first. Any number of workers may. Gives how many it did. */
+/** Processes what has come in, the oldest first. Any number of workers may do it. Gives how many it processed. */
 export async function processInbound(parts: InboundParts): Promise<number> {
   const { database, log } = parts;
   const rows = await database.all<Row>(
@@ -87,7 +98,7 @@ export async function processInbound(parts: InboundParts): Promise<number> {
     } catch (err) {
       // The others would fare no better, and each would wait for it anew.
       if (err instanceof DatabaseUnavailable) throw err;
-      log.warn({ err, channel: row.channel_id }, 'an update cannot be worked on; it is tried again');
+      log.warn({ err, channel: row.channel_id }, 'cannot process an update; will retry');
       // Behind the others: one that cannot be worked on must not hold them up.
       await database
         .run('update inbound_updates set received_at = $2 where id = $1', [row.id, parts.now().toISOString()])
@@ -127,17 +138,14 @@ function once(
   });
 }
 
+/** Its window is open since it was stored: a worker that lets a message wait looks at the window again after that. */
 async function processMessage(
   parts: InboundParts,
   row: Row,
-  { phone: given, at }: Extract<Update, { kind: 'message' }>,
+  update: Extract<Update, { kind: 'message' }>,
 ): Promise<void> {
   const { database, channels, now } = parts;
-  const parsed = parsePhone(given, undefined);
-  const phone = 'phone' in parsed ? parsed.phone : given;
-  // Committed before anything is released: a worker that lets a message wait meanwhile looks at the window after
-  // that, so one of the two sees the other.
-  await openWindow(database, row.channel_id, phone, at);
+  const phone = phoneOrText(update.phone);
   const merchants: MerchantId[] = [];
   for (const merchantId of await merchantsWaitingFor(database, phone)) {
     // The same customer may be another merchant's too, who has another number.

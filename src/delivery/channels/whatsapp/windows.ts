@@ -1,20 +1,37 @@
-import type { Queries } from '../../../database/database.ts';
+import type { Engine, Queries } from '../../../database/database.ts';
 
 /** Until when a customer may be written to freely: for 24 hours after the last message to this number. */
 export const WINDOW_MS = 24 * 60 * 60_000;
 
-export async function openWindow(
-  queries: Queries,
-  channelId: string,
-  phone: string,
-  openedAt: string,
-): Promise<void> {
-  await queries.run(
-    `insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)
+export interface Opened {
+  channelId: string;
+  phone: string;
+  openedAt: string;
+}
+
+/** The elements of the JSON array in $1, each as `value`. */
+const ELEMENTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'json_each($1) as opened',
+  postgres: 'jsonb_array_elements($1::jsonb) as opened (value)',
+};
+
+/** One statement, in the order of its key: two bodies at once must not wait for each other. */
+export async function openWindows(tx: Queries, opened: readonly Opened[]): Promise<void> {
+  const latest = new Map<string, Opened>();
+  for (const one of opened) {
+    const key = `${one.channelId} ${one.phone}`;
+    const known = latest.get(key);
+    if (!known || known.openedAt < one.openedAt) latest.set(key, one);
+  }
+  if (latest.size === 0) return;
+  const rows = [...latest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  await tx.run(
+    `insert into customer_windows (channel_id, phone, opened_at)
+      select value ->> 'channelId', value ->> 'phone', value ->> 'openedAt' from ${ELEMENTS[tx.engine]} where true
       on conflict (channel_id, phone) do update set opened_at = excluded.opened_at
         where excluded.opened_at > customer_windows.opened_at
       returning phone`,
-    [channelId, phone, openedAt],
+    [JSON.stringify(rows)],
   );
 }
 
