@@ -15,9 +15,9 @@ import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { conversationRoutes } from './conversations/routes.ts';
 import type { Database } from './database/database.ts';
+import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
-import { simulatorRoutes } from './delivery/channels/simulator/routes.ts';
-import { whatsappRoutes } from './delivery/channels/whatsapp/routes.ts';
+import { channelRoutes } from './delivery/channels/routes.ts';
 import { createWindows } from './delivery/channels/windows.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
@@ -118,10 +118,16 @@ export async function buildApp(
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
   const { channelDailyLimit } = config;
   await app.register(deliveryRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
-  const onCustomerMessage = parts.assistant;
-  await app.register(simulatorRoutes({ ...parts, onCustomerMessage }), { prefix: '/api/v1/simulator' });
+  await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  const inboundParts = {
+    ...parts,
+    onInbound: () => parts.outbox.announce(),
+    onCustomerMessage: parts.assistant,
+  };
+  for (const { inbound } of DESCRIPTORS) {
+    if (inbound) await app.register(inbound.routes(inboundParts), { prefix: inbound.prefix });
+  }
   await app.register(liveRoutes(parts), { prefix: '/api/v1' });
-  await app.register(whatsappRoutes({ ...parts, onInbound: () => parts.outbox.announce() }));
   operationsRoutes(app, parts);
   serveDocs(app);
   serveDashboard(app);

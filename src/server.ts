@@ -12,8 +12,9 @@ import { CHANGES, type Database } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
-import { sayOnTelephone } from './delivery/channels/simulator/channel.ts';
+import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { processInbound, removeOldUpdates } from './delivery/channels/whatsapp/inbound.ts';
+import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/queue/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
@@ -117,7 +118,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
-    say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
+    say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
   });
 }
 
@@ -126,6 +127,7 @@ async function tidy(database: Database, config: Config, at: Date): Promise<void>
   await removeExpiredSignIns(database, at);
   await removeExpiredKeys(database, at);
   await removeOldUpdates(database, at);
+  await removeIdlePace(database, at);
   // A process may go on signing with a replaced key for half a minute: leave it some more.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused);

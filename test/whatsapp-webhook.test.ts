@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
-import { channelPurpose } from '../src/delivery/channels/merchantChannels.ts';
+import { channelPurpose } from '../src/delivery/channels/settings.ts';
 import { assertError, onEachEngine, type Reply } from './harness.ts';
 import { bodyWith, META, metaEnv, signed } from './stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';

@@ -45,8 +45,8 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
     {
       name: 'the customer’s window is ignored',
       file: 'src/delivery/channels/whatsapp/channel.ts',
-      find: `if (await windowIsOpen(recipient)) return { go: 'text' };`,
-      replace: `if ((await windowIsOpen(recipient)) || recipient) return { go: 'text' };`,
+      find: `if (await windowIsOpen(database, id, recipient, now())) return { go: 'text' };`,
+      replace: `if ((await windowIsOpen(database, id, recipient, now())) || recipient) return { go: 'text' };`,
       test: 'goes as the template when the customer last wrote 24 hours ago or never',
     },
     {
@@ -91,20 +91,20 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [
     {
-      name: 'a webhook’s signature leaves out the time',
-      file: 'src/delivery/channels/webhook/signature.ts',
-      find: '.update(`${id}.${timestamp}.${body}`)',
-      replace: '.update(`${id}.${body}`)',
-      test: 'signs as the specification’s published example does',
+      name: 'a webhook’s signature covers another time than the header’s',
+      file: 'src/delivery/channels/webhook/channel.ts',
+      find: 'signer.sign(message.key, at, body)',
+      replace: 'signer.sign(message.key, new Date(0), body)',
+      test: 'posts the message, signed',
     },
   ]),
   ...caughtBy('test/webhook-messages.test.ts', [
     {
       name: 'a message that is sent again has a new key',
       file: 'src/delivery/channels/webhook/channel.ts',
-      find: '{ id: message.key, at, body }',
-      replace: '{ id: `${message.key}-${message.attempts}`, at, body }',
-      test: 'keep their id over retries, each with its own time and signature',
+      find: `'webhook-id': message.key,`,
+      replace: "'webhook-id': `${message.key}-${message.attempts}`,",
+      test: 'keep their id and their bytes over retries, each signed anew',
     },
   ]),
   ...caughtBy('test/database-away.test.ts', [
