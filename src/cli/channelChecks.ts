@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import { channelTypeOf, DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts';
+import { DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts';
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
 import { listStops, queueCondition } from '../delivery/queue/state.ts';
@@ -47,7 +47,7 @@ async function examine(known: Channels, id: MerchantId, whose: string, where: st
       ? good(`The channel ${whose}, ${channel.type.name}, works.`)
       : bad(
           `The channel ${whose}, ${channel.type.name}, has a problem: ${problem}`,
-          `${channelTypeOf(channel.id)?.fix ?? 'Correct it'} ${where}`,
+          `${findDescriptor(channel.type.name)?.fix ?? 'Correct it'} ${where}`,
         );
   } catch (error) {
     if (error instanceof VaultError) {

@@ -14,7 +14,7 @@ const secretsOf = ({ fields }: ChannelDescriptor): TextField[] => fields.filter(
 const optionsOf = ({ fields }: ChannelDescriptor): Field[] => fields.filter((field) => !isSecret(field));
 
 /** A secret's name in JSON: `app_secret` for the option `app-secret`. */
-export const secretName = ({ option }: TextField) => option.replaceAll('-', '_');
+const secretName = ({ option }: TextField) => option.replaceAll('-', '_');
 
 /** The options of `channel set`. Two channels may share one. */
 export const CHANNEL_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(

@@ -1,4 +1,4 @@
-import type { ChannelDescriptor } from './channel.ts';
+import type { ChannelDescriptor, ChannelType } from './channel.ts';
 import * as registry from './registry.ts';
 
 /** In the order of their names. */
@@ -10,5 +10,5 @@ export const findDescriptor = (name: string): ChannelDescriptor | undefined =>
   DESCRIPTORS.find((type) => type.name === name);
 
 /** The type of a channel by its id, such as `whatsapp:123` or `simulator`. */
-export const channelTypeOf = (channelId: string): ChannelDescriptor | undefined =>
+export const channelTypeOf = (channelId: string): ChannelType | undefined =>
   findDescriptor(channelId.split(':', 1)[0]!);

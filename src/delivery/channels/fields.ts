@@ -29,7 +29,7 @@ export interface TextField extends FieldNames {
   readonly mustBe: string;
 }
 
-export interface FlagField extends FieldNames {
+interface FlagField extends FieldNames {
   readonly kind: 'flag';
 }
 
