@@ -193,7 +193,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
       file: 'src/config.ts',
       find: 'flag(field.variable) ?? false',
       replace: 'flag(field.variable) ?? true',
-      test: 'is not called where nobody has allowed it',
+      test: 'is not called unless that is allowed',
     },
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [
