@@ -130,14 +130,15 @@ drop index delivery_events_delivery;
 alter table channel_stops add column kind text not null default 'refused';
 alter table channel_stops add column probes integer not null default 0;
 
--- How fast a channel may send, shared by all workers: the earliest time of the next message of a number (recipient
--- '') or to one customer, in milliseconds since 1970.
+-- How fast WhatsApp's numbers send, shared by all workers. recipient is a customer's number, or '' for the whole number;
+-- free_at_ms is the time from which it is free again, in milliseconds since 1970.
 create table send_pace (
   channel_id text not null,
   recipient text not null,
-  next_at_ms bigint not null,
+  free_at_ms bigint not null,
   primary key (channel_id, recipient)
 );
+create index send_pace_idle on send_pace (free_at_ms);
 
 -- For clean-up, and for giving back what a failed message had taken from the daily limit.
 create index inbound_updates_done on inbound_updates (done_at) where done_at is not null;

@@ -14,10 +14,11 @@ import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { conversationRoutes } from './conversations/routes.ts';
+import { findCustomerPhone } from './conversations/store.ts';
 import type { Database } from './database/database.ts';
+import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
-import { simulatorRoutes } from './delivery/channels/simulator/routes.ts';
-import { whatsappRoutes } from './delivery/channels/whatsapp/routes.ts';
+import { channelRoutes } from './delivery/channels/routes.ts';
 import { createWindows } from './delivery/channels/windows.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
@@ -119,10 +120,18 @@ export async function buildApp(
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
   await app.register(deliveryRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
-  const onCustomerMessage = parts.assistant;
-  await app.register(simulatorRoutes({ ...parts, onCustomerMessage }), { prefix: '/api/v1/simulator' });
+  const { channelDailyLimit } = config;
+  await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  const inboundParts = {
+    ...parts,
+    customerPhoneOf: findCustomerPhone,
+    onInbound: () => parts.outbox.announce(),
+    onCustomerMessage: parts.assistant,
+  };
+  for (const { inbound } of DESCRIPTORS) {
+    if (inbound) await app.register(inbound.routes(inboundParts), { prefix: inbound.prefix });
+  }
   await app.register(liveRoutes(parts), { prefix: '/api/v1' });
-  await app.register(whatsappRoutes({ ...parts, onInbound: () => parts.outbox.announce() }));
   const { database, now } = parts;
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);

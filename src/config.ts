@@ -2,14 +2,8 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { postgresAddressProblem } from './database/address.ts';
-import { CHANNEL_NAMES, type ChannelName } from './delivery/channels/channel.ts';
-import {
-  type WebhookSettings,
-  WHATSAPP_DEFAULTS,
-  type WhatsAppSettings,
-  webhookSettingsProblems,
-  whatsappSettingsProblems,
-} from './delivery/channels/fields.ts';
+import { CHANNEL_NAMES, DESCRIPTORS } from './delivery/channels/descriptors.ts';
+import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from './delivery/phone.ts';
 import { secretKeyProblem } from './secrets.ts';
 
@@ -52,11 +46,9 @@ export interface Config {
   hashesAtOnce: number;
 }
 
-/** The settings of each channel; those of the chosen one are complete. */
 interface ChannelConfig {
-  name: ChannelName;
-  webhook: WebhookSettings | undefined;
-  whatsapp: WhatsAppSettings | undefined;
+  name: string;
+  settings: ChannelSettings;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -194,6 +186,7 @@ export function readConfig(env: Environment = process.env): Config {
   return config;
 }
 
+/** By the descriptors of the channels. */
 function readChannel(
   text: (key: string) => string | undefined,
   choice: <T extends string>(key: string, options: readonly T[], fallback: T) => T,
@@ -201,36 +194,23 @@ function readChannel(
   problems: string[],
 ): ChannelConfig {
   const name = choice('CHANNEL', CHANNEL_NAMES, 'simulator');
-  const settings = {
-    webhook: {
-      url: text('WEBHOOK_URL'),
-      secret: text('WEBHOOK_SECRET'),
-      allowPrivate: flag('WEBHOOK_ALLOW_PRIVATE') ?? false,
-    },
-    whatsapp: {
-      baseUrl: text('WHATSAPP_BASE_URL') ?? WHATSAPP_DEFAULTS.baseUrl,
-      version: text('WHATSAPP_VERSION') ?? WHATSAPP_DEFAULTS.version,
-      phoneNumberId: text('WHATSAPP_PHONE_NUMBER_ID'),
-      token: text('WHATSAPP_TOKEN'),
-      appSecret: text('WHATSAPP_APP_SECRET'),
-      verifyToken: text('WHATSAPP_VERIFY_TOKEN'),
-      template: text('WHATSAPP_TEMPLATE'),
-      templateLanguage: text('WHATSAPP_TEMPLATE_LANGUAGE') ?? WHATSAPP_DEFAULTS.templateLanguage,
-    },
-  };
-  const webhookProblems = webhookSettingsProblems(settings.webhook);
-  const whatsappProblems = whatsappSettingsProblems(settings.whatsapp);
-  // One that is not chosen is judged where all that it needs was set: a merchant's own may do without.
-  const { url, secret } = settings.webhook;
-  const { phoneNumberId, token, appSecret, verifyToken } = settings.whatsapp;
-  if (name === 'webhook' || (url && secret)) problems.push(...webhookProblems);
-  if (name === 'whatsapp' || (phoneNumberId && token && appSecret && verifyToken))
-    problems.push(...whatsappProblems);
-  return {
-    name,
-    webhook: webhookProblems.length === 0 ? (settings.webhook as WebhookSettings) : undefined,
-    whatsapp: whatsappProblems.length === 0 ? (settings.whatsapp as WhatsAppSettings) : undefined,
-  };
+  let chosen: ChannelSettings = {};
+  for (const descriptor of DESCRIPTORS) {
+    const settings = Object.fromEntries(
+      descriptor.fields.map((field) => [
+        field.key,
+        field.kind === 'flag' ? (flag(field.variable) ?? false) : (text(field.variable) ?? field.default),
+      ]),
+    );
+    const isChosen = descriptor.name === name;
+    if (isChosen) chosen = settings;
+    // One that is not chosen is checked only if it is filled in: the merchants' own channels do not need it.
+    if (isChosen || isFilledIn(descriptor.fields, settings)) {
+      const found = fieldProblems(descriptor.fields, settings);
+      problems.push(...found.map(({ field, text: problem }) => `${field.variable} ${problem}`));
+    }
+  }
+  return { name, settings: chosen };
 }
 
 function readCountry(given: string | undefined, problems: string[]): CountryCode | undefined {

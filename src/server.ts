@@ -13,8 +13,9 @@ import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
-import { sayOnTelephone } from './delivery/channels/simulator/channel.ts';
+import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
+import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/queue/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
@@ -117,7 +118,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
-    say: (merchantId, phone, text) => sayOnTelephone(database, merchantId, { phone, text, at: now() }),
+    say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
   });
 }
 
@@ -128,6 +129,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
     );
   }
+  await removeIdlePace(database, at).catch((err) =>
+    log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
+  );
   // A process may go on signing with a replaced key for half a minute: leave it some more.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused).catch((err) =>

@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
 import { readConfig } from '../src/config.ts';
 import { forEngine } from '../src/database/migrate.ts';
+import { DESCRIPTORS } from '../src/delivery/channels/descriptors.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { root } from './process.ts';
 
@@ -44,7 +45,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/suggestions.ts',
   ],
   knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
-  // A merchant's own channel is sealed; a webhook is told who calls.
+  // A merchant's own channel is sealed; a webhook request names our version.
   delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...OF_A_FEATURE, 'auth/guard.ts', 'delivery/phone.ts'],
   live: [...OF_A_FEATURE, 'auth/guard.ts'],
@@ -56,10 +57,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The queue's figures stand among the metrics.
   'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/queue/deliveries.ts'],
   database: ['config.ts'],
-  // The channels' names, what each must be told, the countries of phone numbers, and how an address names several hosts.
+  // The channels' descriptors list their settings; the countries of phone numbers; an address may name several hosts.
   'config.ts': [
     'secrets.ts',
-    'delivery/channels/channel.ts',
+    'delivery/channels/descriptors.ts',
     'delivery/channels/fields.ts',
     'delivery/phone.ts',
     'database/address.ts',
@@ -150,6 +151,7 @@ describe('the settings', () => {
   const config = read('src', 'config.ts');
   const keys = [...config.matchAll(/\b(?:text|integer|flag|choice|address)\('([A-Z][A-Z\d_]*)'/g)]
     .map(([, key]) => key!)
+    .concat(DESCRIPTORS.flatMap(({ fields }) => fields.map(({ variable }) => variable)))
     .sort();
   const documented = [...read('docs', 'settings.md').matchAll(/^\| `([A-Z\d_]+)` \| ([^|]*) \|/gm)];
   const examples = [...read('.env.example').matchAll(/^#?([A-Z\d_]+)=(.*)$/gm)];

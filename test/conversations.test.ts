@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { openVault } from '../src/auth/vault.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
+import { WHATSAPP } from '../src/delivery/channels/registry.ts';
+import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { assertError, BOREALIS, idsOf, onEachEngine, useDeskbell } from './harness.ts';
 
 const CONVERSATIONS = '/api/v1/conversation';
@@ -59,12 +63,35 @@ onEachEngine('conversations', (engine) => {
       [new Date(before - DAY_MS).toISOString()],
     );
     assert.equal(await windowOf(), null);
-    const opened = new Date(before - 60_000);
-    await deskbell.database.run(
-      `insert into customer_windows (channel_id, phone, opened_at) values ('simulator', '+351912550102', $1)`,
-      [opened.toISOString()],
-    );
-    assert.equal(await windowOf(), new Date(opened.getTime() + DAY_MS).toISOString());
+  });
+
+  it('have the window of the WhatsApp number that the customer wrote to', async () => {
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const { database, clock } = deskbell;
+    const settings = {
+      ...{ phoneNumberId: '123456', template: undefined, templateLanguage: 'en', version: 'v23.0' },
+      ...{ baseUrl: 'http://127.0.0.1:1', token: 'a-secret-token', verifyToken: 'verify-me' },
+      appSecret: 'an-app-secret-of-some-length',
+    };
+    const vault = openVault(deskbell.config);
+    await setOwnChannel(database, vault, 2 as MerchantId, { type: WHATSAPP, settings }, clock.now());
+    clock.advance(5);
+    const { json } = await list(token, '?ids=4,5');
+    const opened = new Date(clock.now().getTime() - 60_000);
+    const opens = (channel: string, at: Date) =>
+      database.run(
+        `insert into customer_windows (channel_id, phone, opened_at) values ($1, $2, $3)
+          on conflict (channel_id, phone) do update set opened_at = excluded.opened_at`,
+        [channel, json[0].customer_phone, at.toISOString()],
+      );
+    const windows = async () =>
+      (await list(token, '?ids=4,5')).json.map((row: typeof json) => row.window_open_until);
+    await opens('whatsapp:999999', opened);
+    assert.deepEqual(await windows(), [null, null]);
+    await opens('whatsapp:123456', opened);
+    assert.deepEqual(await windows(), [new Date(opened.getTime() + DAY_MS).toISOString(), null]);
+    await opens('whatsapp:123456', new Date(clock.now().getTime() - DAY_MS));
+    assert.deepEqual(await windows(), [null, null]);
   });
 
   it('are at most 200', async () => {

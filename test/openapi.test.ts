@@ -27,6 +27,7 @@ const ROUTES = {
   'get /api/v1/delivery/{delivery_id}': 'deliveries',
   'post /api/v1/delivery/{delivery_id}/retry': 'deliveries',
   'get /api/v1/limits': 'deliveries',
+  'get /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
   'get /api/v1/conversation/': 'conversations',

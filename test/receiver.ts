@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Somebody else's system that takes webhooks, on loopback. */
+/** A system that receives webhooks, on loopback. */
 export interface Receiver {
   url: string;
   port: number;
   received: ReceivedCall[];
-  /** What it does with a call; 204 if nothing is said. */
+  /** How it answers a call; 204 by default. */
   answer: (response: ServerResponse, call: ReceivedCall) => void;
   close(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export interface ReceivedCall {
   path: string;
   headers: IncomingHttpHeaders;
   body: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests assert on what came, whatever its shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests check the body, whatever its shape
   json: any;
 }
 
@@ -49,7 +49,7 @@ export async function startReceiver(): Promise<Receiver> {
   return receiver;
 }
 
-/** As the specification describes it, from the receiver's side. */
+/** Checks the signature as the specification describes it, without the library that made it. */
 export function isGenuine({ headers, body }: ReceivedCall, secret: string): boolean {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const content = [headers['webhook-id'], headers['webhook-timestamp'], body].join('.');
@@ -59,7 +59,7 @@ export function isGenuine({ headers, body }: ReceivedCall, secret: string): bool
   );
 }
 
-/** The settings that lead a Deskbell to it. */
+/** Settings for a server that sends to it. */
 export const webhookEnv = ({ url }: Pick<Receiver, 'url'>) => ({
   CHANNEL: 'webhook',
   WEBHOOK_URL: url,

@@ -5,8 +5,8 @@ import { startReceiver, webhookEnv } from './receiver.ts';
 
 onEachEngine('a webhook in a private network', (engine) => {
   for (const [title, setting, sent] of [
-    ['is not called where nobody has allowed it', {}, false],
-    ['is called where WEBHOOK_ALLOW_PRIVATE says so', { WEBHOOK_ALLOW_PRIVATE: 'true' }, true],
+    ['is not called unless that is allowed', {}, false],
+    ['is called with WEBHOOK_ALLOW_PRIVATE', { WEBHOOK_ALLOW_PRIVATE: 'true' }, true],
   ] as const) {
     it(title, async () => {
       const receiver = await startReceiver();

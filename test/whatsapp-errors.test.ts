@@ -5,8 +5,8 @@ import { makeQueuesDue } from './sending.ts';
 import { type Fault, META } from './stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
 
-/** What becomes of a delivery, and when it is looked at again: in seconds, from and to. */
-interface Fate {
+/** The delivery's state after the error, and when it is due next: in seconds, from and to. */
+interface Expected {
   state: string;
   code: string;
   reason?: RegExp;
@@ -17,22 +17,22 @@ interface Fate {
 }
 
 const DAY = 24 * 3600;
-const again = (code: number | string): Fate => ({
+const again = (code: number | string): Expected => ({
   state: 'queued',
   code: String(code),
   attempts: 1,
   due: [1.6, 2.4],
 });
-const fails = (code: number, reason: RegExp): Fate => ({ state: 'failed', code: String(code), reason });
-const stops = (code: number | string): Fate => ({
+const fails = (code: number, reason: RegExp): Expected => ({ state: 'failed', code: String(code), reason });
+const stops = (code: number | string): Expected => ({
   state: 'queued',
   code: String(code),
   attempts: 0,
   restSeconds: 300,
 });
 
-const BY_CODE: [code: number, Fate][] = [
-  ...[4, 80007, 130429, 131000, 131016, 131057].map((code): [number, Fate] => [code, again(code)]),
+const BY_CODE: [code: number, Expected][] = [
+  ...[4, 80007, 130429, 131000, 131016, 131057].map((code): [number, Expected] => [code, again(code)]),
   [131056, { ...again(131056), due: [4, 4] }],
   [131049, { state: 'queued', code: '131049', reason: /in a day/, due: [DAY, DAY] }],
   [100, fails(100, /in this form/)],
@@ -47,12 +47,12 @@ const BY_CODE: [code: number, Fate][] = [
   [132015, fails(132015, /paused/)],
   [132016, fails(132016, /disabled/)],
   [987654, fails(987654, /refused/)],
-  ...[190, 200, 230, 299, 368, 131005, 131031, 131042, 131048].map((code): [number, Fate] => [
+  ...[190, 200, 230, 299, 368, 131005, 131031, 131042, 131048].map((code): [number, Expected] => [
     code,
     stops(code),
   ]),
 ];
-const BY_STATUS: [fault: Fault, Fate][] = [
+const BY_STATUS: [fault: Fault, Expected][] = [
   [{ http: 500 }, again('HTTP_500')],
   [{ http: 503, text: '<html>' }, again('HTTP_503')],
   [{ http: 429 }, again('HTTP_429')],
@@ -69,25 +69,25 @@ const BY_STATUS: [fault: Fault, Fate][] = [
 onEachEngine('each error of WhatsApp', (engine) => {
   const whatsapp = useWhatsApp(engine, { WHATSAPP_TEMPLATE: META.template });
 
-  async function assertFate(id: number, fate: Fate): Promise<void> {
+  async function assertExpected(id: number, expected: Expected): Promise<void> {
     const { state, last_code, reason, attempts } = await whatsapp.row(id);
-    assert.deepEqual([state, last_code], [fate.state, fate.code]);
-    if (fate.reason) assert.match(reason ?? '', fate.reason);
-    if (fate.attempts !== undefined) assert.equal(attempts, fate.attempts);
-    const { due } = fate;
+    assert.deepEqual([state, last_code], [expected.state, expected.code]);
+    if (expected.reason) assert.match(reason ?? '', expected.reason);
+    if (expected.attempts !== undefined) assert.equal(attempts, expected.attempts);
+    const { due } = expected;
     const dueIn = await whatsapp.dueIn(id);
     if (due) assert.ok(dueIn >= due[0] && dueIn <= due[1], `due in ${dueIn} s`);
-    if (fate.restSeconds !== undefined) {
+    if (expected.restSeconds !== undefined) {
       const { database, clock } = whatsapp.deskbell;
       const queue = await database.one<{ due_at: string }>(
         'select due_at from delivery_queues where merchant_id = 1',
       );
       const rests = (Date.parse(queue!.due_at) - clock.now().getTime()) / 1000;
-      assert.ok(Math.abs(rests - fate.restSeconds) < 60, `rests for ${rests} s`);
+      assert.ok(Math.abs(rests - expected.restSeconds) < 60, `rests for ${rests} s`);
     }
   }
 
-  /** What is open is closed, and the channel is free again, for the next one. */
+  /** Closes open deliveries and resumes the channel for the next test. */
   async function clear(): Promise<void> {
     await whatsapp.deskbell.database.run('delete from channel_stops');
     // Its queue rests while the channel is stopped: as after `channel resume`.
@@ -97,26 +97,26 @@ onEachEngine('each error of WhatsApp', (engine) => {
     );
   }
 
-  for (const [code, fate] of BY_CODE) {
-    it(`${code} has its meaning in the response and in a status`, async () => {
+  for (const [code, expected] of BY_CODE) {
+    it(`${code} means the same in the response and in a status`, async () => {
       const faults: Fault[] = [{ code }, { failsWith: code }];
       for (const fault of faults) {
         whatsapp.meta.next(fault);
-        await assertFate(await whatsapp.send(newPhone()), fate);
+        await assertExpected(await whatsapp.send(newPhone()), expected);
         await clear();
       }
     });
   }
 
-  for (const [fault, fate] of BY_STATUS) {
-    it(`${JSON.stringify(fault)} has its meaning`, async () => {
+  for (const [fault, expected] of BY_STATUS) {
+    it(`${JSON.stringify(fault)} is handled`, async () => {
       whatsapp.meta.next(fault);
-      await assertFate(await whatsapp.send(newPhone()), fate);
+      await assertExpected(await whatsapp.send(newPhone()), expected);
       await clear();
     });
   }
 
-  it('131047 in a status sends the template instead, and 131047 is no attempt to repeat', async () => {
+  it('131047 in a status sends the template instead', async () => {
     const { meta } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -144,7 +144,7 @@ onEachEngine('each error of WhatsApp', (engine) => {
     assert.deepEqual([(await whatsapp.row(id)).state, forms], ['sent', ['text', 'text']]);
   });
 
-  it('131056 waits 4, 16, 64 seconds; then it goes', async () => {
+  it('131056 waits 4, 16 and 64 seconds, then the message is sent', async () => {
     const { meta } = whatsapp;
     meta.next({ code: 131056 }, { code: 131056 }, { code: 131056 });
     const id = await whatsapp.send(newPhone());
@@ -156,7 +156,7 @@ onEachEngine('each error of WhatsApp', (engine) => {
     assert.equal((await whatsapp.row(id)).state, 'sent');
   });
 
-  it('131000 is tried a few times and no more', async () => {
+  it('131000 is retried a few times only', async () => {
     const { meta } = whatsapp;
     meta.next(...Array.from({ length: 4 }, () => ({ code: 131000 })));
     const id = await whatsapp.send(newPhone());
@@ -166,14 +166,14 @@ onEachEngine('each error of WhatsApp', (engine) => {
     assert.match(reason!, /in 4 attempts/);
   });
 
-  it('131049 goes out a day later', async () => {
+  it('131049 is sent a day later', async () => {
     whatsapp.meta.next({ code: 131049 });
     const id = await whatsapp.send(newPhone());
     await whatsapp.later(DAY + 1);
     assert.equal((await whatsapp.row(id)).state, 'sent');
   });
 
-  it('a server that is away is tried again, later each time', async () => {
+  it('a server that cannot be reached is retried, later each time', async () => {
     const { meta, deskbell } = whatsapp;
     const id = await whatsapp.put(newPhone());
     await meta.close();
@@ -184,7 +184,7 @@ onEachEngine('each error of WhatsApp', (engine) => {
     await whatsapp.quiet();
     assert.equal((await whatsapp.row(id)).attempts, 2);
     assert.ok((await whatsapp.dueIn(id)) >= 3.2);
-    // Over all of this nothing was logged that must not be.
+    // The log must not contain secrets, texts or numbers.
     const logged = deskbell.logged.join('');
     for (const secret of [META.token, META.appSecret, 'At nine', '+35466'])
       assert.ok(!logged.includes(secret));

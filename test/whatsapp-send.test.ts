@@ -39,7 +39,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     assert.match(address, new RegExp(`^${NOTIFICATIONS}`));
   });
 
-  it('goes as the template when the customer last wrote 24 hours ago or never', async () => {
+  it('is sent as the template if the customer last wrote 24 hours ago or never', async () => {
     const { meta } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -66,7 +66,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     assert.deepEqual([(await row(never)).state, meta.accepted.at(-1)!.type], ['sent', 'template']);
   });
 
-  it('goes as the template in a campaign, window or not', async () => {
+  it('is sent as the template in a campaign, whether the window is open or not', async () => {
     const { meta } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -74,7 +74,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     assert.equal(meta.accepted.at(-1)!.type, 'template');
   });
 
-  it('changes to the template when WhatsApp says that the window has closed', async () => {
+  it('is sent as the template when WhatsApp says that the window is closed', async () => {
     const { meta } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -85,13 +85,13 @@ onEachEngine('a message over WhatsApp', (engine) => {
     assert.equal(meta.tally().get((await row(id)).key), 1);
   });
 
-  it('fails with a reason where the recipient is no telephone number', async () => {
+  it('fails with a reason if the recipient is not a phone number', async () => {
     const { state, reason } = await row(await send('by the door'));
     assert.equal(state, 'failed');
-    assert.match(reason!, /telephone number/);
+    assert.match(reason!, /not a valid number/);
   });
 
-  it('moves on to delivered and read as WhatsApp reports them', async () => {
+  it('becomes delivered and read when WhatsApp reports it', async () => {
     const { meta } = whatsapp;
     const id = await send(newPhone());
     const sent = meta.accepted.at(-1)!;
@@ -102,13 +102,13 @@ onEachEngine('a message over WhatsApp', (engine) => {
     }
   });
 
-  it('waits for its customer’s turn without counting an attempt: 45 at once, then one in six seconds', async () => {
+  it('waits without counting an attempt: 45 at once to one customer, then one in six seconds', async () => {
     const { meta, deskbell } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
     const before = meta.accepted.length;
     const ids: number[] = [];
-    // It goes: the number itself has a pace as well, a faster one.
+    // The clock runs: the number has its own, faster pace.
     deskbell.clock.go();
     const began = deskbell.clock.now().getTime();
     for (let n = 0; n < 48; n += 1) ids.push(await whatsapp.put(phone));
@@ -134,13 +134,13 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
   const { send, row } = lazily(whatsapp);
 
   for (const mode of ['reply', 'campaign'] as const) {
-    it(`waits for the customer as a ${mode}, and goes out the moment the customer writes`, async () => {
+    it(`waits for the customer as a ${mode}, and is sent as soon as the customer writes`, async () => {
       const { meta } = whatsapp;
       const phone = newPhone();
       const id = await send(phone, { mode });
-      const parked = await row(id);
-      assert.deepEqual([parked.state, parked.waiting_for, parked.attempts], ['waiting', 'customer', 0]);
-      assert.match(parked.reason!, /has not written in the last 24 hours/);
+      const waiting = await row(id);
+      assert.deepEqual([waiting.state, waiting.waiting_for, waiting.attempts], ['waiting', 'customer', 0]);
+      assert.match(waiting.reason!, /has not written in the last 24 hours/);
       await meta.customerWrites(newPhone());
       await whatsapp.quiet();
       assert.equal((await row(id)).state, 'waiting');
@@ -153,7 +153,7 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
     });
   }
 
-  it('goes as text in a campaign to a customer who has written', async () => {
+  it('is sent as text in a campaign to a customer who has written', async () => {
     const { meta } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -161,7 +161,7 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
     assert.deepEqual([(await row(id)).state, meta.accepted.at(-1)!.type], ['sent', 'text']);
   });
 
-  it('is parked again when the window turns out to be closed', async () => {
+  it('waits again when the window turns out to be closed', async () => {
     const { meta, deskbell } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -180,7 +180,7 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
   const { send, row, later } = lazily(whatsapp);
 
-  it('is settled by the echo of its key and not sent twice', async () => {
+  it('is settled by a status with its key and not sent twice', async () => {
     const { meta } = whatsapp;
     meta.statuses = [];
     meta.next({ cut: 'after' });
@@ -195,7 +195,7 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
   });
 
   for (const cut of ['before', 'after'] as const) {
-    it(`is tried again under the same key when no echo comes (connection cut ${cut} it was taken)`, async () => {
+    it(`is retried under the same key when no status comes (connection cut ${cut} it was accepted)`, async () => {
       const { meta } = whatsapp;
       meta.statuses = [];
       meta.next({ cut });
@@ -212,7 +212,7 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
     });
   }
 
-  it('is settled by a later failure too', async () => {
+  it('is also settled by a later failure', async () => {
     const { meta } = whatsapp;
     meta.statuses = [];
     meta.next({ cut: 'after' });
@@ -222,12 +222,12 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
     assert.deepEqual([(await row(id)).state, (await row(id)).last_code], ['failed', '131026']);
   });
 
-  it('of a worker that was killed waits for the echo each time, after a second death as well', async () => {
+  it('of a killed worker waits for a status each time, also after a second kill', async () => {
     const { meta, deskbell } = whatsapp;
     meta.statuses = [];
     const id = await whatsapp.put(newPhone(), { abandoned: true });
-    for (const death of [1, 2]) {
-      if (death === 2) await abandon(deskbell.database, id, deskbell.clock.now());
+    for (const kill of [1, 2]) {
+      if (kill === 2) await abandon(deskbell.database, id, deskbell.clock.now());
       await whatsapp.quiet();
       assert.equal((await row(id)).state, 'sending');
       assert.ok((await whatsapp.dueIn(id)) > 55);
@@ -243,7 +243,7 @@ onEachEngine('the channel as a whole', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
   const { send, row, later } = lazily(whatsapp);
 
-  it('is left alone after a refusal as such, tells the operator, and goes on by itself', async () => {
+  it('is stopped when it refuses everything, is reported to the operator, and resumes on its own', async () => {
     const { meta, deskbell } = whatsapp;
     meta.next({ code: 190, http: 401 });
     const one = await send(newPhone());
@@ -265,11 +265,11 @@ onEachEngine('the channel as a whole', (engine) => {
   });
 });
 
-onEachEngine('a day’s limit at Meta that is lower than ours', (engine) => {
+onEachEngine('a daily limit at Meta that is lower than ours', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE, 2);
   const { send, row, later } = lazily(whatsapp);
 
-  it('delays the messages beyond it by a day and loses none', async () => {
+  it('delays the messages above it by a day and loses none', async () => {
     const ids: number[] = [];
     for (let n = 0; n < 3; n += 1) ids.push(await send(newPhone()));
     const third = await row(ids[2]!);
@@ -279,7 +279,7 @@ onEachEngine('a day’s limit at Meta that is lower than ours', (engine) => {
   });
 });
 
-/** The functions of a fixture that is filled only when its suite begins. */
+/** The functions of a fixture that is filled when its suite starts. */
 function lazily(whatsapp: ReturnType<typeof useWhatsApp>) {
   return {
     send: (...args: Parameters<typeof whatsapp.send>) => whatsapp.send(...args),

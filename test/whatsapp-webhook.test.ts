@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
-import { channelPurpose } from '../src/delivery/channels/merchantChannels.ts';
+import { channelPurpose } from '../src/delivery/channels/settings.ts';
 import { assertError, onEachEngine, type Reply } from './harness.ts';
 import { bodyWith, META, metaEnv, signed } from './stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
@@ -13,14 +13,14 @@ const OTHER = {
   verifyToken: 'other-verify',
 };
 
-onEachEngine('the webhook of WhatsApp', (engine) => {
+onEachEngine('the WhatsApp webhook', (engine) => {
   const whatsapp = useWhatsApp(engine);
   const timestamp = () => String(Math.floor(whatsapp.deskbell.clock.now().getTime() / 1000));
 
   before(async () => {
     const { deskbell, meta } = whatsapp;
     meta.statuses = [];
-    // The second merchant has a number of its own, in an app of its own.
+    // The second merchant has its own number in its own app.
     const { WHATSAPP_TOKEN: token } = metaEnv(meta);
     const settings = { baseUrl: meta.url, version: 'v23.0', token, templateLanguage: 'en', ...OTHER };
     const sealed = openVault(deskbell.config).seal(JSON.stringify(settings), channelPurpose(2));
@@ -55,7 +55,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     await whatsapp.quiet();
     return (await whatsapp.row(id)).state;
   };
-  /** A message that has been sent to a customer who wrote, and whose statuses are still to come. */
+  /** A message to a customer who wrote. It was sent, and its statuses are still to come. */
   const sentMessage = async () => {
     const phone = newPhone();
     await whatsapp.meta.customerWrites(phone);
@@ -63,7 +63,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     return { id, sent: whatsapp.meta.accepted.at(-1)! };
   };
 
-  it('proves itself to Meta by the verify token of any number, and to nobody else', async () => {
+  it('answers Meta’s challenge with the verify token of any number, and nobody else’s', async () => {
     const verify = (query: Record<string, string>) =>
       whatsapp.deskbell.call('GET', `${WEBHOOK}?${new URLSearchParams(query)}`);
     const right = { 'hub.mode': 'subscribe', 'hub.challenge': '1158201444' };
@@ -85,7 +85,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assertError(await whatsapp.deskbell.call('GET', `${WEBHOOK}?${twice}`), 403, 'FORBIDDEN');
   });
 
-  it('takes the signature over the bytes as they came, not as they would be written again', async () => {
+  it('checks the signature over the bytes as they came, not over the parsed body', async () => {
     const phone = newPhone();
     const text = JSON.stringify(message(phone)).replace('customer’s', 'c\\u00fcst\\/omer 😀');
     const body = ` ${bodyWith({ messages: ['HERE'] }).replace('"HERE"', `\n ${text} `)}\r\n`;
@@ -94,7 +94,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.ok(await windowOf(phone));
   });
 
-  it('refuses what is not signed so, without effect', async () => {
+  it('refuses a body without a valid signature, and changes nothing', async () => {
     const phone = newPhone();
     const body = bodyWith({ messages: [message(phone)] });
     const { 'x-hub-signature-256': good = '' } = signed(body)[1];
@@ -123,7 +123,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     );
   });
 
-  it('takes of a body what its signature speaks for, and leaves numbers of others alone', async () => {
+  it('accepts only the numbers that the signature covers, and ignores others', async () => {
     for (const phoneNumberId of [OTHER.phoneNumberId, '999999999']) {
       const [mine, theirs] = [newPhone(), newPhone()];
       const own = { messages: [message(mine)] };
@@ -143,7 +143,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.ok(await windowOf(phone, OTHER.phoneNumberId));
   });
 
-  it('takes a thousand updates in one body, twice, and keeps nothing of what customers wrote', async () => {
+  it('accepts a thousand updates in one body, twice, and stores nothing of what customers wrote', async () => {
     const phones = Array.from({ length: 1000 }, newPhone);
     const body = bodyWith({ messages: phones.map((phone) => message(phone)) });
     const before = await updates();
@@ -156,7 +156,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.equal(row!.n, 0);
   });
 
-  it('moves a window forward only, by Meta’s time', async () => {
+  it('moves a window only forward, by Meta’s time', async () => {
     const phone = newPhone();
     const at = (seconds: number, id: string) =>
       post(bodyWith({ messages: [{ ...message(phone, id), timestamp: String(seconds) }] }));
@@ -167,7 +167,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.equal(await windowOf(phone), new Date(1_790_000_007_000).toISOString());
   });
 
-  it('opens the window for a customer’s call too, and not for a call of ours', async () => {
+  it('opens the window for a customer’s call too, but not for our own call', async () => {
     const phone = newPhone();
     const call = (id: string, direction: string) =>
       post(bodyWith({ calls: [{ ...message(phone, id), event: 'connect', direction }] }));
@@ -177,7 +177,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.ok(await windowOf(phone));
   });
 
-  it('moves a delivery forward only, whatever comes late, twice or out of order', async () => {
+  it('moves a delivery only forward, even if statuses come late, twice or out of order', async () => {
     const { meta } = whatsapp;
     const { id, sent } = await sentMessage();
     const STEPS = [
@@ -204,7 +204,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     );
   });
 
-  it('knows a status by WhatsApp’s own id where the key is missing, and ignores what is not ours', async () => {
+  it('finds the delivery by WhatsApp’s own id if the key is missing, and ignores other messages', async () => {
     const { meta } = whatsapp;
     const { id, sent } = await sentMessage();
     await meta.report(sent, 'delivered', { biz_opaque_callback_data: undefined });
@@ -213,7 +213,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.equal(await state(id), 'delivered');
   });
 
-  it('tries again once for a failure told twice, and is not misled by its late "sent"', async () => {
+  it('retries once for a failure reported twice, and ignores its late "sent"', async () => {
     const { meta, deskbell } = whatsapp;
     const { id, sent } = await sentMessage();
     const failure = { errors: [{ code: 130429 }] };
@@ -226,12 +226,12 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.equal(meta.tally().get(sent.key), 2);
     await meta.report(sent, 'failed', { ...failure, timestamp: timestamp() });
     assert.deepEqual([await state(id), (await whatsapp.row(id)).attempts], ['sent', 2]);
-    // A failure of the message before the last says nothing of the last.
+    // A failure of an earlier message says nothing about the last one.
     await meta.report({ ...sent, wamid: 'wamid.earlier' }, 'failed', failure);
     assert.equal(await state(id), 'sent');
   });
 
-  it('believes a status that comes before the send’s own response', async () => {
+  it('accepts a status that comes before the response to the send', async () => {
     const { meta } = whatsapp;
     for (const [status, expected] of [
       ['delivered', 'delivered'],
@@ -253,7 +253,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     }
   });
 
-  it('leaves other merchants alone: their waiting messages, and their deliveries', async () => {
+  it('does not touch other merchants’ waiting messages and deliveries', async () => {
     const phone = newPhone();
     const mine = await whatsapp.send(phone);
     const theirs = await whatsapp.send(phone, { merchantId: 2 });
@@ -280,7 +280,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.equal(await state(mine), 'sent');
   });
 
-  it('answers 200 to signed bodies of any shape, 400 to what is no JSON, and never fails', async () => {
+  it('answers 200 to signed bodies of any shape, 400 to invalid JSON, and never fails', async () => {
     const phone = newPhone();
     const { text, ...odd } = message(phone);
     const before = await updates();
@@ -323,7 +323,7 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     assert.deepEqual(lines, []);
   });
 
-  it('takes bodies of up to 3 MB', async () => {
+  it('accepts bodies of up to 3 MB', async () => {
     const max = 3 * 1024 * 1024;
     const body = bodyWith({ messages: [message(newPhone())] });
     const padded = (bytes: number) => body + ' '.repeat(bytes - Buffer.byteLength(body));
@@ -331,12 +331,12 @@ onEachEngine('the webhook of WhatsApp', (engine) => {
     const reply = await post(padded(max + 1));
     assertError(reply, 413, 'PAYLOAD_TOO_LARGE');
     assert.match(reply.json.detail, /3072 KiB/);
-    // Here alone: other addresses keep their own limit.
+    // Only here: other addresses keep their own limit.
     const login = await whatsapp.deskbell.call('POST', '/api/v1/auth/login', { body: padded(300_000) });
     assert.equal(login.status, 413);
   });
 
-  it('is not part of the merchants’ documentation', async () => {
+  it('is not in the merchants’ documentation', async () => {
     const { text } = await whatsapp.deskbell.call('GET', '/openapi.json');
     assert.ok(!text.includes('/webhooks/'));
   });

@@ -7,18 +7,18 @@ import { type Deskbell, startDeskbell } from './harness.ts';
 import { enqueue, makeQueuesDue } from './sending.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
-/** A server whose channel is a stand-in of Meta's, on the same clock, which stands still during a test. */
+/** A server whose channel is the Meta stand-in. Both use one clock, which is stopped during a test. */
 export interface WhatsApp {
   deskbell: Deskbell;
   meta: Meta;
-  /** Puts a message into the queue and gives its id. */
+  /** Queues a message and returns its id. */
   put(recipient: string, options?: PutOptions): Promise<number>;
-  /** As `put`, and waits until nothing is due. */
+  /** Like `put`, and waits until nothing is due. */
   send(recipient: string, options?: PutOptions): Promise<number>;
   row(id: number): Promise<DeliveryRecord>;
-  /** Lets the clock run on, and what is due then be sent. */
+  /** Advances the clock, and waits until everything due has been sent. */
   later(seconds: number): Promise<void>;
-  /** Seconds until it is looked at next. */
+  /** Seconds until it is due. */
   dueIn(id: number): Promise<number>;
   /** Waits until every webhook has arrived and nothing is due. */
   quiet(): Promise<void>;
@@ -28,7 +28,7 @@ interface PutOptions {
   mode?: 'reply' | 'campaign';
   content?: string;
   merchantId?: number;
-  /** Held by a worker of which nobody hears again. */
+  /** Claimed by a worker that has died. */
   abandoned?: boolean;
 }
 
@@ -53,7 +53,7 @@ export function useWhatsApp(
     Object.assign(whatsapp, await startWhatsApp(engine, settings, portfolioLimit));
   });
   beforeEach(() => whatsapp.deskbell.clock.stop());
-  // Within a second WhatsApp takes only so many messages.
+  // WhatsApp limits the messages within a second.
   afterEach(() => {
     whatsapp.deskbell.clock.go();
     whatsapp.deskbell.clock.advance(1);
@@ -125,13 +125,13 @@ async function startWhatsApp(
 }
 
 let phones = 0;
-/** A customer of whom nobody has heard. */
+/** A customer without any messages so far. */
 export const newPhone = () => {
   phones += 1;
   return `+35466${String(phones).padStart(5, '0')}`;
 };
 
-/** As a claim leaves a delivery whose worker has died since. */
+/** The state in which a worker that dies after its claim leaves a delivery. */
 export async function abandon(queries: Queries, id: number, at: Date): Promise<void> {
   await queries.run(
     `update deliveries set state = 'sending', unsettled_since = null, attempts = attempts + 1, due_at = $2

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { ChannelName } from '../delivery/channels/channel.ts';
+import { DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts';
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
 import { listStops } from '../delivery/queue/endpoints.ts';
@@ -12,22 +12,16 @@ import { PROGRAM } from './command.ts';
 import { count, minute } from './terminal.ts';
 
 const AT_ONCE = 8;
-/** What is due is taken up within seconds, unless nobody works. */
+/** A worker takes a due message within seconds. */
 const LATE_MS = 60_000;
-
-const MENDS: Readonly<Record<ChannelName, string>> = {
-  simulator: 'Choose another',
-  webhook: 'Mend the system there, or correct the address',
-  whatsapp: 'Correct the number, its token or the address',
-};
 
 const channels = withTables(async ({ config, database, now }) => {
   const vault = readVault(config);
-  // Another check has said what is wrong with the key.
+  // Another check reports the missing key.
   if (!vault) return [];
   const known = createChannels({ database, vault, now }, config);
   const merchants = await merchantsWithOwnChannel(database);
-  const findings = await examine(known, NOBODY, 'of the settings', 'in the settings.');
+  const findings = await examine(known, NOBODY, 'from the settings', 'in the settings.');
   const own: Finding[] = [];
   for (let from = 0; from < merchants.length; from += AT_ONCE) {
     const some = merchants.slice(from, from + AT_ONCE).map((id) => {
@@ -38,12 +32,12 @@ const channels = withTables(async ({ config, database, now }) => {
   }
   const broken = own.filter(({ state }) => state === 'bad');
   if (own.length > broken.length) {
-    findings.push(...good(`${count(own.length - broken.length, 'own channel')} of merchants answered.`));
+    findings.push(...good(`${count(own.length - broken.length, 'own channel')} of merchants checked.`));
   }
   return [...findings, ...broken];
 });
 
-/** No merchant has this id, and so it has the channel of the settings. */
+/** No merchant has this id, so it has the channel from the settings. */
 const NOBODY = 0 as MerchantId;
 
 async function examine(known: Channels, id: MerchantId, whose: string, where: string): Promise<Finding[]> {
@@ -51,16 +45,16 @@ async function examine(known: Channels, id: MerchantId, whose: string, where: st
     const channel = await known.of(id);
     const problem = await channel.check();
     return problem === undefined
-      ? good(`The channel ${whose}, ${channel.type.name}, answers.`)
+      ? good(`The channel ${whose}, ${channel.type.name}, works.`)
       : bad(
           `The channel ${whose}, ${channel.type.name}, has a problem: ${problem}`,
-          `${MENDS[channel.type.name]} ${where}`,
+          `${findDescriptor(channel.type.name)?.fix ?? 'Correct it'} ${where}`,
         );
   } catch (error) {
     if (error instanceof VaultError) {
-      return bad(`The channel ${whose} was sealed with another SECRET_KEY.`, `Set it again ${where}`);
+      return bad(`The channel ${whose} was encrypted with another SECRET_KEY.`, `Set it again ${where}`);
     }
-    return bad(`The channel ${whose} could not be tested.`, `Look at it ${where}`);
+    return bad(`The channel ${whose} could not be checked.`, `Check its settings ${where}`);
   }
 }
 
@@ -69,19 +63,21 @@ function readVault({ secretKey, secretKeyFile }: Config) {
   return existsSync(secretKeyFile) ? createVault(readFileSync(secretKeyFile, 'utf8').trim()) : undefined;
 }
 
+const REMOTE = DESCRIPTORS.filter(({ isRemote }) => isRemote).map(({ name }) => name);
+
 const unreachedCustomers: Check = async ({ config }) =>
-  config.production && config.channel.name === 'simulator'
+  config.production && findDescriptor(config.channel.name)?.isRemote === false
     ? hint(
-        'CHANNEL is simulator: merchants without a channel of their own reach no customer.',
-        'Set CHANNEL to webhook or whatsapp.',
+        `CHANNEL is ${config.channel.name}: merchants without their own channel cannot reach real customers.`,
+        `Set CHANNEL to ${REMOTE.join(' or ')}.`,
       )
     : [];
 
 const stops = withTables(async ({ database, now }) =>
   (await listStops(database, now())).flatMap(({ channel_id, code, stopped_at, until }) =>
     bad(
-      `The channel ${channel_id} refuses us since ${minute(stopped_at)} UTC (${code}); it is left alone until ${minute(until)} UTC.`,
-      `Mend it, then run "${PROGRAM} channel resume".`,
+      `The channel ${channel_id} has refused our messages since ${minute(stopped_at)} UTC (${code}). Next try: ${minute(until)} UTC.`,
+      `Fix the cause, then run "${PROGRAM} channel resume".`,
     ),
   ),
 );
@@ -98,8 +94,8 @@ const queue = withTables(async ({ database, now }) => {
   if (dueSince !== undefined && now().getTime() - Date.parse(dueSince) > LATE_MS) {
     findings.push(
       ...bad(
-        `${messages}, and nobody sends: the first is due for ${minutes(dueSince)}.`,
-        `Start the server, or with WORKER=false a worker: "${PROGRAM} work".`,
+        `${messages}, but no worker sends them: the first has been due for ${minutes(dueSince)}.`,
+        `Start the server or, with WORKER=false, a worker: "${PROGRAM} work".`,
       ),
     );
   } else if (oldestAt === undefined) {
@@ -112,8 +108,8 @@ const queue = withTables(async ({ database, now }) => {
   if (waitingForLimit > 0) {
     findings.push(
       ...hint(
-        `${count(waitingForLimit, 'message')} waiting for a place in the day’s limit.`,
-        `"${PROGRAM} channel limit N --merchant ID" raises it, where the channel allows more.`,
+        `${count(waitingForLimit, 'message')} waiting for the daily limit.`,
+        `"${PROGRAM} channel limit N --merchant ID" raises it, if the channel allows more.`,
       ),
     );
   }
@@ -121,7 +117,7 @@ const queue = withTables(async ({ database, now }) => {
     findings.push(
       ...hint(
         `${count(waitingForCustomer, 'message')} waiting for the customer to write again.`,
-        'A template would reach them: see WHATSAPP_TEMPLATE.',
+        'A template can be sent at any time: see WHATSAPP_TEMPLATE.',
       ),
     );
   }

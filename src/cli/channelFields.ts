@@ -1,95 +1,94 @@
 import { text as readAll } from 'node:stream/consumers';
-import type { ChannelName } from '../delivery/channels/channel.ts';
-import { WHATSAPP_DEFAULTS } from '../delivery/channels/fields.ts';
-import { Failure, UsageError } from './command.ts';
+import type { ChannelDescriptor } from '../delivery/channels/channel.ts';
+import { DESCRIPTORS } from '../delivery/channels/descriptors.ts';
+import type { ChannelSettings, Field, Problem, TextField } from '../delivery/channels/fields.ts';
+import { Failure, type Option, UsageError } from './command.ts';
 import { openHiddenInput } from './terminal.ts';
 
-/** What each channel is told on the command line, and where: as an option, or in secret. */
+/** The settings of the channels on the command line: options, and secrets on standard input. */
 
-interface Field {
-  /** As the channel's settings call it, and as the environment does. */
-  key: string;
-  setting: string;
-  fallback?: string;
+const isSecret = (field: Field): field is TextField => field.kind === 'text' && field.secret === true;
+
+/** In the order in which they are asked for and read. */
+const secretsOf = ({ fields }: ChannelDescriptor): TextField[] => fields.filter(isSecret);
+const optionsOf = ({ fields }: ChannelDescriptor): Field[] => fields.filter((field) => !isSecret(field));
+
+/** A secret's name in JSON: `app_secret` for the option `app-secret`. */
+const secretName = ({ option }: TextField) => option.replaceAll('-', '_');
+
+/** The options of `channel set`. Two channels may share one. */
+export const CHANNEL_OPTIONS: Readonly<Record<string, Option>> = Object.fromEntries(
+  [
+    ...Map.groupBy(
+      DESCRIPTORS.flatMap((descriptor) => optionsOf(descriptor).map((field) => ({ descriptor, field }))),
+      ({ field }) => field.option,
+    ),
+  ].map(([option, uses]): [string, Option] => {
+    const about = uses.map(({ descriptor, field }) => `${descriptor.name}: ${aboutOf(field)}`).join('; ');
+    const { field } = uses[0]!;
+    return [
+      option,
+      field.kind === 'flag' ? { type: 'boolean', about } : { type: 'string', value: field.value, about },
+    ];
+  }),
+);
+
+function aboutOf(field: Field): string {
+  const fallback = field.kind === 'text' ? field.default : undefined;
+  return fallback === undefined ? field.about : `${field.about} (default ${fallback})`;
 }
-interface OptionField extends Field {
-  option: string;
-}
-interface SecretField extends Field {
-  secret: string;
-  question: string;
-}
 
-interface ChannelFields {
-  options: readonly OptionField[];
-  /** In the order in which they are asked for and read. */
-  secrets: readonly SecretField[];
-}
+/** For `--help`: which secrets each channel needs. */
+export const SECRETS_HELP: string = DESCRIPTORS.filter((descriptor) => secretsOf(descriptor).length > 0)
+  .map((descriptor) => `  ${descriptor.name.padEnd(10)} ${secretsOf(descriptor).map(secretName).join(', ')}`)
+  .join('\n');
 
-export const CHANNEL_FIELDS: Readonly<Record<ChannelName, ChannelFields>> = {
-  simulator: { options: [], secrets: [] },
-  webhook: {
-    options: [{ key: 'url', setting: 'WEBHOOK_URL', option: 'url' }],
-    secrets: [
-      { key: 'secret', setting: 'WEBHOOK_SECRET', secret: 'secret', question: 'Signing secret (whsec_…): ' },
-    ],
-  },
-  whatsapp: {
-    options: [
-      { key: 'phoneNumberId', setting: 'WHATSAPP_PHONE_NUMBER_ID', option: 'phone-number-id' },
-      { key: 'template', setting: 'WHATSAPP_TEMPLATE', option: 'template' },
-      {
-        key: 'templateLanguage',
-        setting: 'WHATSAPP_TEMPLATE_LANGUAGE',
-        option: 'template-language',
-        fallback: WHATSAPP_DEFAULTS.templateLanguage,
-      },
-      {
-        key: 'baseUrl',
-        setting: 'WHATSAPP_BASE_URL',
-        option: 'base-url',
-        fallback: WHATSAPP_DEFAULTS.baseUrl,
-      },
-      { key: 'version', setting: 'WHATSAPP_VERSION', option: 'version', fallback: WHATSAPP_DEFAULTS.version },
-    ],
-    secrets: [
-      { key: 'token', setting: 'WHATSAPP_TOKEN', secret: 'token', question: 'Access token: ' },
-      { key: 'appSecret', setting: 'WHATSAPP_APP_SECRET', secret: 'app_secret', question: 'App secret: ' },
-      {
-        key: 'verifyToken',
-        setting: 'WHATSAPP_VERIFY_TOKEN',
-        secret: 'verify_token',
-        question: 'Verify token: ',
-      },
-    ],
-  },
-};
+const SECRET_REFUSED =
+  'Others can read a secret on the command line, so there is no option for it. Leave it out: you will be asked ' +
+  'for it, or it is read from standard input.';
 
-type Values = Record<string, string | undefined>;
+/** Options that people may try for a secret, and why they do not exist. */
+export const REFUSED_OPTIONS: Readonly<Record<string, string>> = Object.fromEntries(
+  DESCRIPTORS.flatMap(secretsOf).map(({ option }) => [option, SECRET_REFUSED]),
+);
 
-/** The settings that stand in options. One of another channel is a mistake. */
-export function readOptions(name: ChannelName, given: Readonly<Record<string, unknown>>): Values {
-  for (const [other, { options }] of Object.entries(CHANNEL_FIELDS)) {
-    const stray = other === name ? undefined : options.find(({ option }) => given[option] !== undefined);
-    if (stray) throw new UsageError(`--${stray.option} belongs to the channel ${other}, not to ${name}.`);
+/** The settings given as options. An option of another channel is a mistake. */
+export function readOptions(
+  descriptor: ChannelDescriptor,
+  given: Readonly<Record<string, unknown>>,
+): ChannelSettings {
+  const own = optionsOf(descriptor);
+  for (const other of DESCRIPTORS) {
+    const stray = optionsOf(other).find(
+      ({ option }) =>
+        given[option] !== undefined &&
+        given[option] !== false &&
+        !own.some((field) => field.option === option),
+    );
+    if (stray)
+      throw new UsageError(
+        `--${stray.option} belongs to the channel ${other.name}, not to ${descriptor.name}.`,
+      );
   }
   return Object.fromEntries(
-    CHANNEL_FIELDS[name].options.map(({ key, option, fallback }) => [
-      key,
-      (given[option] as string | undefined)?.trim() ?? fallback,
+    own.map((field) => [
+      field.key,
+      field.kind === 'flag'
+        ? given[field.option] === true
+        : ((given[field.option] as string | undefined)?.trim() ?? field.default),
     ]),
   );
 }
 
-/** The settings that nobody may see: asked for at a terminal, else from standard input. */
-export async function readSecrets(name: ChannelName): Promise<Values> {
-  const { secrets } = CHANNEL_FIELDS[name];
+/** Asked for at a terminal, otherwise read from standard input. */
+export async function readSecrets(descriptor: ChannelDescriptor): Promise<ChannelSettings> {
+  const secrets = secretsOf(descriptor);
   if (secrets.length === 0) return {};
   if (process.stdin.isTTY) {
     const input = openHiddenInput();
-    const values: Values = {};
+    const values: Record<string, string> = {};
     try {
-      for (const { key, question } of secrets) values[key] = (await input.ask(question, '')).trim();
+      for (const { key, about } of secrets) values[key] = (await input.ask(`${about}: `, '')).trim();
     } finally {
       input.close();
     }
@@ -99,37 +98,35 @@ export async function readSecrets(name: ChannelName): Promise<Values> {
   return text.startsWith('{') ? fromJson(text, secrets) : fromLines(text, secrets);
 }
 
-// Neither repeats what it read.
-function fromJson(text: string, secrets: readonly SecretField[]): Values {
+// No message repeats what was read.
+function fromJson(text: string, secrets: readonly TextField[]): ChannelSettings {
   let given: Record<string, unknown>;
   try {
     given = JSON.parse(text) as Record<string, unknown>;
   } catch {
     throw new Failure('Standard input is not valid JSON. Nothing was changed.');
   }
-  const members = secrets.map(({ secret }) => secret);
+  const members = secrets.map(secretName);
   const complete = Object.keys(given).length === members.length;
   if (!complete || !members.every((member) => typeof given[member] === 'string')) {
     throw new Failure(`The JSON on standard input must have ${members.join(', ')}, each a text.`);
   }
-  return Object.fromEntries(secrets.map(({ key, secret }) => [key, (given[secret] as string).trim()]));
+  return Object.fromEntries(secrets.map((field) => [field.key, (given[secretName(field)] as string).trim()]));
 }
 
-function fromLines(text: string, secrets: readonly SecretField[]): Values {
+function fromLines(text: string, secrets: readonly TextField[]): ChannelSettings {
   const lines = text === '' ? [] : text.split(/\r?\n/);
   if (lines.length !== secrets.length) {
-    const names = secrets.map(({ secret }) => secret).join(', ');
-    throw new Failure(`Standard input must hold ${names}: one a line, or as JSON. Nothing was changed.`);
+    const names = secrets.map(secretName).join(', ');
+    throw new Failure(`Standard input must hold ${names}: one per line, or as JSON. Nothing was changed.`);
   }
   return Object.fromEntries(secrets.map(({ key }, index) => [key, lines[index]!.trim()]));
 }
 
-/** A complaint about a setting, in the words of the command line. */
-export function inOptions(name: ChannelName, problem: string): string {
-  const { options, secrets } = CHANNEL_FIELDS[name];
-  const [setting = ''] = problem.split(' ', 1);
-  const option = options.find((field) => field.setting === setting);
-  const secret = secrets.find((field) => field.setting === setting);
-  const word = option ? `--${option.option}` : secret ? `The secret ${secret.secret}` : setting;
-  return word + problem.slice(setting.length);
-}
+/** Under the name that the command line uses. */
+export const problemText = ({ field, text }: Problem): string =>
+  `${isSecret(field) ? `The secret ${secretName(field)}` : `--${field.option}`} ${text}`;
+
+/** For `channel show`: of a secret only that it is set. */
+export const secretsShown = (descriptor: ChannelDescriptor): Record<string, string> =>
+  Object.fromEntries(secretsOf(descriptor).map((field) => [secretName(field), 'set']));

@@ -91,3 +91,15 @@ export function findConversations(
     [merchantId, limit, ...(ids === undefined ? [] : [ids])],
   );
 }
+
+export async function findCustomerPhone(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ customer_phone: string }>(
+    'select customer_phone from conversations where merchant_id = $1 and id = $2',
+    [merchantId, id],
+  );
+  return row?.customer_phone;
+}

@@ -184,16 +184,16 @@ export const OF_ACCESS: readonly PlantedFault[] = [
       file: 'src/delivery/channels/settings.ts',
       find: 'const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));',
       replace: 'const sealed = JSON.stringify(settings);',
-      test: 'is sealed: its secret and address stand nowhere in the database',
+      test: 'is sealed: its secret and address are nowhere in the database',
     },
   ]),
   ...caughtBy('test/webhook-private.test.ts', [
     {
       name: 'a webhook may lie in a private network by default',
       file: 'src/config.ts',
-      find: `flag('WEBHOOK_ALLOW_PRIVATE') ?? false`,
-      replace: `flag('WEBHOOK_ALLOW_PRIVATE') ?? true`,
-      test: 'is not called where nobody has allowed it',
+      find: 'flag(field.variable) ?? false',
+      replace: 'flag(field.variable) ?? true',
+      test: 'is not called unless that is allowed',
     },
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [

@@ -11,6 +11,8 @@ export interface Meta {
   statuses: Status[];
   /** Everything it accepted, in order. */
   accepted: Accepted[];
+  /** The error codes it refused requests with, in order. */
+  refused: number[];
   /** How often each key was accepted. */
   tally(): Map<string, number>;
   /** How many requests it leaves without an answer. */
@@ -119,6 +121,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     webhookUrl: undefined,
     statuses: ['sent'],
     accepted: [],
+    refused: [],
     tally() {
       const groups = Map.groupBy(meta.accepted, ({ key }) => key);
       return new Map([...groups].map(([key, list]) => [key, list.length]));
@@ -173,8 +176,10 @@ export async function startMeta(options: Options): Promise<Meta> {
     const text = Buffer.concat(chunks).toString();
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    const refuse = (code: number, http = 400) =>
+    const refuse = (code: number, http = 400) => {
+      meta.refused.push(code);
       answer(http, { error: { message: `(#${code})`, type: 'OAuthException', code, fbtrace_id: 'A' } });
+    };
 
     const [, version, number, rest] = (request.url ?? '').split(/[/?]/);
     if (request.headers.authorization !== `Bearer ${token}`) return void refuse(190, 401);

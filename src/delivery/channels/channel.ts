@@ -1,30 +1,83 @@
+import type { FastifyPluginAsync } from 'fastify';
 import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Queries } from '../../database/database.ts';
+import type { ChannelSettings, Field, Problem } from './fields.ts';
+import type { Channels } from './merchantChannels.ts';
 
-/** What holds for every channel of a kind, whoever's it is. */
+/** What the queue needs to know about a kind of channel. */
 export interface ChannelType {
-  readonly name: ChannelName;
-  /** False where nothing leaves this machine: then no slot is held for it. */
+  /** As CHANNEL and `channel set` call it, and the first part of each channel's id. */
+  readonly name: string;
+  /** False if nothing leaves this machine: sending through it takes no slot. */
   readonly isRemote: boolean;
-  /** Whether the channel reports later, by a status of its own, what became of a message. */
+  /** Whether the channel reports the fate of a message later, in a status of its own. */
   readonly reportsStatus: boolean;
   /** The pause before each further attempt. A message that still fails after the last one has failed. */
   readonly retryPausesSeconds: readonly number[];
 }
 
-/** One merchant's way to its customers. */
+/**
+ * Describes one kind of channel. The settings, the command line, `doctor` and the channel API are derived from it:
+ * a new channel is one folder with its descriptor, and one line in registry.ts.
+ */
+export interface ChannelDescriptor<Settings extends ChannelSettings = ChannelSettings> extends ChannelType {
+  /** One line for people who choose a channel. */
+  readonly about: string;
+  /** What an operator should do when `check` finds a problem, without a full stop. */
+  readonly fix: string;
+  readonly fields: readonly Field[];
+  /** Checks a merchant's own settings across fields, after each field has passed its own check. */
+  checkOwn?(settings: Settings): Problem[];
+  open(settings: Settings, parts: ChannelParts): Channel;
+  /** Routes for what customers or the provider send to us. */
+  readonly inbound?: Inbound;
+}
+
+export interface ChannelParts {
+  database: Database;
+  now: () => Date;
+}
+
+interface Inbound {
+  readonly prefix: string;
+  routes(parts: InboundRouteParts): FastifyPluginAsync;
+}
+
+export interface InboundRouteParts extends ChannelParts {
+  channels: Channels;
+  /** The phone number of a conversation's customer. */
+  customerPhoneOf: (
+    queries: Queries,
+    merchantId: MerchantId,
+    conversationId: number,
+  ) => Promise<string | undefined>;
+  /** Called when updates were stored that a worker should process. */
+  onInbound: () => void;
+  /** Answers a customer's message at once. */
+  onCustomerMessage: (
+    merchantId: MerchantId,
+    message: { conversationId: number; phone: string; text: string },
+  ) => Promise<void>;
+}
+
+/** One merchant's channel to its customers. */
 export interface Channel {
   readonly type: ChannelType;
-  /** Names the number or address behind it, as `type:…`: slots, stops and windows belong to that. */
+  /** Names the number or address behind it, as `type` or `type:…`. Slots, stops and windows belong to that. */
   readonly id: string;
   /** In which form the message may go now. */
   plan(message: Outgoing): Promise<Plan>;
   send(message: Outgoing, form: Form): Promise<SendResult>;
-  /** For `doctor`: what is wrong with it, or nothing. Sends no message. */
+  /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
+  /** When these customers last wrote, for a channel that takes free text only for a while after that. */
+  lastWrote?(merchantId: MerchantId, phones: readonly string[]): Promise<LastWrote[]>;
 }
 
-export const CHANNEL_NAMES = ['simulator', 'webhook', 'whatsapp'] as const;
-export type ChannelName = (typeof CHANNEL_NAMES)[number];
+export interface LastWrote {
+  phone: string;
+  at: string;
+}
 
 export interface Outgoing {
   merchantId: MerchantId;
@@ -51,15 +104,15 @@ export type Plan = { go: Form } | { wait: 'customer'; reason: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }
-  /** Nothing was sent: try again after so many seconds, or after the channel's usual pause. */
+  /** Nothing was accepted: try again after so many seconds, or after the channel's usual pause. */
   | {
       outcome: 'retry';
       code: string;
+      /** For the merchant: why it will be retried. */
+      reason?: string;
       afterSeconds?: number;
       attemptsMax?: number;
-      /** Why, for the merchant. */
-      reason?: string;
-      /** The channel was not asked at all: its pace did not allow it yet. */
+      /** The channel was not called at all: its rate limit did not allow it yet. */
       notCounted?: boolean;
     }
   /** Nobody knows whether it was sent. */
@@ -76,7 +129,7 @@ export type SendResult =
 /** Doubles from two seconds to an hour. */
 export const DOUBLING_PAUSES_SECONDS = Array.from({ length: 15 }, (_, n) => Math.min(2 ** (n + 1), 3600));
 
-/** As the queue stores every number that is one. */
+/** In the form in which the queue stores valid numbers. */
 export const isPhone = (text: string) => /^\+\d{4,20}$/.test(text);
 
 export const NO_PHONE_NUMBER: SendResult = {

@@ -1,67 +1,90 @@
-/** What each channel must be told. Shared by the environment and a merchant's own settings. */
+/** The settings of a channel, as its descriptor lists them. */
 
-export interface WebhookSettings {
-  url: string;
-  /** Signs every request (Standard Webhooks): `whsec_` and base64. */
-  secret: string;
-  /** Whether addresses of a private network may be called. */
-  allowPrivate: boolean;
+/** The values by key. A flag is always set. */
+export type ChannelSettings = { readonly [key: string]: string | boolean | undefined };
+
+interface FieldNames {
+  /** In the settings object. */
+  readonly key: string;
+  /** The environment variable. */
+  readonly variable: string;
+  /** The command-line option; for a secret, its name on standard input. */
+  readonly option: string;
+  /** A few words for `--help` and for the question at the terminal. */
+  readonly about: string;
+  /** Merchants must not change it themselves: it could lead requests into the operator's network. */
+  readonly operatorOnly?: true;
 }
 
-export interface WhatsAppSettings {
-  baseUrl: string;
-  version: string;
-  phoneNumberId: string;
-  token: string;
-  appSecret: string;
-  verifyToken: string;
-  /** Absent: outside the window a reply waits for the customer to write again. */
-  template: string | undefined;
-  templateLanguage: string;
+export interface TextField extends FieldNames {
+  readonly kind: 'text';
+  /** The placeholder for the value in `--help`. */
+  readonly value: string;
+  /** Sealed in the database, never shown, and never an option on the command line. */
+  readonly secret?: true;
+  readonly optional?: true;
+  readonly default?: string;
+  isValid(value: string): boolean;
+  /** Completes "WEBHOOK_URL must be …". */
+  readonly mustBe: string;
 }
 
-export const WHATSAPP_DEFAULTS = {
-  baseUrl: 'https://graph.facebook.com',
-  version: 'v23.0',
-  templateLanguage: 'en',
-} as const;
-
-type Given<T> = { [key in keyof T]: T[key] | undefined };
-
-export function webhookSettingsProblems({ url, secret }: Given<WebhookSettings>): string[] {
-  const problems: string[] = [];
-  const parsed = url === undefined ? null : URL.parse(url);
-  if (!parsed || !['http:', 'https:'].includes(parsed.protocol)) {
-    problems.push('WEBHOOK_URL must be an address that begins with https:// or http://.');
-  }
-  if (!secret || !/^whsec_[\w+/-]{32,}={0,2}$/.test(secret)) {
-    problems.push('WEBHOOK_SECRET must be "whsec_" and at least 24 random bytes in base64.');
-  }
-  return problems;
+interface FlagField extends FieldNames {
+  readonly kind: 'flag';
 }
 
-export function whatsappSettingsProblems(given: Given<WhatsAppSettings>): string[] {
-  const problems: string[] = [];
-  const need = (key: string, value: string | undefined, shape: RegExp, what: string) => {
-    if (!value || !shape.test(value)) problems.push(`${key} must be ${what}.`);
-  };
-  const base = given.baseUrl === undefined ? null : URL.parse(given.baseUrl);
-  if (!base || !['http:', 'https:'].includes(base.protocol)) {
-    problems.push('WHATSAPP_BASE_URL must be an address that begins with https://.');
-  }
-  need('WHATSAPP_VERSION', given.version, /^v\d{1,3}\.\d{1,2}$/, 'a version such as v23.0');
-  need('WHATSAPP_PHONE_NUMBER_ID', given.phoneNumberId, /^\d{5,25}$/, 'the digits of the number’s id');
-  need('WHATSAPP_TOKEN', given.token, /^\S{10,}$/, 'set to the channel’s access token');
-  need('WHATSAPP_APP_SECRET', given.appSecret, /^\S{16,}$/, 'set to the app’s secret');
-  need('WHATSAPP_VERIFY_TOKEN', given.verifyToken, /^\S{8,}$/, 'set to a word of at least 8 characters');
-  if (given.template !== undefined) {
-    need('WHATSAPP_TEMPLATE', given.template, /^[a-z0-9_]{1,512}$/, 'a template’s name');
-  }
-  need(
-    'WHATSAPP_TEMPLATE_LANGUAGE',
-    given.templateLanguage,
-    /^[a-z]{2,3}(_[A-Z]{2})?$/,
-    'a code such as en or pt_BR',
+export type Field = TextField | FlagField;
+
+/** Never repeats a value. */
+export interface Problem {
+  field: Field;
+  /** Follows the name of the field: "must be …". */
+  text: string;
+}
+
+export const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
+
+export const isWebAddress = (value: string): boolean =>
+  ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '');
+
+/** Every field that is wrong or missing. */
+export function fieldProblems(fields: readonly Field[], given: ChannelSettings): Problem[] {
+  return fields.flatMap((field): Problem[] => {
+    if (field.kind === 'flag') return [];
+    const value = given[field.key];
+    if (value === undefined && field.optional) return [];
+    return typeof value === 'string' && field.isValid(value)
+      ? []
+      : [{ field, text: `must be ${field.mustBe}.` }];
+  });
+}
+
+/** Whether every field without a default is set: the channel was meant to be set up. */
+export const isFilledIn = (fields: readonly Field[], given: ChannelSettings): boolean =>
+  fields.every(
+    (field) =>
+      field.kind === 'flag' ||
+      field.optional ||
+      field.default !== undefined ||
+      given[field.key] !== undefined,
   );
-  return problems;
+
+/** Under the names of the options, without secrets. */
+export function visibleSettings(
+  fields: readonly Field[],
+  settings: ChannelSettings,
+): Record<string, string | boolean> {
+  return Object.fromEntries(
+    fields.flatMap((field): [string, string | boolean][] => {
+      const value = settings[field.key];
+      if (value === undefined || (field.kind === 'text' && field.secret)) return [];
+      return [[field.option, typeof value === 'string' ? withoutPassword(value) : value]];
+    }),
+  );
+}
+
+/** An address may carry a password, or a key in its query. */
+function withoutPassword(value: string): string {
+  const url = isWebAddress(value) ? URL.parse(value) : null;
+  return url ? `${url.origin}${url.pathname}${url.search ? '?…' : ''}` : value;
 }

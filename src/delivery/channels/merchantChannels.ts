@@ -1,111 +1,67 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database } from '../../database/database.ts';
-import { type Vault, VaultError } from '../../secrets.ts';
-import type { Channel, ChannelName } from './channel.ts';
-import type { WebhookSettings, WhatsAppSettings } from './fields.ts';
-import { createSimulator } from './simulator/channel.ts';
-import { createWebhook } from './webhook/channel.ts';
-import { createWhatsApp } from './whatsapp/channel.ts';
+import type { Vault } from '../../secrets.ts';
+import type { Channel, ChannelParts, ChannelType } from './channel.ts';
+import { channelTypeOf, findDescriptor } from './descriptors.ts';
+import type { ChannelSettings } from './fields.ts';
+import { listOwnSettings, readOwnSettings } from './settings.ts';
 
-/** Which channel a merchant has: its own, or that of the environment. */
+/** Which channel a merchant has: its own, or the one from the environment. */
 export interface Channels {
   of(merchantId: MerchantId): Promise<Channel>;
-  /** Whether a channel reports by a status what became of a message. */
-  reportsStatus(channelId: string): boolean;
+  /** The type of any channel by its id, also of one that no merchant has any more. */
+  typeOf(channelId: string): ChannelType | undefined;
+  /** As `of`, with the settings it was opened with. */
+  describe(merchantId: MerchantId): Promise<OpenChannel>;
   /** For merchants without a limit of their own. */
   readonly defaultDailyLimit: number;
-  /** Every WhatsApp number there is, for what its webhook brings. */
-  whatsappNumbers(): Promise<WhatsAppSettings[]>;
+  /** The settings of every channel of this type, from the environment and of all merchants. */
+  allSettings(typeName: string): Promise<ChannelSettings[]>;
 }
 
-export interface ChannelSettings {
-  simulator: Record<string, never>;
-  webhook: WebhookSettings;
-  whatsapp: WhatsAppSettings;
+interface OpenChannel {
+  channel: Channel;
+  settings: ChannelSettings;
+  /** Whether the merchant has its own. */
+  own: boolean;
 }
-
-interface ChannelParts {
-  database: Database;
-  now: () => Date;
-}
-
-/** A new channel is one entry here. */
-const CHANNELS: {
-  [name in ChannelName]: (settings: ChannelSettings[name], parts: ChannelParts) => Channel;
-} = {
-  simulator: (_settings, parts) => createSimulator(parts),
-  webhook: (settings, parts) => createWebhook(settings, parts),
-  whatsapp: (settings, parts) => createWhatsApp(settings, parts),
-};
 
 export interface ChannelDefaults {
-  channel: {
-    name: ChannelName;
-    webhook: WebhookSettings | undefined;
-    whatsapp: WhatsAppSettings | undefined;
-  };
+  channel: { name: string; settings: ChannelSettings };
   channelDailyLimit: number;
 }
 
-/** A change by the command line reaches running workers within this time. */
+/** A change on the command line reaches running workers within this time. */
 const KEPT_MS = 5000;
-
-interface Row {
-  channel: ChannelName | null;
-  sealed_settings: string | null;
-}
-
-export const channelPurpose = (merchantId: number) => `channel of merchant ${merchantId}`;
 
 export function createChannels(parts: ChannelParts & { vault: Vault }, defaults: ChannelDefaults): Channels {
   const { database, vault, now } = parts;
-  const kept = new Map<MerchantId, { at: number; channel: Channel }>();
-  const shared = open(defaults.channel.name, defaults.channel[defaults.channel.name as 'webhook']);
+  const kept = new Map<MerchantId, OpenChannel & { at: number }>();
+  const { name, settings } = defaults.channel;
+  const shared = { channel: open(name, settings), settings, own: false };
 
-  function open(name: ChannelName, settings: unknown): Channel {
-    return CHANNELS[name](settings as never, parts);
+  function open(typeName: string, given: ChannelSettings): Channel {
+    const type = findDescriptor(typeName);
+    if (!type) throw new Error(`unknown channel ${typeName}`);
+    return type.open(given, parts);
   }
 
-  async function load(merchantId: MerchantId) {
+  async function describe(merchantId: MerchantId): Promise<OpenChannel> {
     const known = kept.get(merchantId);
     if (known && Math.abs(now().getTime() - known.at) < KEPT_MS) return known;
-    const row = await database.one<Row>(
-      'select channel, sealed_settings from channel_settings where merchant_id = $1',
-      [merchantId],
-    );
-    const channel =
-      row?.channel == null ? shared : open(row.channel, unseal(vault, merchantId, row.sealed_settings));
-    const entry = { at: now().getTime(), channel };
-    kept.set(merchantId, entry);
+    const own = (await readOwnSettings(database, vault, merchantId))?.channel;
+    const entry = own ? { channel: open(own.name, own.settings), settings: own.settings, own: true } : shared;
+    kept.set(merchantId, { ...entry, at: now().getTime() });
     return entry;
   }
 
   return {
-    of: async (merchantId) => (await load(merchantId)).channel,
-    reportsStatus: (channelId) => channelId.startsWith('whatsapp:'),
+    of: async (merchantId) => (await describe(merchantId)).channel,
+    describe,
+    typeOf: channelTypeOf,
     defaultDailyLimit: defaults.channelDailyLimit,
-    async whatsappNumbers() {
-      const rows = await database.all<{ merchant_id: number; sealed_settings: string }>(
-        `select merchant_id, sealed_settings from channel_settings where channel = 'whatsapp'`,
-      );
-      const own = rows.flatMap((row) => {
-        try {
-          return [unseal(vault, row.merchant_id, row.sealed_settings) as unknown as WhatsAppSettings];
-        } catch (error) {
-          // Sealed with another key: that merchant's own trouble, and `doctor` names it.
-          if (error instanceof VaultError) return [];
-          throw error;
-        }
-      });
-      return defaults.channel.name === 'whatsapp' && defaults.channel.whatsapp
-        ? [defaults.channel.whatsapp, ...own]
-        : own;
+    async allSettings(typeName) {
+      const own = await listOwnSettings(database, vault, typeName);
+      return typeName === name ? [settings, ...own] : own;
     },
   };
-}
-
-function unseal(vault: Vault, merchantId: number, sealed: string | null): Record<string, unknown> {
-  return sealed === null
-    ? {}
-    : (JSON.parse(vault.open(sealed, channelPurpose(merchantId))) as Record<string, unknown>);
 }

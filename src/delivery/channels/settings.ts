@@ -1,57 +1,42 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import type { Vault } from '../../secrets.ts';
-import type { ChannelName } from './channel.ts';
-import { webhookSettingsProblems, whatsappSettingsProblems } from './fields.ts';
-import { type ChannelSettings, channelPurpose } from './merchantChannels.ts';
-import { refusesLiteral } from './webhook/publicAddress.ts';
+import { type Vault, VaultError } from '../../secrets.ts';
+import { lookAgain } from '../queue/release.ts';
+import type { ChannelDescriptor } from './channel.ts';
+import { type ChannelSettings, fieldProblems, type Problem } from './fields.ts';
 
-/** A merchant's own channel and limit, where it does not have those of the environment. */
-
-type OwnChannel = {
-  [name in ChannelName]: { name: name; settings: ChannelSettings[name] };
-}[ChannelName];
+/** A merchant's own channel and daily limit, if it does not use those from the environment. */
 
 interface OwnSettings {
-  channel: OwnChannel | undefined;
+  channel: { name: string; settings: ChannelSettings } | undefined;
   dailyLimit: number | undefined;
   updatedAt: string;
 }
 
-/** Thrown with every mistake at once. None repeats a value. */
+/** Thrown with every mistake at once. Never repeats a value. */
 export class ChannelSettingsError extends Error {
-  readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
+  readonly problems: readonly Problem[];
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ field, text }) => `${field.variable} ${text}`).join('\n'));
     this.problems = problems;
   }
 }
 
 export const DAILY_LIMIT_MAX = 1_000_000_000;
 
-type Unchecked<Settings> = { [key in keyof Settings]: Settings[key] | undefined };
-
-const PROBLEMS: { [name in ChannelName]: (given: Unchecked<ChannelSettings[name]>) => string[] } = {
-  simulator: () => [],
-  webhook(given) {
-    const problems = webhookSettingsProblems(given);
-    const url = given.url === undefined ? null : URL.parse(given.url);
-    if (url && !given.allowPrivate && refusesLiteral(url)) {
-      problems.push('WEBHOOK_URL must not lead into a private network unless that is allowed.');
-    }
-    return problems;
-  },
-  whatsapp: whatsappSettingsProblems,
-};
-
 interface Row {
-  channel: ChannelName | null;
+  channel: string | null;
   sealed_settings: string | null;
   daily_limit: number | null;
   updated_at: string;
 }
 
-/** Fails with a `VaultError` where it was sealed with another key. */
+export const channelPurpose = (merchantId: number) => `channel of merchant ${merchantId}`;
+
+const unseal = (vault: Vault, merchantId: number, sealed: string | null): ChannelSettings =>
+  sealed === null ? {} : JSON.parse(vault.open(sealed, channelPurpose(merchantId)));
+
+/** Throws a `VaultError` if it was sealed with another key. */
 export async function readOwnSettings(
   queries: Queries,
   vault: Vault,
@@ -62,16 +47,35 @@ export async function readOwnSettings(
     [merchantId],
   );
   if (!row) return undefined;
-  const open = (sealed: string | null) =>
-    sealed === null ? {} : JSON.parse(vault.open(sealed, channelPurpose(merchantId)));
   return {
     channel:
       row.channel === null
         ? undefined
-        : ({ name: row.channel, settings: open(row.sealed_settings) } as OwnChannel),
+        : { name: row.channel, settings: unseal(vault, merchantId, row.sealed_settings) },
     dailyLimit: row.daily_limit ?? undefined,
     updatedAt: row.updated_at,
   };
+}
+
+/** The settings of all merchants with a channel of this type. */
+export async function listOwnSettings(
+  queries: Queries,
+  vault: Vault,
+  typeName: string,
+): Promise<ChannelSettings[]> {
+  const rows = await queries.all<{ merchant_id: number; sealed_settings: string }>(
+    'select merchant_id, sealed_settings from channel_settings where channel = $1',
+    [typeName],
+  );
+  return rows.flatMap((row) => {
+    try {
+      return [unseal(vault, row.merchant_id, row.sealed_settings)];
+    } catch (error) {
+      // Sealed with another key. `doctor` reports it; the other merchants must not suffer.
+      if (error instanceof VaultError) return [];
+      throw error;
+    }
+  });
 }
 
 export async function merchantsWithOwnChannel(queries: Queries): Promise<MerchantId[]> {
@@ -81,28 +85,37 @@ export async function merchantsWithOwnChannel(queries: Queries): Promise<Merchan
   return rows.map(({ merchant_id }) => merchant_id);
 }
 
-/** Replaces the channel as a whole; workers follow within seconds. */
-export async function setOwnChannel<Name extends ChannelName>(
+/** Replaces the whole channel. Workers follow within seconds. */
+export async function setOwnChannel(
   tx: Queries,
   vault: Vault,
   merchantId: MerchantId,
-  { name, settings }: { name: Name; settings: Unchecked<ChannelSettings[Name]> },
+  { type, settings }: { type: ChannelDescriptor; settings: ChannelSettings },
   at: Date,
 ): Promise<void> {
-  const problems = PROBLEMS[name](settings);
+  const problems = fieldProblems(type.fields, settings);
+  if (problems.length === 0) problems.push(...(type.checkOwn?.(settings) ?? []));
   if (problems.length > 0) throw new ChannelSettingsError(problems);
-  // All of it is sealed: an address or a number's id may tell as much as a secret.
+  // All of it is sealed: an address or a number's id can be as confidential as a secret.
   const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));
   await tx.run(
     `insert into channel_settings (merchant_id, channel, sealed_settings, updated_at) values ($1, $2, $3, $4)
       on conflict (merchant_id) do update set channel = excluded.channel,
         sealed_settings = excluded.sealed_settings, updated_at = excluded.updated_at`,
-    [merchantId, name, sealed, at.toISOString()],
+    [merchantId, type.name, sealed, at.toISOString()],
   );
   await lookAgain(tx, merchantId, 'customer', at);
 }
 
-/** `undefined`: the environment's limit again. */
+export async function hasOwnLimit(queries: Queries, merchantId: MerchantId): Promise<boolean> {
+  const row = await queries.one(
+    'select merchant_id from channel_settings where merchant_id = $1 and daily_limit is not null',
+    [merchantId],
+  );
+  return row !== undefined;
+}
+
+/** `undefined` restores the environment's limit. */
 export async function setDailyLimit(
   tx: Queries,
   merchantId: MerchantId,
@@ -110,7 +123,7 @@ export async function setDailyLimit(
   at: Date,
 ): Promise<void> {
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= DAILY_LIMIT_MAX)) {
-    throw new ChannelSettingsError([`The limit must be a whole number from 1 to ${DAILY_LIMIT_MAX}.`]);
+    throw new RangeError(`The limit must be a whole number from 1 to ${DAILY_LIMIT_MAX}.`);
   }
   await tx.run(
     `insert into channel_settings (merchant_id, daily_limit, updated_at) values ($1, $2, $3)
@@ -120,7 +133,7 @@ export async function setDailyLimit(
   await lookAgain(tx, merchantId, 'limit', at);
 }
 
-/** The environment's channel again; a limit of its own stays. Says whether there was one. */
+/** Restores the environment's channel; a limit of its own stays. Returns whether there was one. */
 export async function removeOwnChannel(tx: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
   const rows = await tx.run(
     `update channel_settings set channel = null, sealed_settings = null, updated_at = $2
@@ -129,18 +142,4 @@ export async function removeOwnChannel(tx: Queries, merchantId: MerchantId, at: 
   );
   if (rows.length > 0) await lookAgain(tx, merchantId, 'customer', at);
   return rows.length > 0;
-}
-
-/** What waits by the old settings need not wait by the new ones. */
-async function lookAgain(
-  tx: Queries,
-  merchantId: MerchantId,
-  waitingFor: 'limit' | 'customer',
-  at: Date,
-): Promise<void> {
-  await tx.run(
-    `update deliveries set due_at = $3
-      where merchant_id = $1 and state = 'waiting' and waiting_for = $2 and due_at > $3`,
-    [merchantId, waitingFor, at.toISOString()],
-  );
 }

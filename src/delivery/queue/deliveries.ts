@@ -16,8 +16,8 @@ const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content,
     case when ${RESTS_UNTIL} is not null
       then 'The channel is stopped or does not answer. It will be sent as soon as the channel works again.' end
   ) as reason, attempts,
-  case when due_at < '${NEVER}' and (state = 'queued' or waiting_for = 'limit') then coalesce(${RESTS_UNTIL}, due_at)
-    end as next_try_at,
+  case when (state = 'queued' or waiting_for = 'limit') and coalesce(${RESTS_UNTIL}, due_at) < '9999'
+    then coalesce(${RESTS_UNTIL}, due_at) end as next_try_at,
   last_code as last_error, created_at, updated_at`;
 
 interface ListFilter {

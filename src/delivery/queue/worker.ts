@@ -122,7 +122,7 @@ export function startWorker(parts: WorkerParts): Worker {
     const at = now();
     const { claimed, more } = await claimOf(database, merchantId, {
       channelId: channel.id,
-      reportsStatus: channels.reportsStatus,
+      reportsStatus: (channelId) => channels.typeOf(channelId)?.reportsStatus ?? false,
       max: gate === 'probe' ? 1 : max,
       campaignsMax: gate === 'probe' ? 1 : campaignsMax,
       at,

@@ -4,7 +4,7 @@ import { connect as connectTcp, isIP, type LookupFunction } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { hostOf, publicLookup, type Resolve, refusesLiteral } from './publicAddress.ts';
 
-/** A POST to somebody else's system: bounded in time and size, kept out of private networks. */
+/** A POST to someone else's system: limited in time and size, and kept out of private networks. */
 export interface Post {
   url: URL;
   headers: Record<string, string>;
@@ -13,14 +13,14 @@ export interface Post {
 
 export interface PostRules {
   allowPrivate: boolean;
-  /** From the first look at the name to the end of the answer. */
+  /** From the DNS lookup to the end of the answer. */
   timeoutMs: number;
   resolve?: Resolve | undefined;
 }
 
 export type PostResult =
   | { status: number; retryAfter: string | undefined }
-  /** `sent` says whether the other side may have taken it all the same. */
+  /** `sent`: the other side may have accepted it anyway. */
   | { error: string; sent: boolean };
 
 const ANSWER_MAX_BYTES = 64 * 1024;
@@ -30,7 +30,7 @@ const REQUEST = { 'http:': requestHttp, 'https:': requestHttps };
 const lookupOf = ({ allowPrivate, resolve }: PostRules): { lookup?: LookupFunction } =>
   allowPrivate ? {} : { lookup: publicLookup(resolve) };
 
-/** Never throws. Redirects are not followed: their status comes back as it is. */
+/** Never throws. Redirects are not followed: the result is their status. */
 export function post({ url, headers, body }: Post, rules: PostRules): Promise<PostResult> {
   if (!rules.allowPrivate && refusesLiteral(url)) {
     return Promise.resolve({ error: 'ADDRESS_REFUSED', sent: false });
@@ -42,11 +42,11 @@ export function post({ url, headers, body }: Post, rules: PostRules): Promise<Po
     const request = send(url, {
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-      // A connection for each: a kept one would skip the look at its address.
+      // A new connection each time: a kept one would skip the check of its address.
       agent: false,
       ...lookupOf(rules),
     });
-    const deadline = setTimeout(() => request.destroy(named('TIMEOUT')), rules.timeoutMs);
+    const deadline = setTimeout(() => request.destroy(errorWithCode('TIMEOUT')), rules.timeoutMs);
 
     request.once('socket', (socket) => {
       socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
@@ -55,7 +55,7 @@ export function post({ url, headers, body }: Post, rules: PostRules): Promise<Po
     });
     request.once('response', (response) => {
       answered = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
-      // The status is all we need; the rest is read only so that the other side can end in peace.
+      // Only the status matters. The body is read so that the other side can finish the response.
       let bytes = 0;
       response.on('data', (part: Buffer) => {
         bytes += part.length;
@@ -75,17 +75,17 @@ export function post({ url, headers, body }: Post, rules: PostRules): Promise<Po
   });
 }
 
-/** Connects and hangs up. Gives the code of what went wrong, or nothing. */
+/** Connects and disconnects. Returns the error code, or nothing. */
 export function tryConnection(url: URL, rules: PostRules): Promise<string | undefined> {
   if (!rules.allowPrivate && refusesLiteral(url)) return Promise.resolve('ADDRESS_REFUSED');
   const secure = url.protocol === 'https:';
   const host = hostOf(url);
-  const place = { host, port: Number(url.port) || (secure ? 443 : 80), ...lookupOf(rules) };
+  const target = { host, port: Number(url.port) || (secure ? 443 : 80), ...lookupOf(rules) };
   return new Promise((resolve) => {
-    // A certificate's name is asked for by name alone, never by an IP.
+    // A server name is sent for host names only, never for an IP address.
     const name = isIP(host) === 0 ? { servername: host } : {};
-    const socket = secure ? connectTls({ ...place, ...name }) : connectTcp(place);
-    const deadline = setTimeout(() => socket.destroy(named('TIMEOUT')), rules.timeoutMs);
+    const socket = secure ? connectTls({ ...target, ...name }) : connectTcp(target);
+    const deadline = setTimeout(() => socket.destroy(errorWithCode('TIMEOUT')), rules.timeoutMs);
     let problem: string | undefined = 'CONNECTION_CLOSED';
     socket.once(secure ? 'secureConnect' : 'connect', () => {
       problem = undefined;
@@ -101,4 +101,4 @@ export function tryConnection(url: URL, rules: PostRules): Promise<string | unde
   });
 }
 
-const named = (code: string) => Object.assign(new Error(code), { code });
+const errorWithCode = (code: string) => Object.assign(new Error(code), { code });

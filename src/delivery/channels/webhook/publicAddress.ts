@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupAllOptions, lookup as resolveByDns } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Addresses that no customer's system has: our own network, this machine, and what carries them inside. */
+/** Addresses that are not on the public Internet: private networks, this machine, and IPv6 forms that embed them. */
 const NOT_PUBLIC = {
   4: [
     '0.0.0.0/8',
@@ -19,7 +19,7 @@ const NOT_PUBLIC = {
     '203.0.113.0/24',
     '224.0.0.0/3',
   ],
-  // Below ::/32 stand the unspecified address, loopback, and IPv4 as compatible, mapped and translated.
+  // ::/32 covers the unspecified address, loopback, and IPv4 in compatible, mapped and translated form.
   6: [
     '::/32',
     '64:ff9b::/32',
@@ -35,7 +35,7 @@ const NOT_PUBLIC = {
   ],
 } as const;
 
-// A list for each family: one for both would take IPv4 for its mapped form, and so refuse all of it.
+// One list per family: a single list would match IPv4 in its mapped form, and so refuse all of it.
 const notPublic = { 4: listOf(4), 6: listOf(6) };
 
 function listOf(family: 4 | 6): BlockList {
@@ -47,7 +47,7 @@ function listOf(family: 4 | 6): BlockList {
   return list;
 }
 
-/** Whether this is an address of the public Internet. What is no address is not. */
+/** Whether this is an address on the public Internet. Anything that is not an address is not. */
 export function isPublicAddress(address: string): boolean {
   const [plain = ''] = address.split('%');
   const family = isIP(plain);
@@ -58,10 +58,10 @@ class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED';
 }
 
-/** Of an address such as https://[::1]/: the host as a name or a bare IP. */
+/** The host as a name or a bare IP: `::1` for https://[::1]/. */
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
-/** A host that is an IP is connected to without a lookup: it is judged here. */
+/** An IP as host is connected to without a lookup, so it is checked here. */
 export function refusesLiteral(url: URL): boolean {
   const host = hostOf(url);
   return isIP(host) !== 0 && !isPublicAddress(host);
@@ -74,8 +74,8 @@ export type Resolve = (
 ) => void;
 
 /**
- * Resolves a name for a connection to public addresses alone. The connection is made to what this gives, so
- * a name that changes its address between a check and the call gains nothing.
+ * Resolves a host name to public addresses only. The connection goes to the address returned here, so a name that
+ * changes its address between a check and the call cannot get around the check.
  */
 export function publicLookup(resolve: Resolve = resolveByDns): LookupFunction {
   return (host, options, done) => {

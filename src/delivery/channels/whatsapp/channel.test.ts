@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, it } from 'node:test';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { readConfig } from '../../../config.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import type { Database } from '../../../database/database.ts';
-import type { Outgoing } from '../channel.ts';
-import { createWhatsApp, onOneLine } from './channel.ts';
+import { migrate } from '../../../database/migrate.ts';
+import { openDatabase } from '../../../database/open.ts';
+import type { Channel, Outgoing } from '../channel.ts';
+import { onOneLine, openWhatsApp } from './channel.ts';
 import { classify } from './errors.ts';
 
 const MESSAGE: Outgoing = {
@@ -23,15 +29,27 @@ const MESSAGE: Outgoing = {
   createdAt: '2026-01-15T09:31:00.000Z',
 };
 
-/** Answers that never come, or never end: only these are worth no more than a moment's patience. */
+/** A send asks it for its turn. */
+let database: Database;
+const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
+before(async () => {
+  database = await openDatabase(readConfig({ DATA_DIR: folder }), 'serve');
+  await migrate(database, () => new Date());
+});
+after(async () => {
+  await database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Answers that never come or never end: only these get a short time-out. */
 const silent: RequestListener = () => {};
 const stoppingHalfWay: RequestListener = (_request, response) =>
   response.writeHead(200).write('{"messages":');
 
-/** A channel to a server that answers so; a send and a check ask no database. */
+/** A channel to a server that gives this answer. */
 async function against<T>(
   answer: RequestListener | 'nobody',
-  work: (channel: ReturnType<typeof createWhatsApp>) => Promise<T>,
+  work: (channel: Omit<Channel, 'type'>) => Promise<T>,
 ): Promise<T> {
   const timeoutMs = answer === silent || answer === stoppingHalfWay ? 500 : 60_000;
   const server = createServer(answer === 'nobody' ? undefined : answer);
@@ -52,9 +70,9 @@ async function against<T>(
     template: undefined,
     templateLanguage: 'en',
   };
-  const parts = { database: {} as Database, now: () => new Date(), timeoutMs };
+  const parts = { database, now: () => new Date(), timeoutMs };
   try {
-    return await work(createWhatsApp(settings, parts));
+    return await work(openWhatsApp(settings, parts));
   } finally {
     await close();
   }
@@ -91,9 +109,9 @@ describe('a send over WhatsApp', () => {
     });
   }
 
-  it('has an unknown host as nothing sent', async () => {
+  it('knows that nothing was sent to an unknown host', async () => {
     const result = await against('nobody', () =>
-      createWhatsApp(
+      openWhatsApp(
         {
           baseUrl: 'http://nowhere.invalid',
           version: 'v23.0',
@@ -104,13 +122,13 @@ describe('a send over WhatsApp', () => {
           template: undefined,
           templateLanguage: 'en',
         },
-        { database: {} as Database, now: () => new Date(), timeoutMs: 60_000 },
+        { database, now: () => new Date(), timeoutMs: 60_000 },
       ).send(MESSAGE, 'text'),
     );
     assert.equal(result.outcome, 'retry');
   });
 
-  it('takes a template’s parameter on one line', () => {
+  it('puts a template’s parameter on one line', () => {
     assert.equal(onOneLine(' a\n\n b\tc      d\r\n'), 'a b c d');
   });
 });
@@ -119,7 +137,7 @@ describe('the check of a WhatsApp number', () => {
   const error = (code: number) => `{"error":{"code":${code},"message":"a-very-secret-token"}}`;
   const CASES: [answer: RequestListener | 'nobody', says: RegExp | undefined][] = [
     [answering(200, '{"verified_name":"Aurora","id":"12345"}'), undefined],
-    [answering(200, '<html>'), /not as the Cloud API/],
+    [answering(200, '<html>'), /not like the Cloud API/],
     [answering(401, error(190)), /access token has expired/],
     [answering(403, error(200)), /permission/],
     [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
@@ -138,7 +156,7 @@ describe('the check of a WhatsApp number', () => {
 });
 
 describe('the table of errors', () => {
-  it('has the pause of a pair grow by four to an hour', () => {
+  it('multiplies the pause of a pair by four, up to an hour', () => {
     const pauses = [1, 2, 3, 4, 5, 6, 9].map((n) => classify(131056, 400, n));
     assert.deepEqual(
       pauses.map((result) => 'afterSeconds' in result && result.afterSeconds),
@@ -146,7 +164,7 @@ describe('the table of errors', () => {
     );
   });
 
-  it('goes by the code before the status, and by the status before nothing', () => {
+  it('uses the code first, then the status', () => {
     const outcomes = [
       classify(131026, 500, 1),
       classify(77, 503, 1),
@@ -164,7 +182,7 @@ describe('the table of errors', () => {
     });
   });
 
-  it('does not wait for tomorrow for ever', () => {
+  it('gives up after holding a message back for 16 days', () => {
     assert.equal(classify(131049, undefined, 15).outcome, 'wait_a_day');
     assert.equal(classify(131049, undefined, 16).outcome, 'failed');
   });

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../../database/database.ts';
+import { DatabaseUnavailable } from '../../../database/database.ts';
 import {
   type Channel,
-  type ChannelType,
-  DOUBLING_PAUSES_SECONDS,
+  type ChannelParts,
   type Form,
   isPhone,
   NO_PHONE_NUMBER,
@@ -11,38 +10,38 @@ import {
   type Plan,
   type SendResult,
 } from '../channel.ts';
-import type { WhatsAppSettings } from '../fields.ts';
 import { classify } from './errors.ts';
-import { createPace, type Pace } from './pace.ts';
-import { closeWindow } from './windows.ts';
+import { reserveNextTurn, reserveTurn } from './pace.ts';
+import { closeWindow, windowIsOpen, windowsOpenedAt } from './windows.ts';
 
-interface WhatsAppParts {
-  database: Database;
-  now: () => Date;
-  /** For the whole of a request, its answer included. Shorter than a worker's lease. */
+export type WhatsAppSettings = {
+  baseUrl: string;
+  version: string;
+  phoneNumberId: string;
+  token: string;
+  appSecret: string;
+  verifyToken: string;
+  /** Absent: outside the window a reply waits until the customer writes again. */
+  template: string | undefined;
+  templateLanguage: string;
+};
+
+interface WhatsAppParts extends ChannelParts {
+  /** For the whole request including its answer. Shorter than a worker's lease. */
   timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 10_000;
-const WINDOW_MS = 24 * 60 * 60_000;
-/** Longer than this nobody waits for the number's turn holding a worker's place. */
-const TURN_MAX_MS = 1000;
-
-export const TYPE: ChannelType = {
-  name: 'whatsapp',
-  isRemote: true,
-  reportsStatus: true,
-  retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
-};
+/** A message that is later than this has missed its turn. */
+const LATE_MAX_MS = 100;
 
 export const whatsappChannelId = (phoneNumberId: string) => `whatsapp:${phoneNumberId}`;
 
-export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): Channel {
+export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): Omit<Channel, 'type'> {
   const { database, now, timeoutMs = TIMEOUT_MS } = parts;
   const { phoneNumberId, template } = settings;
   const id = whatsappChannelId(phoneNumberId);
   const address = `${settings.baseUrl.replace(/\/+$/, '')}/${settings.version}/${phoneNumberId}`;
-  const pace = paceOf(parts, id);
 
   const request = (url: string, body?: unknown) =>
     fetch(url, {
@@ -56,47 +55,48 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
       signal: AbortSignal.timeout(timeoutMs),
     });
 
-  async function windowIsOpen(phone: string): Promise<boolean> {
-    const row = await database.one<{ opened_at: string }>(
-      'select opened_at from customer_windows where channel_id = $1 and phone = $2',
-      [id, phone],
-    );
-    return row !== undefined && now().getTime() - Date.parse(row.opened_at) < WINDOW_MS;
-  }
-
   async function plan({ recipient, mode }: Outgoing): Promise<Plan> {
-    // It will be refused in either form, rather than wait for somebody who cannot write.
+    // `send` fails it. Waiting for a customer without a number would never end.
     if (!isPhone(recipient)) return { go: 'text' };
     if (mode === 'campaign' && template !== undefined) return { go: 'template' };
-    if (await windowIsOpen(recipient)) return { go: 'text' };
+    if (await windowIsOpen(database, id, recipient, now())) return { go: 'text' };
     if (template !== undefined) return { go: 'template' };
     return {
       wait: 'customer',
       reason:
         'The customer has not written in the last 24 hours, and no template is set up. ' +
-        'It goes out when the customer writes again.',
+        'It is sent when the customer writes again.',
     };
   }
 
-  /** Nothing, or why the message must wait. */
-  async function turnFor(phone: string): Promise<SendResult | undefined> {
-    const customerMs = pace.customer(phone).take(now().getTime());
-    if (customerMs > 0) return paced('CUSTOMER_PACE', customerMs);
-    let waitedMs = 0;
-    for (;;) {
-      const ms = pace.number.take(now().getTime());
-      if (ms === 0) return undefined;
-      if (waitedMs + ms > TURN_MAX_MS) return paced('NUMBER_PACE', ms);
-      waitedMs += ms;
-      await sleep(ms);
-    }
+  /** Waits for the message's turn. Returns a result if it must wait longer than a worker's slot allows. */
+  async function waitForTurn(phone: string): Promise<SendResult | undefined> {
+    const turn = await reserveTurn(database, id, phone, now());
+    if ('mustWait' in turn) return notYet(turn.mustWait, turn.retryInMs);
+    if (await isOnTime(turn.atMs)) return undefined;
+    // The process or the database was busy. Late messages must not bunch up, so it takes another turn.
+    const next = await reserveNextTurn(database, id, now());
+    if ('mustWait' in next) return notYet(next.mustWait, next.retryInMs);
+    return (await isOnTime(Math.max(next.atMs, now().getTime()))) ? undefined : notYet('NUMBER_PACE', 1000);
+  }
+
+  async function isOnTime(atMs: number): Promise<boolean> {
+    const inMs = atMs - now().getTime();
+    if (inMs > 0) await sleep(inMs);
+    return now().getTime() - atMs <= LATE_MAX_MS;
   }
 
   async function send(message: Outgoing, form: Form): Promise<SendResult> {
     const { recipient, attempts } = message;
     if (!isPhone(recipient)) return NO_PHONE_NUMBER;
-    const wait = await turnFor(recipient);
-    if (wait) return wait;
+    try {
+      const wait = await waitForTurn(recipient);
+      if (wait) return wait;
+    } catch (error) {
+      // Nothing was sent yet, so this is no unknown outcome.
+      if (error instanceof DatabaseUnavailable) return notYet('DATABASE_AWAY', 1000);
+      throw error;
+    }
     const asOf = now().toISOString();
     let status: number;
     let body: unknown;
@@ -122,7 +122,7 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
       const response = await request(`${address}?fields=verified_name`);
       const body = parsed(await response.text());
       if (response.ok) {
-        return isObject(body) ? undefined : 'WHATSAPP_BASE_URL answers, but not as the Cloud API does.';
+        return isObject(body) ? undefined : 'WHATSAPP_BASE_URL answers, but not like the Cloud API.';
       }
       return checkProblem(errorCodeIn(body), response.status);
     } catch (error) {
@@ -131,21 +131,16 @@ export function createWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts)
     }
   }
 
-  return { type: TYPE, id, plan, send, check };
+  return {
+    id,
+    plan,
+    send,
+    check,
+    lastWrote: (_merchantId, phones) => windowsOpenedAt(database, id, phones),
+  };
 }
 
-/** By the database, so by service: a channel is opened anew when its settings are read again. */
-const paces = new WeakMap<Database, Map<string, Pace>>();
-
-function paceOf({ database, now }: WhatsAppParts, id: string): Pace {
-  const ofService = paces.get(database) ?? new Map<string, Pace>();
-  paces.set(database, ofService);
-  const pace = ofService.get(id) ?? createPace(now);
-  ofService.set(id, pace);
-  return pace;
-}
-
-const paced = (code: string, ms: number): SendResult => ({
+const notYet = (code: string, ms: number): SendResult => ({
   outcome: 'retry',
   code,
   afterSeconds: ms / 1000,
@@ -157,7 +152,7 @@ function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: Wha
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
     to: recipient,
-    // Comes back in every status: the only way to learn of a send whose answer was lost.
+    // Every status repeats it: the only way to learn about a message whose response was lost.
     biz_opaque_callback_data: key,
     ...(form === 'text'
       ? { type: 'text', text: { preview_url: false, body: content } }
@@ -172,10 +167,10 @@ function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: Wha
   };
 }
 
-/** A template's parameter holds no line break, no tab and no more than four spaces on end. */
+/** A template's parameter must not contain line breaks, tabs or more than four spaces in a row. */
 export const onOneLine = (text: string) => text.replace(/\s+/g, ' ').trim();
 
-/** What fails before a connection stands: nothing was sent. Of all else nobody knows. */
+/** Errors before the connection is open: nothing was sent. After any other error nobody knows. */
 const NOTHING_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOST|ENET|UND_ERR_CONNECT|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_INVALID)/;
 
@@ -187,7 +182,7 @@ function fromNetworkError(error: unknown): SendResult {
 }
 
 function checkProblem(code: number | undefined, status: number): string {
-  if (code === 100) return 'WHATSAPP_PHONE_NUMBER_ID names no number that this token may use.';
+  if (code === 100) return 'WHATSAPP_PHONE_NUMBER_ID is not a number that this token may use.';
   const result = classify(code, status, 1);
   if (result.outcome === 'channel_stopped') return result.reason;
   return `WhatsApp answered with status ${status}${code === undefined ? '' : ` and code ${code}`}.`;

@@ -2,7 +2,7 @@ import type { SendResult } from '../channel.ts';
 
 /**
  * What each error of the Cloud API means for a message, whether it came in the response or in a status.
- * A new code is one entry here.
+ * A new code is one entry in the table.
  */
 
 type Rule = (code: string, attempts: number) => SendResult;
@@ -14,7 +14,7 @@ const PAIR_WAIT_MAX_SECONDS = 3600;
 
 const again: Rule = (code) => ({ outcome: 'retry', code });
 const aFewTimes: Rule = (code) => ({ outcome: 'retry', code, attemptsMax: FEW_ATTEMPTS });
-/** Too many to this customer: 4^n seconds. */
+/** Too many messages to this customer: wait 4^n seconds. */
 const afterPause: Rule = (code, attempts) => ({
   outcome: 'retry',
   code,
@@ -26,9 +26,9 @@ const tomorrow: Rule = (code, attempts) =>
     ? {
         outcome: 'wait_a_day',
         code,
-        reason: 'WhatsApp holds back further messages to this customer for now. It is tried again in a day.',
+        reason: 'WhatsApp holds back further messages to this customer for now. We will retry in a day.',
       }
-    : { outcome: 'failed', code, reason: 'WhatsApp held the message back day after day.' };
+    : { outcome: 'failed', code, reason: 'WhatsApp held the message back for too many days.' };
 const failed =
   (reason: string): Rule =>
   (code) => ({ outcome: 'failed', code, reason });
@@ -42,30 +42,33 @@ const TABLE: readonly (readonly [Codes, Rule])[] = [
   [[131056], afterPause],
   [[131047], useTemplate],
   [[131049], tomorrow],
-  [[100, 131008, 131009], failed('WhatsApp does not take the message in this form.')],
+  [[100, 131008, 131009], failed('WhatsApp does not accept the message in this form.')],
   [
     [131026],
     failed('WhatsApp cannot deliver to this number. It may not be on WhatsApp, or its app is too old.'),
   ],
   [[131050], failed('The customer does not want marketing messages.')],
-  [[131051], failed('WhatsApp does not take this kind of message.')],
-  [[132000], failed('The template takes another number of parameters; it must have exactly one.')],
+  [[131051], failed('WhatsApp does not accept this kind of message.')],
+  [[132000], failed('The template has the wrong number of parameters. It must have exactly one.')],
   [[132001], failed('The template does not exist in this language, or WhatsApp has not approved it.')],
-  [[132012], failed('The template’s parameter is not a text; it must have one, for the answer.')],
+  [
+    [132012],
+    failed('The template’s parameter is not a text. It must have one text parameter, for the answer.'),
+  ],
   [[132015], failed('WhatsApp has paused the template because of its quality.')],
-  [[132016], failed('WhatsApp has disabled the template for good. Another must be set up.')],
+  [[132016], failed('WhatsApp has disabled the template permanently. Set up another one.')],
   [[190], stop('The access token has expired or is not valid.')],
   [[[200, 299], 131005], stop('The access token lacks the permission to send from this number.')],
   [[368, 131031], stop('WhatsApp has restricted or locked the account. See the account’s page at Meta.')],
   [[131042], stop('The account has a payment problem at Meta.')],
-  [[131048], stop('Too many messages of this number were blocked or reported as spam.')],
+  [[131048], stop('Too many messages from this number were blocked or reported as spam.')],
 ];
 
-/** For what carries no code of the table, by the response's status. */
+/** For errors without a code in the table, by the response's status. */
 const BY_STATUS: readonly (readonly [from: number, to: number, Rule])[] = [
   [401, 401, stop('The access token was refused.')],
   [429, 429, again],
-  // A redirection is not followed: it would carry the token elsewhere.
+  // Redirects are not followed: they would send the token to another server.
   [300, 399, again],
   [500, 599, again],
 ];
@@ -77,12 +80,12 @@ export function classify(
   httpStatus: number | undefined,
   attempts: number,
 ): SendResult {
-  const rule = code === undefined ? undefined : TABLE.find(([codes]) => holds(codes, code))?.[1];
+  const rule = code === undefined ? undefined : TABLE.find(([codes]) => includes(codes, code))?.[1];
   if (rule) return rule(String(code), attempts);
   const byStatus = BY_STATUS.find(([from, to]) => httpStatus && httpStatus >= from && httpStatus <= to)?.[2];
   const name = code !== undefined ? String(code) : httpStatus ? `HTTP_${httpStatus}` : 'NO_CODE';
   return (byStatus ?? REFUSED)(name, attempts);
 }
 
-const holds = (codes: Codes, code: number) =>
+const includes = (codes: Codes, code: number) =>
   codes.some((entry) => (typeof entry === 'number' ? entry === code : code >= entry[0] && code <= entry[1]));

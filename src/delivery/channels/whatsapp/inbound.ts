@@ -16,7 +16,6 @@ import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';
 import { settle } from '../../queue/settle.ts';
 import { advance, findByKey, findByMessageId, type ReportedDelivery, reopen } from '../../queue/statuses.ts';
 import type { Channels } from '../merchantChannels.ts';
-import { TYPE } from './channel.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
 import { closeWindow, openWindows } from './windows.ts';
@@ -185,7 +184,8 @@ async function processStatus(
     if (result.outcome === 'window_closed')
       await closeWindow(tx, row.channel_id, claimed.recipient, update.at);
     if (result.outcome === 'channel_stopped') await stopAfterStatus(tx, parts, row.channel_id, result);
-    const context = { type: TYPE, attempts: claimed.attempts, at: now(), random: Math.random() };
+    const type = parts.channels.typeOf(row.channel_id)!;
+    const context = { type, attempts: claimed.attempts, at: now(), random: Math.random() };
     const outcome = { delivery: claimed, settlement: settlementOf(result, context) };
     await settle(tx, merchantId, [outcome], now());
   });

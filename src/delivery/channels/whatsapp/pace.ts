@@ -1,62 +1,124 @@
-/** Keeps below what WhatsApp allows, so that it need not refuse. Each process counts for itself. */
+import type { Database, Queries } from '../../../database/database.ts';
 
-interface Bucket {
-  /** Takes one and says 0, or says in how many milliseconds there will be one. */
-  take(atMs: number): number;
-  isFull(atMs: number): boolean;
+/**
+ * Stays below WhatsApp's rate limits. The pace is kept in the database, so all workers together keep it.
+ *
+ * GCRA (the generic cell rate algorithm): a row holds the time from which its number or customer is free again. A
+ * message moves that time on by one interval, and may use it while it is not too far ahead.
+ */
+
+interface Limit {
+  everyMs: number;
+  /** How far ahead of now the time may be. */
+  aheadMs: number;
 }
 
-export function createBucket(capacity: number, perSecond: number): Bucket {
-  let held = capacity;
-  let since: number | undefined;
-  const refill = (atMs: number) => {
-    const elapsed = Math.max(0, atMs - (since ?? atMs));
-    held = Math.min(capacity, held + (elapsed * perSecond) / 1000);
-    since = atMs;
-  };
-  return {
-    take(atMs) {
-      refill(atMs);
-      // A hair of tolerance: the refills are sums of fractions.
-      if (held < 1 - 1e-9) return Math.ceil(((1 - held) * 1000) / perSecond - 1e-6);
-      held -= 1;
-      return 0;
-    },
-    isFull(atMs) {
-      refill(atMs);
-      return held >= capacity;
-    },
-  };
+/** A message waits for its turn no longer than this while it takes a worker's slot. */
+const TURN_MAX_MS = 1000;
+/**
+ * 66 a second, evenly spaced. WhatsApp allows 80: delays on the way may bunch up the messages of 185 ms without
+ * more than 80 arriving within a second.
+ */
+const NUMBER: Limit = { everyMs: 15, aheadMs: TURN_MAX_MS };
+/** One in 6 seconds, in bursts of up to 45. */
+const CUSTOMER: Limit = { everyMs: 6000, aheadMs: 44 * 6000 };
+/** The number's own row has this for a recipient. */
+const WHOLE_NUMBER = '';
+
+export type Turn =
+  /** When to send it: now or within a second. */
+  { atMs: number } | { mustWait: 'CUSTOMER_PACE' | 'NUMBER_PACE'; retryInMs: number };
+
+class MustWait extends Error {
+  readonly turn: Turn;
+  constructor(turn: Turn) {
+    super('rate limit');
+    this.turn = turn;
+  }
 }
 
-export interface Pace {
-  /** For one more message from this number. */
-  number: Pick<Bucket, 'take'>;
-  /** For one more message to this customer. */
-  customer(phone: string): Pick<Bucket, 'take'>;
+/** Reserves the number's next free time and one message to this customer: both, or neither. */
+export async function reserveTurn(
+  database: Database,
+  channelId: string,
+  phone: string,
+  at: Date,
+): Promise<Turn> {
+  const atMs = at.getTime();
+  try {
+    return await database.transaction(async (tx) => {
+      // The number comes last: every worker needs its row, and it stays locked until the commit.
+      if ((await advance(tx, [channelId, phone], CUSTOMER, atMs)) === undefined) {
+        const retryInMs = await waitMs(tx, [channelId, phone], CUSTOMER, atMs);
+        throw new MustWait({ mustWait: 'CUSTOMER_PACE', retryInMs });
+      }
+      return reserveNumber(tx, channelId, atMs);
+    });
+  } catch (error) {
+    if (error instanceof MustWait) return error.turn;
+    throw error;
+  }
 }
 
-/** Together 80: in no second does a number send more than WhatsApp takes. */
-const NUMBER = { burst: 5, perSecond: 75 };
-const CUSTOMER = { burst: 45, perSecond: 1 / 6 };
-const CUSTOMERS_KEPT = 10_000;
-
-export function createPace(now: () => Date): Pace {
-  const customers = new Map<string, Bucket>();
-  return {
-    number: createBucket(NUMBER.burst, NUMBER.perSecond),
-    customer(phone) {
-      const known = customers.get(phone);
-      if (known) return known;
-      if (customers.size >= CUSTOMERS_KEPT) forgetRested(customers, now().getTime());
-      const bucket = createBucket(CUSTOMER.burst, CUSTOMER.perSecond);
-      customers.set(phone, bucket);
-      return bucket;
-    },
-  };
+/** For a message that missed its turn: the number's next free time. */
+export async function reserveNextTurn(database: Database, channelId: string, at: Date): Promise<Turn> {
+  try {
+    return await reserveNumber(database, channelId, at.getTime());
+  } catch (error) {
+    if (error instanceof MustWait) return error.turn;
+    throw error;
+  }
 }
 
-/** A full bucket is as good as none. */
-function forgetRested(customers: Map<string, Bucket>, atMs: number): void {
-  for (const [phone, bucket] of customers) if (bucket.isFull(atMs)) customers.delete(phone);
+async function reserveNumber(queries: Queries, channelId: string, atMs: number): Promise<Turn> {
+  const turnAt = await advance(queries, [channelId, WHOLE_NUMBER], NUMBER, atMs);
+  if (turnAt !== undefined) return { atMs: turnAt };
+  throw new MustWait({ mustWait: 'NUMBER_PACE', retryInMs: TURN_MAX_MS });
+}
+
+/** The time this message may use, or nothing if it must wait. */
+async function advance(
+  queries: Queries,
+  key: readonly [channelId: string, recipient: string],
+  { everyMs, aheadMs }: Limit,
+  atMs: number,
+): Promise<number | undefined> {
+  const [row] = await queries.run<{ free_at_ms: number }>(
+    `insert into send_pace (channel_id, recipient, free_at_ms) values ($1, $2, $3)
+      on conflict (channel_id, recipient) do update set free_at_ms =
+        case when send_pace.free_at_ms > $4 then send_pace.free_at_ms + $5 else excluded.free_at_ms end
+        where send_pace.free_at_ms <= $6
+      returning free_at_ms`,
+    [...key, atMs + everyMs, atMs, everyMs, atMs + aheadMs],
+  );
+  return row && row.free_at_ms - everyMs;
+}
+
+async function waitMs(
+  queries: Queries,
+  key: readonly [channelId: string, recipient: string],
+  { everyMs, aheadMs }: Limit,
+  atMs: number,
+): Promise<number> {
+  const row = await queries.one<{ free_at_ms: number }>(
+    'select free_at_ms from send_pace where channel_id = $1 and recipient = $2',
+    [...key],
+  );
+  return Math.max(1, (row?.free_at_ms ?? atMs + everyMs) - aheadMs - atMs);
+}
+
+const BATCH = 1000;
+
+/** Removes rows that no longer hold anything back. */
+export async function removeIdlePace(database: Database, at: Date): Promise<void> {
+  for (;;) {
+    // The condition stands twice: PostgreSQL checks it again for a row that was used in the meantime.
+    const removed = await database.run(
+      `delete from send_pace where free_at_ms < $1 and (channel_id, recipient) in (
+          select channel_id, recipient from send_pace where free_at_ms < $1 order by free_at_ms limit $2)
+        returning channel_id`,
+      [at.getTime(), BATCH],
+    );
+    if (removed.length < BATCH) return;
+  }
 }

@@ -1,35 +1,25 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyPluginAsync } from 'fastify';
-import type { Database } from '../../../database/database.ts';
 import { badRequest, forbidden, payloadTooLarge } from '../../../errors.ts';
 import { sendError } from '../../../http/errors.ts';
-import type { WhatsAppSettings } from '../fields.ts';
-import type { Channels } from '../merchantChannels.ts';
-import { whatsappChannelId } from './channel.ts';
+import type { InboundRouteParts } from '../channel.ts';
+import { type WhatsAppSettings, whatsappChannelId } from './channel.ts';
 import { storeUpdates } from './inbound.ts';
 import { readChanges } from './updates.ts';
 
-interface WhatsAppRouteParts {
-  database: Database;
-  channels: Channels;
-  now: () => Date;
-  /** Something new waits to be worked on. */
-  onInbound: () => void;
-}
-
-const WEBHOOK = '/webhooks/whatsapp';
+const WEBHOOK = '/whatsapp';
 const UPDATES_MAX_BYTES = 3 * 1024 * 1024;
-/** Opening every merchant's settings for each request would cost more than the request. */
+/** Decrypting every merchant's settings for each request would cost more than the request. */
 const NUMBERS_KEPT_MS = 5000;
-/** Meta's machines call it, as often as customers write: no limit counts them. */
+/** Meta calls it as often as customers write, so it is not rate limited. */
 const OPTIONS = { schema: { hide: true } as object, config: { skipRateLimit: true } };
 
-export function whatsappRoutes(parts: WhatsAppRouteParts): FastifyPluginAsync {
+export function whatsappRoutes(parts: InboundRouteParts): FastifyPluginAsync {
   const { database, now, onInbound } = parts;
   const numbers = rememberNumbers(parts);
 
   return async (app) => {
-    // Here alone: the signature is over the bytes as they came.
+    // Only here: the signature covers the bytes as they came.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
       '*',
@@ -55,7 +45,7 @@ export function whatsappRoutes(parts: WhatsAppRouteParts): FastifyPluginAsync {
       if (signature === undefined || !Buffer.isBuffer(request.body)) throw forbidden();
       const own = numbersSigning(request.body, Buffer.from(signature, 'hex'), await numbers());
       if (own.size === 0) throw forbidden();
-      // A number of another app, or of none of ours, is no business of this signature's.
+      // The signature vouches only for the numbers of its own app.
       const received = readChanges(parse(request.body)).flatMap(({ phoneNumberId, updates }) =>
         phoneNumberId === undefined || !own.has(phoneNumberId)
           ? []
@@ -67,12 +57,12 @@ export function whatsappRoutes(parts: WhatsAppRouteParts): FastifyPluginAsync {
   };
 }
 
-function rememberNumbers({ channels, now }: WhatsAppRouteParts): () => Promise<WhatsAppSettings[]> {
+function rememberNumbers({ channels, now }: InboundRouteParts): () => Promise<WhatsAppSettings[]> {
   let known: { at: number; numbers: Promise<WhatsAppSettings[]> } | undefined;
   return () => {
     const at = now().getTime();
     if (known && Math.abs(at - known.at) < NUMBERS_KEPT_MS) return known.numbers;
-    const numbers = channels.whatsappNumbers();
+    const numbers = channels.allSettings('whatsapp') as Promise<WhatsAppSettings[]>;
     known = { at, numbers };
     numbers.catch(() => {
       known = undefined;
@@ -89,7 +79,7 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** The numbers whose app has signed these bytes; none where nobody we know has. */
+/** The numbers whose app has signed these bytes, if any. */
 function numbersSigning(
   body: Buffer,
   signature: Buffer,
@@ -104,7 +94,7 @@ function numbersSigning(
   );
 }
 
-/** Takes the same time wherever the two differ. */
+/** Takes the same time wherever the two texts differ. */
 function sameText(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

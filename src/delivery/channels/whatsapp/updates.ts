@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What of a webhook's body matters here, read once; of texts and names nothing is kept. */
+/** Reads what we need from a webhook's body. Texts and names are not kept. */
 
 export type Update =
   | { kind: 'message'; id: string; phone: string; at: string }
@@ -9,7 +9,7 @@ export type Update =
       id: string;
       status: ReportedStatus;
       at: string;
-      /** The delivery's key, as the send gave it. */
+      /** The delivery's key, as it was sent with the message. */
       key: string | undefined;
       code: number | undefined;
     };
@@ -18,12 +18,12 @@ const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const;
 export type ReportedStatus = (typeof STATUSES)[number];
 
 export interface Change {
-  /** Absent where a change is not about one number. */
+  /** Absent if the change is not about a single number. */
   phoneNumberId: string | undefined;
   updates: Update[];
 }
 
-/** The changes of a body of whatever shape: what is not understood is left out. */
+/** The changes in a body of any shape. Anything we do not know is skipped. */
 export function readChanges(body: unknown): Change[] {
   return listOf(member(body, 'entry'))
     .flatMap((entry) => listOf(member(entry, 'changes')))
@@ -40,7 +40,7 @@ export function readChanges(body: unknown): Change[] {
     });
 }
 
-/** The same update has the same name however often and in whatever company it comes. */
+/** The same update always has the same name, however often it comes and whatever comes with it. */
 export function updateName(
   channelId: string,
   update: Pick<Update, 'kind' | 'id'> & { status?: ReportedStatus },
@@ -55,12 +55,12 @@ function readMessage(message: unknown): Update | undefined {
   const id = word(member(message, 'id'));
   const from = word(member(message, 'from'));
   const at = timeOf(member(message, 'timestamp'));
-  // A customer without a telephone number (`from_user_id` alone) is nobody whom a delivery could name.
+  // A customer without a phone number (only a `from_user_id`) cannot be the recipient of a delivery.
   if (id === undefined || at === undefined || !from || !/^\d{4,20}$/.test(from)) return undefined;
   return { kind: 'message', id, phone: `+${from}`, at };
 }
 
-/** A customer's call opens the window as a message does; a call of ours does not. */
+/** A call from the customer opens the window as a message does. A call from us does not. */
 function readCall(call: unknown): Update | undefined {
   return member(call, 'direction') === 'USER_INITIATED' ? readMessage(call) : undefined;
 }
@@ -88,10 +88,10 @@ const member = (value: unknown, name: string): unknown =>
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** Ids, keys and numbers are plain ASCII; anything else names nothing of ours. */
+/** Ids, keys and numbers are plain ASCII. Anything else cannot be ours. */
 const word = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[\x21-\x7e]{1,512}$/.test(value) ? value : undefined;
 
-/** Seconds since 1970, as a text. Eleven digits reach beyond the year 5000. */
+/** Seconds since 1970, as text. Eleven digits last beyond the year 5000. */
 const timeOf = (value: unknown): string | undefined =>
   /^\d{1,11}$/.test(String(value)) ? new Date(Number(value) * 1000).toISOString() : undefined;

@@ -1,7 +1,39 @@
 import type { Engine, Queries } from '../../../database/database.ts';
+import type { LastWrote } from '../channel.ts';
 
-/** Until when a customer may be written to freely: for 24 hours after the last message to this number. */
-export const WINDOW_MS = 24 * 60 * 60_000;
+/** A customer's message opens the window: for 24 hours after it free text may be sent. */
+
+const WINDOW_MS = 24 * 60 * 60_000;
+
+const ELEMENTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value from json_each($2)',
+  postgres: 'select json_array_elements_text($2::json)',
+};
+
+export function windowsOpenedAt(
+  queries: Queries,
+  channelId: string,
+  phones: readonly string[],
+): Promise<LastWrote[]> {
+  return queries.all<LastWrote>(
+    `select phone, opened_at as at from customer_windows
+      where channel_id = $1 and phone in (${ELEMENTS[queries.engine]})`,
+    [channelId, JSON.stringify(phones)],
+  );
+}
+
+export async function windowIsOpen(
+  queries: Queries,
+  channelId: string,
+  phone: string,
+  at: Date,
+): Promise<boolean> {
+  const row = await queries.one<{ opened_at: string }>(
+    'select opened_at from customer_windows where channel_id = $1 and phone = $2',
+    [channelId, phone],
+  );
+  return row !== undefined && at.getTime() - Date.parse(row.opened_at) < WINDOW_MS;
+}
 
 export interface Opened {
   channelId: string;
@@ -10,7 +42,7 @@ export interface Opened {
 }
 
 /** The elements of the JSON array in $1, each as `value`. */
-const ELEMENTS: Readonly<Record<Engine, string>> = {
+const OPENED: Readonly<Record<Engine, string>> = {
   sqlite: 'json_each($1) as opened',
   postgres: 'jsonb_array_elements($1::jsonb) as opened (value)',
 };
@@ -27,7 +59,7 @@ export async function openWindows(tx: Queries, opened: readonly Opened[]): Promi
   const rows = [...latest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   await tx.run(
     `insert into customer_windows (channel_id, phone, opened_at)
-      select value ->> 'channelId', value ->> 'phone', value ->> 'openedAt' from ${ELEMENTS[tx.engine]} where true
+      select value ->> 'channelId', value ->> 'phone', value ->> 'openedAt' from ${OPENED[tx.engine]} where true
       on conflict (channel_id, phone) do update set opened_at = excluded.opened_at
         where excluded.opened_at > customer_windows.opened_at
       returning phone`,

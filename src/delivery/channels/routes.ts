@@ -1,0 +1,64 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { merchantOf, requireMerchant } from '../../auth/guard.ts';
+import { ChannelView } from '../../contract/channel.ts';
+import type { Database } from '../../database/database.ts';
+import { TOKEN_ERRORS } from '../../errors.ts';
+import { describeRoute } from '../../http/openapi.ts';
+import { listStops } from '../queue/endpoints.ts';
+import { readQuota } from '../quota.ts';
+import { findDescriptor } from './descriptors.ts';
+import { visibleSettings } from './fields.ts';
+import type { Channels } from './merchantChannels.ts';
+
+interface ChannelRouteParts {
+  database: Database;
+  channels: Channels;
+  channelDailyLimit: number;
+  now: () => Date;
+}
+
+export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypebox {
+  const { database, channels, channelDailyLimit, now } = parts;
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/channel',
+      {
+        schema: {
+          ...describeRoute('deliveries', 'Get the channel', {
+            description:
+              'Through which channel messages go out, its settings without secrets, and its state.',
+            errors: TOKEN_ERRORS,
+          }),
+          response: { 200: ChannelView },
+        },
+      },
+      async (request): Promise<ChannelView> => {
+        const merchantId = merchantOf(request);
+        const { channel, settings, own } = await channels.describe(merchantId);
+        const stops = await listStops(database, now());
+        const stop = stops.find(({ channel_id }) => channel_id === channel.id);
+        const { limit, used } = await readQuota(database, merchantId, channelDailyLimit, now());
+        const fields = findDescriptor(channel.type.name)?.fields ?? [];
+        return {
+          channel: channel.type.name,
+          own,
+          // The operator's own settings are not the merchant's business.
+          settings: own
+            ? visibleSettings(
+                fields.filter(({ operatorOnly }) => !operatorOnly),
+                settings,
+              )
+            : {},
+          daily_limit: limit,
+          used,
+          state: stop === undefined ? 'ok' : stop.kind === 'refused' ? 'stopped' : 'not_answering',
+          code: stop?.code ?? null,
+          since: stop?.stopped_at ?? null,
+          until: stop?.until ?? null,
+        };
+      },
+    );
+  };
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { openVault } from '../src/auth/vault.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
+import { WEBHOOK, WHATSAPP } from '../src/delivery/channels/registry.ts';
+import { setDailyLimit, setOwnChannel } from '../src/delivery/channels/settings.ts';
+import { assertError, BOREALIS, onEachEngine, raise, useDeskbell } from './harness.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 'channel api').toString('base64')}`;
+const SHARED = {
+  CHANNEL: 'webhook',
+  WEBHOOK_URL: 'http://127.0.0.1:1/everybody',
+  WEBHOOK_SECRET: SECRET,
+  WEBHOOK_ALLOW_PRIVATE: 'true',
+};
+const OK = { state: 'ok', code: null, since: null, until: null };
+
+onEachEngine('GET /api/v1/channel', (engine) => {
+  const deskbell = useDeskbell(engine, SHARED);
+  const show = async (token: string) => {
+    // Settings are read again after five seconds.
+    deskbell.clock.advance(5);
+    const reply = await deskbell.call('GET', '/api/v1/channel', { token });
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
+  };
+
+  it('shows a merchant without its own channel which one it uses, but not the operator’s settings', async () => {
+    const { json, text } = await show(await deskbell.signIn());
+    assert.deepEqual(json, {
+      channel: 'webhook',
+      own: false,
+      settings: {},
+      daily_limit: 250,
+      used: 0,
+      ...OK,
+    });
+    assert.ok(!text.includes('everybody'));
+  });
+
+  it('shows a merchant its own channel, without secrets and operator settings, and nobody else', async () => {
+    const { database, clock } = deskbell;
+    const vault = openVault(deskbell.config);
+    await setOwnChannel(
+      database,
+      vault,
+      1 as MerchantId,
+      {
+        type: WEBHOOK,
+        settings: { url: 'https://me:pw@shop.example/in?key=abc', secret: SECRET, allowPrivate: true },
+      },
+      clock.now(),
+    );
+    await setDailyLimit(database, 1 as MerchantId, 1000, clock.now());
+    const { json, text } = await show(await deskbell.signIn());
+    assert.deepEqual(json, {
+      channel: 'webhook',
+      own: true,
+      settings: { url: 'https://shop.example/in?…' },
+      daily_limit: 1000,
+      used: 0,
+      ...OK,
+    });
+    for (const hidden of [SECRET.slice(6), 'abc', 'pw']) assert.ok(!text.includes(hidden), hidden);
+    const other = await show(await deskbell.signIn(BOREALIS.email, BOREALIS.password));
+    assert.deepEqual([other.json.own, other.json.settings, other.json.daily_limit], [false, {}, 250]);
+
+    await setOwnChannel(
+      database,
+      vault,
+      1 as MerchantId,
+      {
+        type: WHATSAPP,
+        settings: {
+          ...{ phoneNumberId: '123456', template: undefined, templateLanguage: 'pt_BR', version: 'v23.0' },
+          ...{ baseUrl: 'http://10.0.0.1', token: 'a-secret-token', verifyToken: 'verify-me' },
+          appSecret: 'an-app-secret-of-some-length',
+        },
+      },
+      clock.now(),
+    );
+    assert.deepEqual((await show(await deskbell.signIn())).json.settings, {
+      'phone-number-id': '123456',
+      'template-language': 'pt_BR',
+      version: 'v23.0',
+    });
+  });
+
+  it('shows that the channel is stopped, since when and why', async () => {
+    const { database, clock } = deskbell;
+    const since = clock.now().toISOString();
+    const until = new Date(clock.now().getTime() + 300_000).toISOString();
+    await database.run(
+      'insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)',
+      ['whatsapp:123456', '190', since, until],
+    );
+    const { json } = await show(await deskbell.signIn());
+    assert.deepEqual(
+      { state: json.state, code: json.code, since: json.since, until: json.until },
+      { state: 'stopped', code: '190', since, until },
+    );
+    const other = await show(await deskbell.signIn(BOREALIS.email, BOREALIS.password));
+    assert.equal(other.json.state, 'ok');
+  });
+
+  it('counts the customers that campaigns have reached', async () => {
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const address = await raise(deskbell, token, {
+      notification_type: 'user_question_request',
+      conversation_id: 4,
+      context: { question: 'Is it open?' },
+    });
+    const body = { answer: 'Yes.', only_send_campaign: true };
+    await deskbell.call('POST', `${address}/answer`, { token, body });
+    await deskbell.allSent();
+    assert.equal((await show(token)).json.used, 1);
+  });
+
+  it('needs a merchant’s token', async () => {
+    assertError(await deskbell.call('GET', '/api/v1/channel'), 401, 'INVALID_TOKEN');
+  });
+});
