@@ -29,12 +29,12 @@ onEachEngine('importing conversations', (engine) => {
       [reference],
     );
 
-  it('keeps good lines of a CSV file, names the bad ones, and the server goes on beside it', async () => {
+  it('stores the good lines of a CSV file, reports the bad ones, and the server keeps working meanwhile', async () => {
     const rows = Array.from(
       { length: LINES },
       (_, i) => `c-${i},"Name ""${i}"", of\r\ntwo lines",+34 ${600000000 + i}`,
     );
-    rows[10] = 'c-10,No Number,600000010';
+    rows[10] = 'c-10,No Number,600';
     rows[20] = ',No Reference,+34600000020';
     rows[30] = 'c-30,A stray "quote" is text,+34-600-000-030';
     rows[40] = 'c-40,One, too many,+34600000040';
@@ -64,9 +64,9 @@ onEachEngine('importing conversations', (engine) => {
     const done = await importing;
     assert.equal(done.code, 1);
     assert.match(done.stdout, /^5,000 lines: 4,997 added, 0 updated, 0 unchanged, 3 failed, in /);
-    // Those above have two lines each: the header is line 1, row 10 begins on line 22.
+    // The header is line 1 and each row before has two lines: row 10 starts on line 22.
     assert.deepEqual(done.stderr.trim().split('\n'), [
-      'Line 22: phone must be + and 6 to 15 digits.',
+      'Line 22: phone has too few digits for its country.',
       'Line 41: reference is required.',
       'Line 79: the line has 4 fields, the header 3.',
     ]);
@@ -80,7 +80,7 @@ onEachEngine('importing conversations', (engine) => {
     assert.equal((await find('c-30'))?.customer_phone, '+34600000030');
   });
 
-  it('brings the same conversations up to date from JSON Lines', async () => {
+  it('updates the same conversations from JSON Lines', async () => {
     const rows = Array.from({ length: LINES }, (_, i) =>
       JSON.stringify({
         reference: `c-${i}`,
@@ -93,7 +93,7 @@ onEachEngine('importing conversations', (engine) => {
     rows[202] = '{"reference": "c-202", "name": "\\ud800", "phone": "+34600000202"}';
     const done = await importFile(write('customers.jsonl', rows.join('\n')), '--json');
     assert.equal(done.code, 1);
-    // The three that were bad before are new, the other 97 of the first hundred have a new name.
+    // The three that failed before are new; the other 97 of the first hundred have a new name.
     assert.deepEqual(done.json, { added: 3, updated: 97, unchanged: 4897, failed: 3 });
     assert.deepEqual(
       done.stderr
@@ -118,7 +118,7 @@ onEachEngine('importing conversations', (engine) => {
     assert.equal((await find('twice'))?.customer_name, 'Second');
   });
 
-  it('touches no other merchant', async () => {
+  it('changes no other merchant’s conversations', async () => {
     const [row] = await deskbell.database.all<{ count: number }>(
       'select count(*) as count from conversations where merchant_id = 1',
     );
@@ -134,7 +134,7 @@ onEachEngine('importing conversations', (engine) => {
     ]);
     assert.match(absent.stderr, /There is no file/);
     assert.match(folderItself.stderr, /is a folder/);
-    assert.match(headless.stderr, /it lacks phone/);
+    assert.match(headless.stderr, /phone is missing/);
     assert.match(empty.stderr, /The first line must name the columns/);
     for (const { code } of [absent, folderItself, headless, empty]) assert.equal(code, 1);
   });

@@ -60,7 +60,10 @@ onEachEngine('the command line', (engine) => {
         [2, 'Other shop'],
       ],
     );
-    assert.match((await deskbell(['merchant', 'list'])).stdout, /^ID +NAME +ADDED \(UTC\)\n1 +Café Öl +20/);
+    assert.match(
+      (await deskbell(['merchant', 'list'])).stdout,
+      /^ID +NAME +COUNTRY +ADDED \(UTC\)\n1 +Café Öl +– +20/,
+    );
     assertFailure(await deskbell(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
   });
 
@@ -134,8 +137,8 @@ onEachEngine('the command line', (engine) => {
       ]);
     assert.match((await add('+34 (611) 55-01.01')).stdout, /Conversation 1 with Lu was added to Café Öl/);
     const [again, wrong] = await Promise.all([add('+34611550101'), add('611550101')]);
-    assertFailure(again, 1, /a conversation of this reference already/);
-    assertFailure(wrong, 2, /phone must be \+ and 6 to 15 digits/);
+    assertFailure(again, 1, /already has a conversation with this reference/);
+    assertFailure(wrong, 2, /phone has no country code; write it with \+/);
     assert.doesNotMatch(wrong.stderr, /611550101/);
     const [listed] = await json(['conversation', 'list', '--merchant', '1']);
     assert.equal(listed.customer_phone, '+34611550101');

@@ -11,11 +11,11 @@ const DAY_MS = 24 * 60 * 60_000;
 
 onEachEngine('conversations', (engine) => {
   const deskbell = useDeskbell(engine);
-  // The demo's customers have written lately; here nobody has.
+  // The demo's customers wrote recently; in this test nobody has.
   before(() => deskbell.database.run('delete from simulator_messages'));
   const list = (token: string, query = '') => deskbell.call('GET', `${CONVERSATIONS}/${query}`, { token });
 
-  it('are the merchant’s own, newest first, each with its customer', async () => {
+  it('are listed for their merchant only, newest first, each with its customer', async () => {
     const reply = await list(await deskbell.signIn());
     assert.equal(reply.status, 200, reply.text);
     assert.deepEqual(idsOf(reply), [3, 2, 1]);
@@ -27,7 +27,7 @@ onEachEngine('conversations', (engine) => {
     });
   });
 
-  it('can be asked for by id; what is not the merchant’s is left out', async () => {
+  it('can be selected by id; ids of other merchants are left out', async () => {
     const token = await deskbell.signIn();
     assert.deepEqual(idsOf(await list(token, '?ids=1,3,4,999999999999999')), [3, 1]);
     assert.deepEqual(idsOf(await list(token, '?ids=2&ids=3,2')), [3, 2]);
@@ -37,7 +37,7 @@ onEachEngine('conversations', (engine) => {
     assert.deepEqual(idsOf(await list(theirs, '?ids=1,2,3,4,5')), [5, 4]);
   });
 
-  it('answer without the trailing slash too', async () => {
+  it('are listed without the trailing slash, too', async () => {
     const reply = await deskbell.call('GET', CONVERSATIONS, { token: await deskbell.signIn() });
     assert.equal(reply.json.length, 3);
   });
@@ -49,14 +49,14 @@ onEachEngine('conversations', (engine) => {
     });
   }
 
-  it('have a window that opens when the customer writes, for 24 hours', async () => {
+  it('have a window that opens for 24 hours when the customer writes', async () => {
     const token = await deskbell.signIn();
     const windowOf = async () => (await list(token, '?ids=2')).json[0].window_open_until;
     const before = deskbell.clock.now().getTime();
     await deskbell.call('POST', '/api/v1/simulator/2', { token, body: { text: 'Hello?' } });
     const until = Date.parse(await windowOf());
     assert.ok(until >= before + DAY_MS && until <= deskbell.clock.now().getTime() + DAY_MS);
-    // What the assistant said counts for nothing.
+    // The assistant's own messages do not open a window.
     assert.equal((await list(token, '?ids=1')).json[0].window_open_until, null);
     await deskbell.database.run(
       `update simulator_messages set at = $1 where from_customer = 1 and phone = '+351912550102'`,

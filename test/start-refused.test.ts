@@ -34,6 +34,7 @@ const BAD_SETTINGS: Settings = {
   REFRESH_TOKEN_TTL_SECONDS: 'a month',
   RATE_LIMIT_PER_MINUTE: '-1',
   REDIS_URL: 'http://:hunter2@127.0.0.1',
+  DEFAULT_COUNTRY: 'Spain',
   NODE_ENV: 'prod',
   LOG_LEVEL: 'loud',
   LOG_PRETTY: 'very',

@@ -1,14 +1,19 @@
 import { createReadStream, type ReadStream, statSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { callerFolder } from '../config.ts';
-import { judgeConversation } from '../conversations/rules.ts';
+import { checkConversation } from '../conversations/rules.ts';
 import { type Conversation, insertConversation, listConversations } from '../conversations/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { FORMATS, type Format, importConversations, type Summary } from './import.ts';
 import { count, createProgress, minute } from './terminal.ts';
 
-const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
+const MERCHANT = {
+  type: 'string',
+  value: 'ID',
+  about: 'The merchant it belongs to',
+  required: true,
+} as const;
 const PAGE_SIZE = 1000;
 
 export const commands = {
@@ -20,26 +25,25 @@ export const commands = {
       phone: {
         type: 'string',
         value: 'NUMBER',
-        about: 'The customer’s number, as in +34 611 55 01 01',
+        about: 'The customer’s number: with +, or as written in the merchant’s country',
         required: true,
       },
-      reference: { type: 'string', value: 'TEXT', about: 'Its name in the system it comes from' },
+      reference: { type: 'string', value: 'TEXT', about: 'Its id in the system it comes from' },
     },
-    run: (given) => {
-      const verdict = judgeConversation(given);
-      if (verdict.do === 'refuse') throw new UsageError(`${verdict.reason}.`);
-      return withDatabase(async (database) => {
+    run: (given) =>
+      withDatabase(async (database, { defaultCountry }) => {
         const merchant = await merchantOf(database, given.merchant);
-        const id = await insertConversation(database, merchant.id, verdict.conversation, new Date());
+        const checked = checkConversation(given, merchant.country ?? defaultCountry);
+        if ('problem' in checked) throw new UsageError(`${checked.problem}.`);
+        const id = await insertConversation(database, merchant.id, checked.conversation, new Date());
         if (id === undefined)
-          throw new Failure(`${merchant.name} has a conversation of this reference already.`);
-        const { reference, name } = verdict.conversation;
+          throw new Failure(`${merchant.name} already has a conversation with this reference.`);
+        const { reference, name } = checked.conversation;
         return {
           text: `Conversation ${id} with ${name} was added to ${merchant.name}.`,
           json: { id, merchant_id: merchant.id, reference, customer_name: name },
         };
-      });
-    },
+      }),
   }),
 
   list: command({
@@ -54,31 +58,32 @@ export const commands = {
         { title: 'ADDED (UTC)', value: ({ created_at }) => minute(created_at) },
       ],
       pages: conversationPages(given.merchant),
-      none: `There are no conversations yet. "${PROGRAM} conversation import --help" says how to bring many.`,
+      none: `There are no conversations yet. "${PROGRAM} conversation import --help" shows how to add many.`,
     }),
   }),
 
   import: command({
     about: 'Add or update a merchant’s conversations from a file',
     details: `CSV whose first line names the columns reference, name and phone, or JSON Lines with the same members;
-customer_name and customer_phone are known too, other columns are left out. A conversation whose reference the
-merchant has already is brought up to date, so a file may be imported again. Lines that cannot be used are named
-with the reason, the others are kept. FILE may be -, standard input.`,
+customer_name and customer_phone work too, other columns are ignored. A conversation whose reference the merchant
+already has is updated, so you can import a file again. A phone number without + or 00 belongs to the merchant’s
+country (see "merchant set"). Bad lines are reported with the reason, good ones are stored. If FILE is -, standard
+input is read.`,
     arguments: ['FILE'],
     options: {
       merchant: MERCHANT,
-      format: { type: 'string', value: FORMATS.join('|'), about: 'If the file’s name does not tell' },
+      format: { type: 'string', value: FORMATS.join('|'), about: 'If the file name does not show it' },
     },
     run: async ({ FILE, ...given }, { json }) => {
       const format = formatOf(FILE, given.format);
       const startedAt = performance.now();
       const progress = createProgress({ bar: process.stderr.isTTY === true && !json });
-      const summary = await withDatabase(async (database) => {
-        const merchant = await merchantOf(database, given.merchant);
+      const summary = await withDatabase(async (database, { defaultCountry }) => {
+        const { id, country } = await merchantOf(database, given.merchant);
         const { stream, fractionRead } = openFile(FILE);
         return importConversations(
           database,
-          merchant.id,
+          { id, country: country ?? defaultCountry },
           { chunks: stream, format },
           {
             onBadLine: (line, reason) =>
@@ -122,7 +127,7 @@ function openFile(file: string): { stream: AsyncIterable<Buffer>; fractionRead: 
 const explainFile = (file: string) => (error: NodeJS.ErrnoException) => {
   if (error.code === 'ENOENT') throw new Failure(`There is no file ${file}.`);
   if (error.code === 'EISDIR') throw new Failure(`${file} is a folder.`);
-  if (error.code === 'EACCES') throw new Failure(`${file} may not be read.`);
+  if (error.code === 'EACCES') throw new Failure(`No permission to read ${file}.`);
   throw error;
 };
 

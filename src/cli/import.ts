@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
-import { judgeConversation, type NewConversation } from '../conversations/rules.ts';
+import { checkConversation, type NewConversation } from '../conversations/rules.ts';
 import { upsertConversations } from '../conversations/store.ts';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
+import type { CountryCode } from '../delivery/phone.ts';
 import { Failure } from './command.ts';
 import { createCsvReader } from './csv.ts';
 import { createJsonLinesReader, type FileRecord, type RecordReader } from './records.ts';
+import { count } from './terminal.ts';
 
 export const FORMATS = ['csv', 'jsonl'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -15,6 +17,12 @@ export interface Summary {
   updated: number;
   unchanged: number;
   failed: number;
+}
+
+interface Owner {
+  id: MerchantId;
+  /** Where phone numbers without a country code belong. */
+  country: CountryCode | undefined;
 }
 
 interface Source {
@@ -28,17 +36,17 @@ interface Watcher {
 }
 
 const BATCH_SIZE = 1000;
-/** The names under which other systems know our fields. */
+/** The names that other systems give our fields. */
 const NAMES = {
   reference: ['reference'],
   name: ['name', 'customer_name'],
   phone: ['phone', 'customer_phone'],
 } as const;
 
-/** Good lines are kept, whatever the others are. Memory holds one piece of the file and one batch. */
+/** Stores the good lines and reports the bad ones. Memory holds one piece of the file and one batch. */
 export async function importConversations(
   database: Database,
-  merchantId: MerchantId,
+  merchant: Owner,
   { chunks, format }: Source,
   { onBadLine, onProgress }: Watcher,
 ): Promise<Summary> {
@@ -47,16 +55,15 @@ export async function importConversations(
   let lastWriteAt = 0;
 
   function take(record: FileRecord): void {
-    const verdict =
-      'problem' in record ? { do: 'refuse' as const, reason: record.problem } : judge(record.fields);
-    if (verdict.do === 'refuse') {
+    const checked = 'problem' in record ? record : check(record.fields, merchant.country);
+    if ('problem' in checked) {
       summary.failed += 1;
-      onBadLine(record.line, verdict.reason);
+      onBadLine(record.line, checked.problem);
       return;
     }
-    // A statement takes each reference once. The later line replaces the earlier, as it would in the table.
-    if (batch.has(verdict.reference)) summary.updated += 1;
-    batch.set(verdict.reference, verdict.conversation);
+    // One statement can write each reference only once. A later line replaces an earlier one, as it would in the table.
+    if (batch.has(checked.reference)) summary.updated += 1;
+    batch.set(checked.reference, checked.conversation);
   }
 
   async function write(): Promise<void> {
@@ -66,7 +73,7 @@ export async function importConversations(
     try {
       const done = await upsertConversations(
         database,
-        merchantId,
+        merchant.id,
         [...batch.values()],
         new Date(lastWriteAt),
       );
@@ -77,13 +84,13 @@ export async function importConversations(
       if (!(cause instanceof DatabaseUnavailable)) throw cause;
       const stored = summary.added + summary.updated + summary.unchanged;
       throw new Failure(
-        `The database went away after ${stored} conversations. Run the import again: it leaves those as they are.`,
+        `Lost the database after ${count(stored, 'conversation')}. Run the import again: it skips what is already stored.`,
         { cause },
       );
     }
     batch.clear();
     onProgress(summary);
-    // SQLite's lock has no queue: a server on the same folder gets its turn in the pause.
+    // SQLite's lock has no queue: the pause lets a server on the same folder write.
     if (database.engine === 'sqlite') await sleep(performance.now() - startedAt);
   }
 
@@ -102,19 +109,18 @@ export async function importConversations(
   return summary;
 }
 
-function judge(fields: Readonly<Record<string, unknown>>) {
+function check(fields: Readonly<Record<string, unknown>>, country: CountryCode | undefined) {
   const pick = (names: readonly string[]) =>
     names.map((name) => fields[name]).find((value) => value !== undefined);
-  const verdict = judgeConversation({
-    reference: pick(NAMES.reference),
-    name: pick(NAMES.name),
-    phone: pick(NAMES.phone),
-  });
-  if (verdict.do === 'refuse') return verdict;
-  const { reference } = verdict.conversation;
-  // Without one, the same file imported again would add everything again.
-  if (reference === null) return { do: 'refuse' as const, reason: 'reference is required' };
-  return { ...verdict, reference };
+  const checked = checkConversation(
+    { reference: pick(NAMES.reference), name: pick(NAMES.name), phone: pick(NAMES.phone) },
+    country,
+  );
+  if ('problem' in checked) return checked;
+  const { reference } = checked.conversation;
+  // Without one, importing the same file twice would add every conversation twice.
+  if (reference === null) return { problem: 'reference is required' };
+  return { ...checked, reference };
 }
 
 function readerOf(format: Format): RecordReader {
@@ -125,7 +131,7 @@ function readerOf(format: Format): RecordReader {
       if (found === 1) continue;
       throw new Failure(
         found === 0
-          ? `The first line must name the columns reference, name and phone; it lacks ${field}.`
+          ? `The first line must name the columns reference, name and phone; ${field} is missing.`
           : `The first line names the column ${field} more than once.`,
       );
     }
