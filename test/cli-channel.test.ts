@@ -188,9 +188,11 @@ onEachEngine('channels on the command line', (engine) => {
     const { id } = JSON.parse((await deskbell(['delivery', 'list', '--merchant', '1', '--json'])).stdout)[0];
     const until = new Date(sending.clock.now().getTime() + 300_000).toISOString();
     await sending.database.run(
-      `update deliveries set state = 'queued', last_code = 'TOKEN_EXPIRED', due_at = $2 where id = $1`,
-      [id, until],
+      `update deliveries set state = 'queued', last_code = 'TOKEN_EXPIRED', due_at = created_at where id = $1`,
+      [id],
     );
+    // So a worker leaves the queue of a merchant whose channel is stopped.
+    await sending.database.run('update delivery_queues set due_at = $1 where merchant_id = 1', [until]);
     await sending.database.run(
       `insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)`,
       ['webhook:0123456789abcdef', 'TOKEN_EXPIRED', sending.clock.now().toISOString(), until],

@@ -61,12 +61,12 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.equal(json[0].mode, 'reply');
   });
 
-  it('unless what should be a number is none: that message failed, and says why', async () => {
+  it('unless it has no valid number: that message fails at once and says why', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { question: 'And now?', lead_phone: 'ask at the desk' });
     await answer(deskbell, token, location, { answer: 'At nine.' });
     const [{ state, reason }] = (await deskbell.call('GET', '/api/v1/delivery/?limit=1', { token })).json;
-    assert.deepEqual([state, reason], ['failed', 'The customer’s telephone number is not one.']);
+    assert.deepEqual([state, reason], ['failed', '“ask at the desk” is not a phone number.']);
   });
 
   it('a support reply is sent, its notes are not', async () => {
