@@ -75,6 +75,8 @@ inBrowser('every page of the dashboard', (dashboard) => {
 
   for (const [title, language, width] of [
     ['a narrow phone', 'en', 360],
+    ['a narrow phone in Spanish', 'es', 360],
+    ['a narrow phone in Portuguese', 'pt', 360],
     ['a narrow phone with right-to-left text', 'ar', 360],
     ['a wide screen with right-to-left text', 'ar', 1280],
   ] as const) {

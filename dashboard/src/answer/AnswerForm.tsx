@@ -149,7 +149,14 @@ export function AnswerForm({ item }: { item: Notification }) {
       </p>
       <div className="answer-actions">
         <span className="action">
-          <Button type="submit" rightSection={<Kbd className="key-hint while-typing on-accent">{MOD} ↵</Kbd>}>
+          <Button
+            type="submit"
+            rightSection={
+              <Kbd dir="ltr" className="key-hint while-typing on-accent">
+                {MOD} ↵
+              </Kbd>
+            }
+          >
             {sendLabel}
           </Button>
           <CurlButton call={answerCall(item.id, body)} label={sendLabel} />

@@ -43,7 +43,7 @@ export function NotificationHeader({ item }: { item: Notification }) {
         <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeIcon type={item.notification_type} />
         <div className="pane-customer">
-          <h2>{name}</h2>
+          <h2 dir="auto">{name}</h2>
           <p>
             {phone && (
               <a href={`tel:${phone}`} dir="ltr">

@@ -56,7 +56,7 @@ export const ar: Texts = {
   typeFilter: 'النوع',
   allTypes: 'كل الأنواع',
   question: 'سؤال',
-  support: 'طلب دعم',
+  support: 'دعم',
   questions: 'الأسئلة',
   supportRequests: 'طلبات الدعم',
   notification: 'إشعار',
@@ -273,7 +273,7 @@ export const ar: Texts = {
   },
   period: 'المدة',
 
-  testPhoneHint: 'اكتب هنا كأنك {name}. إذا لم يستطع المساعد الإجابة، يظهر السؤال في صندوق الوارد.',
+  testPhoneHint: 'هذا هاتف {name}. إذا لم يستطع المساعد الرد على رسالة، تظهر في صندوق الوارد.',
   testPhoneOpen: 'إظهار هاتف الاختبار',
   testPhoneClose: 'إخفاء هاتف الاختبار',
   testPhoneOff: 'هاتف الاختبار غير متاح.',
@@ -314,7 +314,7 @@ export const ar: Texts = {
   keyPalette: 'فتح قائمة الأوامر',
   keyHelp: 'عرض اختصارات لوحة المفاتيح',
   keyBack: 'رجوع أو التوقف عن الكتابة',
-  keyGo: 'اضغط g ثم حرفًا: صندوق الوارد أو المعرفة أو النظرة العامة أو هاتف الاختبار',
+  keyGo: 'اضغط g ثم i (صندوق الوارد) أو k (المعرفة) أو o (نظرة عامة) أو t (هاتف الاختبار)',
 
   palette: 'الأوامر',
   paletteHint: 'اكتب أمرًا أو اسم عميل',

@@ -55,7 +55,7 @@ export const en = {
   typeFilter: 'Type',
   allTypes: 'All types',
   question: 'Question',
-  support: 'Support request',
+  support: 'Support',
   questions: 'Questions',
   supportRequests: 'Support requests',
   notification: 'Notification',
@@ -219,7 +219,8 @@ export const en = {
   daysChoice: { one: '{n} day', other: '{n} days' },
   period: 'Period',
 
-  testPhoneHint: 'Write as {name}. If the assistant cannot answer, the question appears in your inbox.',
+  testPhoneHint:
+    'This is {name}’s phone. If the assistant cannot answer a message, it appears in your inbox.',
   testPhoneOpen: 'Show test phone',
   testPhoneClose: 'Hide test phone',
   testPhoneOff: 'The test phone is not available.',
@@ -260,7 +261,7 @@ export const en = {
   keyPalette: 'Open the command menu',
   keyHelp: 'Show keyboard shortcuts',
   keyBack: 'Go back, or stop typing',
-  keyGo: 'Press g, then a letter: inbox, knowledge, overview or test phone',
+  keyGo: 'Press g, then i (inbox), k (knowledge), o (overview) or t (test phone)',
 
   palette: 'Commands',
   paletteHint: 'Type a command or a customer name',

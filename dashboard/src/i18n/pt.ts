@@ -40,7 +40,7 @@ export const pt: Texts = {
   knowledge: 'Conhecimento',
   overview: 'Visão geral',
   testPhone: 'Telefone de teste',
-  settings: 'Configurações',
+  settings: 'Ajustes',
   mainNavigation: 'Navegação principal',
   skipToContent: 'Ir para o conteúdo',
 
@@ -58,17 +58,17 @@ export const pt: Texts = {
   typeFilter: 'Tipo',
   allTypes: 'Todos os tipos',
   question: 'Pergunta',
-  support: 'Pedido de suporte',
+  support: 'Suporte',
   questions: 'Perguntas',
   supportRequests: 'Pedidos de suporte',
   notification: 'Notificação',
   searchInbox: 'Pesquisar na caixa de entrada',
   clearSearch: 'Limpar pesquisa',
-  newestFirst: 'Mais recentes primeiro',
-  oldestFirst: 'Mais antigas primeiro',
+  newestFirst: 'Mais recentes',
+  oldestFirst: 'Mais antigas',
   waitingFor: 'esperando há {time}',
   windowOpen: '{time} para responder',
-  windowClosed: 'prazo de resposta encerrado',
+  windowClosed: 'prazo encerrado',
   windowClosedHint:
     'A última mensagem do cliente foi há mais de 24 horas. Sua mensagem será enviada quando ele escrever de novo ou como modelo.',
   unknownCustomer: 'Cliente {id}',
@@ -235,7 +235,7 @@ export const pt: Texts = {
   period: 'Período',
 
   testPhoneHint:
-    'Escreva como se fosse {name}. Se o assistente não souber responder, a pergunta aparecerá na sua caixa de entrada.',
+    'Este é o telefone de {name}. Se o assistente não souber responder a uma mensagem, ela aparecerá na sua caixa de entrada.',
   testPhoneOpen: 'Mostrar o telefone de teste',
   testPhoneClose: 'Ocultar o telefone de teste',
   testPhoneOff: 'O telefone de teste não está disponível.',
@@ -276,7 +276,8 @@ export const pt: Texts = {
   keyPalette: 'Abrir o menu de comandos',
   keyHelp: 'Mostrar os atalhos do teclado',
   keyBack: 'Voltar ou parar de digitar',
-  keyGo: 'Pressione g e depois uma letra: caixa de entrada, conhecimento, visão geral ou telefone de teste',
+  keyGo:
+    'Pressione g e depois i (caixa de entrada), k (conhecimento), o (visão geral) ou t (telefone de teste)',
 
   palette: 'Comandos',
   paletteHint: 'Digite um comando ou o nome de um cliente',
