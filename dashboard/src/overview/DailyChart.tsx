@@ -10,6 +10,8 @@ const WIDTH_DEFAULT = 640;
 const TOP = 16;
 const BOTTOM = 28;
 const LEFT = 34;
+/** Enough room between two dates in every language. */
+const LABEL_SPACING = 100;
 /** An upper estimate, so that labels are never clipped. */
 const LETTER_WIDTH = 7.5;
 
@@ -34,7 +36,7 @@ export function DailyChart({ days }: { days: readonly Day[] }) {
   const barWidth = Math.min(36, step * 0.62);
   const x = (offset: number) => (direction === 'rtl' ? chartWidth - offset : offset);
   const y = (count: number) => TOP + plotHeight * (1 - count / top);
-  const labelEvery = Math.ceil(days.length / Math.max(2, Math.floor(chartWidth / 90)));
+  const labelEvery = Math.ceil(days.length / Math.max(2, Math.floor(chartWidth / LABEL_SPACING)));
   const short = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   return (
     <div ref={ref}>
