@@ -22,10 +22,10 @@ export function useAlerts(items: readonly Notification[] | undefined, appName: s
     const previousId = newestId.current;
     newestId.current = items.reduce((newest, { id }) => Math.max(newest, id), previousId ?? 0);
     if (previousId === undefined) return;
-    const fresh = items.filter(({ id, status }) => id > previousId && status === 'requested').length;
-    if (fresh === 0) return;
+    const newCount = items.filter(({ id, status }) => id > previousId && status === 'requested').length;
+    if (newCount === 0) return;
     if (readPreferences().sound) playBell();
-    showToast('newNotification', { values: { n: fresh } });
+    showToast('newNotification', { values: { n: newCount } });
   }, [items]);
 
   return count;
