@@ -5,11 +5,11 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2023',
-    // The policy of the page allows files of its own only: nothing inlined, no `data:`.
+    // The Content-Security-Policy allows only files from the same origin: nothing inline, no `data:` URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Libraries change seldom: apart, they stay in caches when the app changes.
+    // Libraries rarely change. In their own file they stay cached when the app changes.
     rolldownOptions: {
       output: {
         codeSplitting: {

@@ -1,45 +1,45 @@
 import { Button, DirectionProvider, MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { isPassing } from './api/problem.ts';
-import { useWording } from './i18n/language.tsx';
-import { forgetConversations } from './inbox/conversations.ts';
-import { forgetList } from './inbox/list.ts';
+import { isTemporary } from './api/error.ts';
+import { useTranslation } from './i18n/translation.tsx';
+import { resetConversations } from './inbox/conversations.ts';
+import { resetList } from './inbox/notifications.ts';
 import { cursor, selection } from './inbox/view.ts';
 import { SignIn } from './session/SignIn.tsx';
-import { resume, session, signOut } from './session/session.ts';
+import { restoreSession, session, signOut } from './session/session.ts';
+import { removeAllDrafts } from './shell/draftStorage.ts';
 import { EmptyState } from './shell/EmptyState.tsx';
-import { dropAllKept } from './shell/kept.ts';
 import { Shell } from './shell/Shell.tsx';
 import { useStore } from './shell/store.ts';
 import { Toasts } from './shell/toasts.tsx';
-import { forgetTelephone } from './telephone/messages.ts';
+import { resetTestPhone } from './testPhone/messages.ts';
 import { theme } from './theme.ts';
 
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // Events say when something is old; a tab that comes back asks again.
+      // Events invalidate old data, and a tab that becomes visible again reloads it.
       staleTime: 30_000,
-      retry: (failures, error) => failures < 2 && isPassing(error),
+      retry: (failures, error) => failures < 2 && isTemporary(error),
     },
   },
 });
 
-/** Nothing of one person is left for the next. */
-function forgetEverything(): void {
+/** The next user must not see anything of the previous one. */
+function clearUserData(): void {
   client.removeQueries({ predicate: ({ queryKey: [name] }) => name !== 'demo' });
-  forgetList();
-  forgetConversations();
-  forgetTelephone();
+  resetList();
+  resetConversations();
+  resetTestPhone();
   selection.set(new Set());
   cursor.set(undefined);
 }
 
 export function App() {
-  const { direction } = useWording();
+  const { direction } = useTranslation();
   return (
-    // The variables and classes stand in files: the page's policy allows no styles written by scripts.
+    // The variables and classes are in CSS files: the Content-Security-Policy forbids styles written by scripts.
     <DirectionProvider key={direction} initialDirection={direction} detectDirection={false}>
       <MantineProvider
         theme={theme}
@@ -58,35 +58,35 @@ export function App() {
 }
 
 function Gate() {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const state = useStore(session);
   useEffect(() => {
-    if (state.is !== 'out') return;
-    forgetEverything();
-    if (state.because === 'asked') dropAllKept();
+    if (state.status !== 'signedOut') return;
+    clearUserData();
+    if (state.reason === 'user') removeAllDrafts();
   }, [state]);
   useEffect(() => {
-    if (state.is !== 'unreachable') return;
-    const again = setInterval(() => void resume(), 3000);
-    return () => clearInterval(again);
+    if (state.status !== 'unreachable') return;
+    const timer = setInterval(() => void restoreSession(), 3000);
+    return () => clearInterval(timer);
   }, [state]);
 
-  switch (state.is) {
-    case 'starting':
+  switch (state.status) {
+    case 'loading':
       return null;
     case 'unreachable':
-      return <EmptyState icon="bell" title={t('startFailed')} hint={t('startFailedHint')} />;
-    case 'out':
-      return <SignIn because={state.because} />;
-    case 'in':
-      // An operator has no shop, so there is nothing to show.
+      return <EmptyState icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />;
+    case 'signedOut':
+      return <SignIn reason={state.reason} />;
+    case 'signedIn':
+      // Operators have no shop, so there is no inbox.
       if (state.user.role === 'admin') return <NoShop />;
       return <Shell key={state.user.id} user={state.user} />;
   }
 }
 
 function NoShop() {
-  const { t } = useWording();
+  const { t } = useTranslation();
   return (
     <main>
       <EmptyState icon="inbox" title={t('errorNoMerchant')}>

@@ -1,6 +1,6 @@
 import { createTheme } from '@mantine/core';
 
-/** Colours stand in styles/colours.css, for both schemes. */
+/** The colors of both color schemes are in styles/colors.css. */
 export const theme = createTheme({
   cursorType: 'pointer',
   defaultRadius: 'md',
@@ -12,7 +12,7 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: 'md' } },
     NativeSelect: { defaultProps: { size: 'md' } },
     SegmentedControl: { defaultProps: { size: 'sm' } },
-    // Within the page's landmarks, where readers find them.
+    // Inside <main>, so that screen readers find tooltips.
     Tooltip: { defaultProps: { openDelay: 400, position: 'bottom', portalProps: { target: '#tips' } } },
     Modal: { defaultProps: { transitionProps: { transition: 'fade', duration: 120 } } },
   },

@@ -12,8 +12,8 @@ const PAGES = [
   '/knowledge',
   '/knowledge/:id',
   '/overview',
-  '/telephone',
-  '/telephone/:id',
+  '/test-phone',
+  '/test-phone/:id',
 ];
 
 const TYPES: Record<string, string> = {

@@ -5,25 +5,28 @@ import { button, inBrowser } from './browser.ts';
 
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
 
-inBrowser('the knowledge base', (desk) => {
+inBrowser('the knowledge base', (dashboard) => {
   const read = async (id: number) =>
-    (await desk.deskbell.call('GET', `/api/v1/knowledge/${id}`, { token: await desk.deskbell.signIn() }))
-      .json;
+    (
+      await dashboard.deskbell.call('GET', `/api/v1/knowledge/${id}`, {
+        token: await dashboard.deskbell.signIn(),
+      })
+    ).json;
 
-  it('a document that was deleted can be brought back for a while; nothing has happened then', async () => {
-    const window = await desk.open({ at: '/knowledge/1' });
+  it('deleting a document can be undone, and then nothing is deleted', async () => {
+    const window = await dashboard.open({ path: '/knowledge/1' });
     const { page } = window;
     await button(page, 'Delete').click();
     await documentRow(page, 1).waitFor({ state: 'detached' });
-    await page.getByText('Choose a document').waitFor();
+    await page.getByText('Select a document').waitFor();
     await button(page, 'Undo').click();
     await documentRow(page, 1).waitFor();
     assert.equal((await read(1)).id, 1);
     await window.close();
   });
 
-  it('a document that was deleted is gone for good after ten seconds', async () => {
-    const window = await desk.open({ at: '/knowledge' });
+  it('a deleted document is deleted on the server after ten seconds', async () => {
+    const window = await dashboard.open({ path: '/knowledge' });
     const { page } = window;
     await documentRow(page, 2).click();
     await page.clock.install();
@@ -38,29 +41,29 @@ inBrowser('the knowledge base', (desk) => {
     await window.close();
   });
 
-  it('who signs out has not undone it', async () => {
-    const window = await desk.open({ at: '/knowledge/3' });
+  it('signing out completes a pending delete', async () => {
+    const window = await dashboard.open({ path: '/knowledge/3' });
     const { page } = window;
     await button(page, 'Delete').click();
     await documentRow(page, 3).waitFor({ state: 'detached' });
-    await button(page, 'Menu').click();
+    await button(page, 'Settings').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You are signed out.').waitFor();
     assert.equal((await read(3)).code, 'DOCUMENT_NOT_FOUND');
     await window.close();
   });
 
-  it('an edit that is not saved yet is still there after a look elsewhere, until it is saved or cancelled', async () => {
-    const window = await desk.open({ at: '/knowledge/4' });
+  it('an unsaved edit survives opening another document and a reload, until it is saved or cancelled', async () => {
+    const window = await dashboard.open({ path: '/knowledge/4' });
     const { page } = window;
-    const field = page.getByRole('textbox', { name: 'What the assistant may say' });
+    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
     await button(page, 'Edit').click();
     await field.fill('Coarse for the press.');
     await documentRow(page, 1).click();
     await button(page, 'Edit').waitFor();
     await page.reload();
     await documentRow(page, 4).click();
-    await page.getByText('Draft kept on this device').waitFor();
+    await page.getByText('Draft saved on this device').waitFor();
     assert.equal(await field.inputValue(), 'Coarse for the press.');
     await button(page, 'Save').click();
     await page.locator('.document-body', { hasText: 'Coarse for the press.' }).first().waitFor();
@@ -71,23 +74,26 @@ inBrowser('the knowledge base', (desk) => {
     await button(page, 'Cancel').click();
     await button(page, 'Edit').click();
     assert.equal(await field.inputValue(), 'Coarse for the press.');
-    assert.equal(await page.getByText('Draft kept on this device').count(), 0);
+    assert.equal(await page.getByText('Draft saved on this device').count(), 0);
     await window.close();
   });
 
-  it('a draft of an older version is saved only by who has been told of the newer one', async () => {
-    // The server refuses it, which browsers note.
-    const window = await desk.open({ at: '/knowledge/1', mayFail: /status of 409/ });
+  it('a draft of an older version is saved only after a warning about the newer version', async () => {
+    // The server rejects the first save, and the browser logs the failed request.
+    const window = await dashboard.open({ path: '/knowledge/1', expectedErrors: /status of 409/ });
     const { page } = window;
-    const field = page.getByRole('textbox', { name: 'What the assistant may say' });
+    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
     await button(page, 'Edit').click();
     await field.fill('Open from nine.');
-    const token = await desk.deskbell.signIn();
-    await desk.deskbell.call('PATCH', '/api/v1/knowledge/1', { token, body: { body: 'Open from ten.' } });
+    const token = await dashboard.deskbell.signIn();
+    await dashboard.deskbell.call('PATCH', '/api/v1/knowledge/1', {
+      token,
+      body: { body: 'Open from ten.' },
+    });
     await page.reload();
-    await page.getByText('Draft kept on this device').waitFor();
+    await page.getByText('Draft saved on this device').waitFor();
     await button(page, 'Save').click();
-    await page.getByText('Somebody changed it while you were writing.').waitFor();
+    await page.getByText('Someone else changed this document while you were editing it.').waitFor();
     assert.equal((await read(1)).body, 'Open from ten.');
     await button(page, 'Save').click();
     await button(page, 'Edit').waitFor();

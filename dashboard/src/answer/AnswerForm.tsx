@@ -2,36 +2,36 @@ import { Button, Kbd, Switch, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
-import { Problem } from '../api/problem.ts';
+import { ApiError } from '../api/error.ts';
 import type { Notification } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { resolveSoon } from '../inbox/resolve.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { resolveNotifications } from '../inbox/resolve.ts';
 import { selection } from '../inbox/view.ts';
-import { MOD } from '../keyboard/keys.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
-import { explain } from '../shell/problems.ts';
+import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
-import { useCustomer } from './Asked.tsx';
+import { MOD } from '../shortcuts/useShortcuts.ts';
 import { readDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, canTeach, fieldTexts, REPLY_FIELD } from './fields.ts';
-import { reused } from './reuse.ts';
-import { answerCall, refusals, submitAnswer } from './submit.ts';
+import { useCustomer } from './NotificationHeader.tsx';
+import { answerCall, rejections, submitAnswer } from './submit.ts';
+import { textToInsert } from './textToInsert.ts';
 
-/** The form is the notification's own: one field for each that it asks for, the first for the customer. */
+/** Has one field for each name in `answered_fields`. The customer gets the text of the first one. */
 export function AnswerForm({ item }: { item: Notification }) {
-  const wording = useWording();
-  const { t, number } = wording;
+  const translation = useTranslation();
+  const { t, number } = translation;
   const client = useQueryClient();
   const { name } = useCustomer(item);
-  const refusal = useStore(refusals).get(item.id);
-  const [kept] = useState(() => readDraft(item.id));
-  const [fields, setFields] = useState<Record<string, string>>(kept.fields);
-  const [teach, setTeach] = useState(kept.teach);
-  const [tried, setTried] = useState(false);
+  const rejection = useStore(rejections).get(item.id);
+  const [savedDraft] = useState(() => readDraft(item.id));
+  const [fields, setFields] = useState<Record<string, string>>(savedDraft.fields);
+  const [teach, setTeach] = useState(savedDraft.teach);
+  const [submitted, setSubmitted] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const teachable = canTeach(item.answered_fields);
   const [content = 'answer'] = item.answered_fields;
-  /** The keys act on those then. */
+  /** The shortcuts then act on the selected ones. */
   const othersSelected = useStore(selection).size > 0;
 
   const change = (next: Record<string, string>, nextTeach = teach) => {
@@ -39,13 +39,13 @@ export function AnswerForm({ item }: { item: Notification }) {
     setTeach(nextTeach);
     saveDraft(item.id, { fields: next, teach: nextTeach });
   };
-  // A suggestion was chosen: its text comes after what is already there.
-  const chosen = useStore(reused);
+  // A suggestion was chosen: append its text to the existing text.
+  const suggestion = useStore(textToInsert);
   useEffect(() => {
-    if (chosen?.id !== item.id) return;
-    reused.set(undefined);
+    if (suggestion?.id !== item.id) return;
+    textToInsert.set(undefined);
     const before = fields[content]?.trimEnd() ?? '';
-    change({ ...fields, [content]: before === '' ? chosen.text : `${before}\n\n${chosen.text}` });
+    change({ ...fields, [content]: before === '' ? suggestion.text : `${before}\n\n${suggestion.text}` });
     form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   });
 
@@ -53,21 +53,21 @@ export function AnswerForm({ item }: { item: Notification }) {
   for (const field of item.answered_fields) body[field] = fields[field] ?? '';
   if (teachable && !teach) body.only_send_campaign = true;
 
-  const problemOf = (field: string): string | undefined => {
+  const errorOf = (field: string): string | undefined => {
     const text = fields[field] ?? '';
     if (text.length > CONTENT_MAX) return t('fieldTooLong', { max: CONTENT_MAX });
-    if (tried && text.trim() === '') return t('fieldRequired');
-    const { error } = refusal ?? {};
-    return error instanceof Problem && error.field === field ? error.message : undefined;
+    if (submitted && text.trim() === '') return fieldTexts(field, t).missing;
+    const { error } = rejection ?? {};
+    return error instanceof ApiError && error.field === field ? error.message : undefined;
   };
   const submit = () => {
-    setTried(true);
-    const wrong = item.answered_fields.find((field) => {
+    setSubmitted(true);
+    const invalidField = item.answered_fields.find((field) => {
       const text = fields[field] ?? '';
       return text.trim() === '' || text.length > CONTENT_MAX;
     });
-    if (wrong !== undefined)
-      form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(wrong)}"]`)?.focus();
+    if (invalidField !== undefined)
+      form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(invalidField)}"]`)?.focus();
     else void submitAnswer(client, item, body);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -77,12 +77,12 @@ export function AnswerForm({ item }: { item: Notification }) {
       submit();
       return;
     }
-    // Who opens it and begins to write means the field; only a figure chooses a suggestion.
+    // Typing while the form has the focus writes into the field. Only digits choose a suggestion.
     if (target !== currentTarget || ctrlKey || metaKey || altKey || !/^[^\d\s]$/u.test(key)) return;
     event.stopPropagation();
     form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   };
-  const consequence = !teachable
+  const sendHint = !teachable
     ? t('supportSends', { name })
     : !teach
       ? t('teachOff', { name })
@@ -103,9 +103,9 @@ export function AnswerForm({ item }: { item: Notification }) {
         submit();
       }}
     >
-      {refusal && !refusal.first && (
+      {rejection && !rejection.alreadyAnswered && (
         <p className="notice" role="alert">
-          {t('answerKept', { reason: explain(wording, refusal.error) })}
+          {t('answerNotSent', { reason: errorMessage(translation, rejection.error) })}
         </p>
       )}
       {item.answered_fields.map((field, index) => {
@@ -122,13 +122,13 @@ export function AnswerForm({ item }: { item: Notification }) {
             className={index === 0 ? 'field field-content' : 'field'}
             {...(index === 0 ? { 'data-reply': true } : {})}
             value={text}
-            error={problemOf(field)}
+            error={errorOf(field)}
             onChange={(event) => change({ ...fields, [field]: event.currentTarget.value })}
           />
         );
       })}
       <p className="answer-foot">
-        {Object.values(fields).some(Boolean) && <span>{t('draftKept')}</span>}
+        {Object.values(fields).some(Boolean) && <span>{t('draftSaved')}</span>}
         {(fields[content]?.length ?? 0) > CONTENT_MAX - 500 && (
           <span className="tabular">
             {number(fields[content]?.length ?? 0)} / {number(CONTENT_MAX)}
@@ -144,12 +144,19 @@ export function AnswerForm({ item }: { item: Notification }) {
           onChange={(event) => change(fields, event.currentTarget.checked)}
         />
       )}
-      <p className="consequence" aria-live="polite">
-        {consequence}
+      <p className="send-hint" aria-live="polite">
+        {sendHint}
       </p>
       <div className="answer-actions">
         <span className="action">
-          <Button type="submit" rightSection={<Kbd className="key-hint while-typing on-accent">{MOD} ↵</Kbd>}>
+          <Button
+            type="submit"
+            rightSection={
+              <Kbd dir="ltr" className="key-hint while-typing on-accent">
+                {MOD} ↵
+              </Kbd>
+            }
+          >
             {sendLabel}
           </Button>
           <CurlButton call={answerCall(item.id, body)} label={sendLabel} />
@@ -159,7 +166,7 @@ export function AnswerForm({ item }: { item: Notification }) {
             <Button
               variant="default"
               rightSection={!othersSelected && <Kbd className="key-hint">e</Kbd>}
-              onClick={() => resolveSoon(client, [item.id])}
+              onClick={() => resolveNotifications(client, [item.id])}
             >
               {t('resolve')}
             </Button>

@@ -1,58 +1,58 @@
 import { Button, Kbd, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
-import { Problem } from '../api/problem.ts';
+import { request } from '../api/client.ts';
+import { ApiError } from '../api/error.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { asDetail, detailKey } from '../inbox/list.ts';
-import { asResolved, resolving } from '../inbox/resolving.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { detailKey, toDetail } from '../inbox/notifications.ts';
+import { pendingResolves, showResolved } from '../inbox/pendingResolves.ts';
 import { hidden } from '../inbox/view.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
-import { go } from '../shell/route.ts';
+import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { AnswerForm } from './AnswerForm.tsx';
-import { Asked } from './Asked.tsx';
-import { Outcome } from './Outcome.tsx';
+import { NotificationHeader } from './NotificationHeader.tsx';
+import { SentAnswer } from './SentAnswer.tsx';
 import { Suggestions } from './Suggestions.tsx';
-import { refusals } from './submit.ts';
+import { rejections } from './submit.ts';
 
 interface PaneProps {
   id: number | undefined;
-  /** From the list: shown at once, before the whole has come. */
+  /** From the list: shown until the details are loaded. */
   known: Notification | undefined;
   shown: readonly Notification[];
 }
 
 export function NotificationPane({ id, known, shown }: PaneProps) {
-  const wording = useWording();
-  const { t } = wording;
-  const gone = useStore(hidden);
-  const soon = useStore(resolving);
-  const refusal = useStore(refusals).get(id ?? -1);
+  const translation = useTranslation();
+  const { t } = translation;
+  const deletedIds = useStore(hidden);
+  const pendingResolveIds = useStore(pendingResolves);
+  const rejection = useStore(rejections).get(id ?? -1);
   const query = useQuery({
     queryKey: detailKey(id ?? 0),
-    queryFn: ({ signal }) => ask<NotificationDetail>(calls.notification(id!), { signal }),
+    queryFn: ({ signal }) => request<NotificationDetail>(calls.notification(id!), { signal }),
     enabled: id !== undefined,
-    ...(known ? { placeholderData: asDetail(known) } : {}),
+    ...(known ? { placeholderData: toDetail(known) } : {}),
   });
 
-  // An empty list explains itself, and offers nothing to choose.
-  if (id === undefined) return shown.length > 0 ? <NothingChosen /> : null;
-  const missing = query.error instanceof Problem && query.error.status === 404;
-  if (missing || gone.has(id)) {
+  // An empty list shows its own message.
+  if (id === undefined) return shown.length > 0 ? <NothingSelected /> : null;
+  const missing = query.error instanceof ApiError && query.error.status === 404;
+  if (missing || deletedIds.has(id)) {
     return (
       <EmptyState icon="inbox" title={t('notFound')} hint={t('notFoundHint')}>
-        <Button variant="default" onClick={() => go({ page: 'inbox', id: undefined })}>
+        <Button variant="default" onClick={() => navigate({ page: 'inbox', id: undefined })}>
           {t('back')}
         </Button>
       </EmptyState>
     );
   }
-  const item = query.data && asResolved(query.data, soon);
+  const item = query.data && showResolved(query.data, pendingResolveIds);
   if (!item) {
     return query.isError ? (
-      <EmptyState icon="inbox" title={t('startFailed')}>
+      <EmptyState icon="inbox" title={t('serverUnreachable')}>
         <Button variant="default" onClick={() => void query.refetch()}>
           {t('retry')}
         </Button>
@@ -69,19 +69,19 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
   const next = shown.find((other) => other.status === 'requested' && other.id !== id);
   return (
     <div className="pane">
-      <Asked item={item} />
+      <NotificationHeader item={item} />
       <div className="pane-body">
         <div className="pane-main">
           {pending ? (
             <AnswerForm item={item} />
           ) : (
-            <Outcome item={item} refusal={refusal} loading={query.isPlaceholderData} />
+            <SentAnswer item={item} rejection={rejection} loading={query.isPlaceholderData} />
           )}
           {!pending && next && (
             <Button
               variant="default"
               className="next"
-              onClick={() => go({ page: 'inbox', id: next.id }, 'replace')}
+              onClick={() => navigate({ page: 'inbox', id: next.id }, 'replace')}
             >
               {t('nextPending')} <Kbd className="key-hint">j</Kbd>
             </Button>
@@ -93,15 +93,15 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
   );
 }
 
-function NothingChosen() {
-  const { t } = useWording();
+function NothingSelected() {
+  const { t } = useTranslation();
   const keys = { next: 'j', previous: 'k', open: 'Enter', help: '?' };
-  // The keys stand within the sentence, wherever the language puts them.
-  const parts = t('chooseOneHint').split(/\{(\w+)\}/);
+  // Each language puts the keys in a different place of the sentence.
+  const parts = t('selectNotificationHint').split(/\{(\w+)\}/);
   return (
     <EmptyState
       icon="bell"
-      title={t('chooseOne')}
+      title={t('selectNotification')}
       hint={
         <span className="key-hint">
           {parts.map((part, index) =>

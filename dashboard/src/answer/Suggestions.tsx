@@ -1,27 +1,27 @@
 import { Kbd, Skeleton } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
+import { request } from '../api/client.ts';
 import type { Notification, Suggestion } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { useKeys } from '../keyboard/keys.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
-import { reused } from './reuse.ts';
+import { useShortcuts } from '../shortcuts/useShortcuts.ts';
+import { textToInsert } from './textToInsert.ts';
 
 const NONE: readonly Suggestion[] = [];
 
 export const suggestionsOf = (id: number) =>
   queryOptions({
     queryKey: ['suggestions', id],
-    queryFn: ({ signal }) => ask<Suggestion[]>(calls.suggestions(id), { signal }),
+    queryFn: ({ signal }) => request<Suggestion[]>(calls.suggestions(id), { signal }),
   });
 
 export function Suggestions({ item }: { item: Notification }) {
-  const { t, percent } = useWording();
+  const { t, percent } = useTranslation();
   const query = useQuery(suggestionsOf(item.id));
   const found = query.data ?? NONE;
-  const use = (text: string) => reused.set({ id: item.id, text });
-  useKeys(Object.fromEntries(found.map(({ answer }, index) => [String(index + 1), () => use(answer)])));
+  const use = (text: string) => textToInsert.set({ id: item.id, text });
+  useShortcuts(Object.fromEntries(found.map(({ answer }, index) => [String(index + 1), () => use(answer)])));
 
   return (
     <section className="suggestions" aria-labelledby="suggestions-title">
@@ -31,7 +31,7 @@ export function Suggestions({ item }: { item: Notification }) {
       </div>
       {query.isPending && <Skeleton height={72} radius="md" />}
       {query.isSuccess && found.length === 0 && (
-        <p className="quiet">
+        <p className="muted">
           {t('noSuggestions')} {t('noSuggestionsHint')}
         </p>
       )}
@@ -48,7 +48,7 @@ export function Suggestions({ item }: { item: Notification }) {
               <span className="suggestion-foot">
                 <Kbd className="key-hint in-form">{index + 1}</Kbd>
                 <span>{t(kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}</span>
-                <span className="tabular">{t('suggestionLikeness', { percent: percent(score) })}</span>
+                <span className="tabular">{t('suggestionMatch', { percent: percent(score) })}</span>
                 <span className="suggestion-use">{t('suggestionUse')}</span>
               </span>
             </button>

@@ -1,28 +1,28 @@
-import { dropKept, keep, readKept } from '../shell/kept.ts';
+import { readStoredDraft, removeStoredDraft, storeDraft } from '../shell/draftStorage.ts';
 
 export interface Draft {
   fields: Record<string, string>;
   teach: boolean;
-  /** Names the attempt: the same text sent twice by a bad line is taken once. */
+  /** Idempotency key: the server processes the same text only once, even if a bad connection sends it twice. */
   key: string;
 }
 
 export function readDraft(id: number): Draft {
-  const { fields, teach = true, key } = readKept<Draft>(id) ?? {};
+  const { fields, teach = true, key } = readStoredDraft<Draft>(id) ?? {};
   return fields && typeof key === 'string'
     ? { fields, teach, key }
     : { fields: {}, teach: true, key: newKey() };
 }
 
-/** Another text is another attempt, so it gets a new key. */
+/** A changed text gets a new key. */
 export function saveDraft(id: number, { fields, teach }: Pick<Draft, 'fields' | 'teach'>): void {
-  if (Object.values(fields).every((text) => text === '') && teach) dropKept(id);
-  else keep(id, { fields, teach, key: newKey() });
+  if (Object.values(fields).every((text) => text === '') && teach) removeStoredDraft(id);
+  else storeDraft(id, { fields, teach, key: newKey() });
 }
 
-export const dropDraft = (id: number): void => dropKept(id);
+export const removeDraft = (id: number): void => removeStoredDraft(id);
 
-/** `randomUUID` exists on secure origins only; a shop's own network may be plain http. */
+/** `randomUUID` needs a secure origin, but a local network may use plain http. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

@@ -1,51 +1,52 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
-import { ask, type Call } from '../api/client.ts';
-import { Problem } from '../api/problem.ts';
+import { type Call, request } from '../api/client.ts';
+import { ApiError } from '../api/error.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
-import { asDetail, assumeAnswered, detailKey, refreshInbox } from '../inbox/list.ts';
+import { detailKey, refreshInbox, showAsAnswered, toDetail } from '../inbox/notifications.ts';
 import { createStore } from '../shell/store.ts';
-import { say } from '../shell/toasts.tsx';
-import { dropDraft, readDraft } from './drafts.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { readDraft, removeDraft } from './drafts.ts';
 
-/** Answers that were refused, until they are tried again. `first`: somebody else was faster. */
-export interface Refusal {
+/** An answer that the server rejected. It is kept until the user sends again. */
+export interface Rejection {
   error: unknown;
-  first: boolean;
+  /** Someone else answered first. */
+  alreadyAnswered: boolean;
   body: Record<string, unknown>;
 }
-export const refusals = createStore<ReadonlyMap<number, Refusal>>(new Map());
+export const rejections = createStore<ReadonlyMap<number, Rejection>>(new Map());
 
-function setRefusal(id: number, refusal: Refusal | undefined): void {
-  const next = new Map(refusals.get());
-  if (refusal) next.set(id, refusal);
+function setRejection(id: number, rejection: Rejection | undefined): void {
+  const next = new Map(rejections.get());
+  if (rejection) next.set(id, rejection);
   else next.delete(id);
-  refusals.set(next);
+  rejections.set(next);
 }
 
-export const dismissRefusal = (id: number): void => setRefusal(id, undefined);
+export const dismissRejection = (id: number): void => setRejection(id, undefined);
 
 export const answerCall = (id: number, body: Record<string, unknown>): Call => ({
   ...calls.answer(id, body),
   headers: { 'Idempotency-Key': readDraft(id).key },
 });
 
-/** The one that was answered last from here: who wrote it is led on to what became of it. */
+/** The notification answered last in this tab. Its answer gets the keyboard focus. */
 let lastSubmittedId: number | undefined;
 export const wasJustSubmitted = (id: number): boolean => lastSubmittedId === id;
 
-/** Felt at once: answered on the screen while it is on its way, and put back with its text if refused. */
+/** Shows the answer at once, before the server confirms it. If the server rejects it, the form comes back with its text. */
 export async function submitAnswer(
   client: QueryClient,
   item: Notification,
   body: Record<string, unknown>,
 ): Promise<void> {
   const { id } = item;
-  setRefusal(id, undefined);
+  setRejection(id, undefined);
   lastSubmittedId = id;
-  const putBack = assumeAnswered(client, id);
+  const restore = showAsAnswered(client, id);
   const key = detailKey(id);
-  const before = client.getQueryData<NotificationDetail>(key) ?? asDetail(item);
+  const before = client.getQueryData<NotificationDetail>(key) ?? toDetail(item);
   void client.cancelQueries({ queryKey: key });
   client.setQueryData<NotificationDetail>(key, {
     ...before,
@@ -54,16 +55,16 @@ export async function submitAnswer(
     answer: body,
   });
   try {
-    await ask(answerCall(id, body));
-    dropDraft(id);
-    say('answerSent');
+    await request(answerCall(id, body));
+    removeDraft(id);
+    showToast('answerSent');
   } catch (error) {
-    const first = error instanceof Problem && error.code === 'ALREADY_ANSWERED';
-    if (!first) {
+    const alreadyAnswered = error instanceof ApiError && error.code === 'ALREADY_ANSWERED';
+    if (!alreadyAnswered) {
       client.setQueryData(key, before);
-      putBack();
+      restore();
     }
-    setRefusal(id, { error, first, body });
+    setRejection(id, { error, alreadyAnswered, body });
   }
   await refreshInbox(client);
 }

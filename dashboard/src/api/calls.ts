@@ -1,6 +1,6 @@
 import type { Call } from './client.ts';
 
-/** Every call that the dashboard makes, by its name. */
+/** All API calls of the dashboard. */
 export const calls = {
   notifications: (): Call => ({ method: 'GET', path: '/api/v1/notification/' }),
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
@@ -30,7 +30,7 @@ export const calls = {
     path: `/api/v1/knowledge/?limit=100${search ? `&q=${encodeURIComponent(search)}` : ''}`,
   }),
   document: (id: number): Call => ({ method: 'GET', path: `/api/v1/knowledge/${id}` }),
-  changeDocument: (id: number, version: number, body: { title: string; body: string }): Call => ({
+  updateDocument: (id: number, version: number, body: { title: string; body: string }): Call => ({
     method: 'PATCH',
     path: `/api/v1/knowledge/${id}`,
     headers: { 'If-Match': `"${id}-${version}"` },
@@ -38,8 +38,8 @@ export const calls = {
   }),
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
-  telephone: (id: number): Call => ({ method: 'GET', path: `/api/v1/simulator/${id}` }),
-  writeAsCustomer: (id: number, text: string): Call => ({
+  simulatorMessages: (id: number): Call => ({ method: 'GET', path: `/api/v1/simulator/${id}` }),
+  sendAsCustomer: (id: number, text: string): Call => ({
     method: 'POST',
     path: `/api/v1/simulator/${id}`,
     body: { text },

@@ -1,7 +1,7 @@
-import { renew, tokenNow } from '../session/session.ts';
-import { readProblem, unreachable } from './problem.ts';
+import { getAccessToken, refreshToken } from '../session/session.ts';
+import { networkError, readApiError } from './error.ts';
 
-/** A call to the API, as data: the same value is fetched and shown as a curl line. */
+/** An API call as data, so that the same value can be sent and shown as a curl command. */
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
@@ -9,28 +9,28 @@ export interface Call {
   headers?: Record<string, string>;
 }
 
-export interface Answered<T> {
+export interface ApiResponse<T> {
   body: T;
   headers: Headers;
 }
 
-export async function ask<T>(
+export async function request<T>(
   call: Call,
   options: { signal?: AbortSignal; keepalive?: boolean } = {},
 ): Promise<T> {
-  return (await askWhole<T>(call, options)).body;
+  return (await requestWithHeaders<T>(call, options)).body;
 }
 
-export async function askWhole<T>(
+export async function requestWithHeaders<T>(
   call: Call,
   options: { signal?: AbortSignal; keepalive?: boolean } = {},
-): Promise<Answered<T>> {
-  let response = await send(call, await tokenNow(), options);
-  // A telephone may sleep past the renewal: one silent try with a new token.
-  if (response.status === 401) response = await send(call, await renew(), options);
-  // Asked with a tag: what the caller has is current.
+): Promise<ApiResponse<T>> {
+  let response = await send(call, await getAccessToken(), options);
+  // A sleeping device misses the scheduled refresh: retry once with a new token.
+  if (response.status === 401) response = await send(call, await refreshToken(), options);
+  // Sent with If-None-Match: the caller's copy is current.
   if (response.status === 304) return { body: undefined as T, headers: response.headers };
-  if (!response.ok) throw await readProblem(response);
+  if (!response.ok) throw await readApiError(response);
   return { body: (await response.json()) as T, headers: response.headers };
 }
 
@@ -50,12 +50,12 @@ export async function send(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch((error: unknown): never => {
     if ((error as Error).name === 'AbortError') throw error;
-    throw unreachable();
+    throw networkError();
   });
 }
 
-/** For a shell. The token is left to the reader: it belongs in no history. */
-export function curlOf({ method, path, body, headers }: Call): string {
+/** Without the token, which must not end up in a shell history: the user sets $TOKEN. */
+export function toCurl({ method, path, body, headers }: Call): string {
   const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
   const parts = ['curl'];
   if (method !== 'GET' && !(method === 'POST' && body !== undefined)) parts.push('-X', method);

@@ -1,108 +1,108 @@
-import { renew, tokenNow } from '../session/session.ts';
+import { getAccessToken, refreshToken } from '../session/session.ts';
 import { createStore } from '../shell/store.ts';
 import { send } from './client.ts';
 
 export type Connection = 'connecting' | 'live' | 'offline';
 export const connection = createStore<Connection>('connecting');
 
-/** The server says something every 15 s; silence for longer is a broken line that nobody told us of. */
+/** The server sends a heartbeat every 15 s. After a longer silence the connection is considered broken. */
 const SILENCE_MAX_MS = 40_000;
-const WAIT_MIN_MS = 500;
-const WAIT_MAX_MS = 10_000;
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 10_000;
 
-/** Listens until stopped; takes up again where it was after a break. */
-export function listen(onEvent: (name: string) => void): () => void {
+/** Receives events until unsubscribed. Reconnects and resumes after the last event. */
+export function subscribe(onEvent: (name: string) => void): () => void {
   let stopped = false;
   let lastId: string | undefined;
-  let breakOff: AbortController | undefined;
-  let wakeUp: (() => void) | undefined;
+  let abort: AbortController | undefined;
+  let retryNow: (() => void) | undefined;
 
-  const hurry = () => wakeUp?.();
-  const lost = () => breakOff?.abort();
-  addEventListener('online', hurry);
-  addEventListener('offline', lost);
-  document.addEventListener('visibilitychange', hurry);
+  const onOnline = () => retryNow?.();
+  const onOffline = () => abort?.abort();
+  addEventListener('online', onOnline);
+  addEventListener('offline', onOffline);
+  document.addEventListener('visibilitychange', onOnline);
 
   void (async () => {
-    let waitMs = WAIT_MIN_MS;
-    let token = await tokenNow().catch(() => undefined);
+    let retryMs = RETRY_MIN_MS;
+    let token = await getAccessToken().catch(() => undefined);
     while (!stopped) {
-      breakOff = new AbortController();
+      abort = new AbortController();
       try {
-        token ??= await renew();
-        await follow(token, breakOff, {
+        token ??= await refreshToken();
+        await readStream(token, abort, {
           lastId,
           onOpen() {
-            // What happened during the break is fetched, with or without an event.
+            // Load what changed while disconnected, even if no event arrives for it.
             if (connection.get() !== 'live') onEvent('open');
             connection.set('live');
-            waitMs = WAIT_MIN_MS;
+            retryMs = RETRY_MIN_MS;
           },
           onEvent(name, id) {
             if (id !== undefined) lastId = id;
             onEvent(name);
           },
         });
-        // Ended in order: the token has expired, or the server restarts.
+        // Closed by the server: the token has expired, or the server restarts.
         token = undefined;
-        waitMs = WAIT_MIN_MS;
+        retryMs = RETRY_MIN_MS;
       } catch {
         token = undefined;
         connection.set(navigator.onLine ? 'connecting' : 'offline');
       }
       if (stopped) break;
       await new Promise<void>((resolve) => {
-        wakeUp = resolve;
-        setTimeout(resolve, waitMs * (0.5 + Math.random() / 2));
+        retryNow = resolve;
+        setTimeout(resolve, retryMs * (0.5 + Math.random() / 2));
       });
-      waitMs = Math.min(waitMs * 2, WAIT_MAX_MS);
-      if (waitMs === WAIT_MAX_MS && connection.get() !== 'live') connection.set('offline');
+      retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
+      if (retryMs === RETRY_MAX_MS && connection.get() !== 'live') connection.set('offline');
     }
   })();
 
   return () => {
     stopped = true;
-    removeEventListener('online', hurry);
-    removeEventListener('offline', lost);
-    document.removeEventListener('visibilitychange', hurry);
-    breakOff?.abort();
-    wakeUp?.();
+    removeEventListener('online', onOnline);
+    removeEventListener('offline', onOffline);
+    document.removeEventListener('visibilitychange', onOnline);
+    abort?.abort();
+    retryNow?.();
   };
 }
 
-interface Following {
+interface StreamOptions {
   lastId: string | undefined;
   onOpen: () => void;
   onEvent: (name: string, id: string | undefined) => void;
 }
 
-async function follow(token: string, breakOff: AbortController, following: Following): Promise<void> {
-  let watchdog = setTimeout(() => breakOff.abort(), SILENCE_MAX_MS);
+async function readStream(token: string, abort: AbortController, options: StreamOptions): Promise<void> {
+  let timeout = setTimeout(() => abort.abort(), SILENCE_MAX_MS);
   try {
     const headers: Record<string, string> = { Accept: 'text/event-stream' };
-    if (following.lastId !== undefined) headers['Last-Event-ID'] = following.lastId;
+    if (options.lastId !== undefined) headers['Last-Event-ID'] = options.lastId;
     const call = { method: 'GET', path: '/api/v1/events', headers } as const;
-    const response = await send(call, token, { signal: breakOff.signal, cache: 'no-store' });
+    const response = await send(call, token, { signal: abort.signal, cache: 'no-store' });
     if (!response.ok || !response.body) throw new Error(`no events: ${response.status}`);
-    following.onOpen();
+    options.onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = '';
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      clearTimeout(watchdog);
-      watchdog = setTimeout(() => breakOff.abort(), SILENCE_MAX_MS);
+      clearTimeout(timeout);
+      timeout = setTimeout(() => abort.abort(), SILENCE_MAX_MS);
       const blocks = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
       rest = blocks.pop() ?? '';
-      for (const block of blocks) dispatch(block, following.onEvent);
+      for (const block of blocks) dispatch(block, options.onEvent);
     }
   } finally {
-    clearTimeout(watchdog);
+    clearTimeout(timeout);
   }
 }
 
-/** One event: lines of `field: value`; a line that begins with a colon is the server's sign of life. */
-function dispatch(block: string, onEvent: Following['onEvent']): void {
+/** One event consists of `field: value` lines. A line that starts with a colon is a heartbeat. */
+function dispatch(block: string, onEvent: StreamOptions['onEvent']): void {
   let name: string | undefined;
   let id: string | undefined;
   for (const line of block.split('\n')) {

@@ -7,6 +7,7 @@ export type { Limits } from '../../../src/contract/delivery.ts';
 export type { Document, DocumentVersion, Suggestion } from '../../../src/contract/knowledge.ts';
 export type { NotificationType } from '../../../src/contract/notifications.ts';
 export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
+export type DeliveryState = DeliveryDetail['state'];
 export type DocumentDetail = Static<typeof DocumentWithVersions>;
 export type Notification = Static<typeof NotificationList>[number];
 export type NotificationDetail = Static<typeof NotificationWithAnswer>;

@@ -1,11 +1,11 @@
 import type { en } from './en.ts';
-import { numberFormat, pluralRules } from './formats.ts';
+import { numberFormat, pluralRules } from './formatters.ts';
 
-/** A text, or one for each plural form that its language has. */
+/** One text per plural form of the language. */
 type Plural = { readonly other: string } & { readonly [form in Intl.LDMLPluralRule]?: string };
 
 export type TextKey = keyof typeof en;
-/** What a language must have: every key, and a plural where English has one. */
+/** What a language must provide: every key, with plural forms where English has them. */
 export type Texts = { readonly [key in TextKey]: (typeof en)[key] extends string ? string : Plural };
 
 export const LANGUAGES = {
@@ -18,16 +18,16 @@ export type Language = keyof typeof LANGUAGES;
 
 export type Values = Readonly<Record<string, string | number>>;
 
-/** Fills a text; numbers are written as the language writes them. */
-export function fill(language: Language, text: string | Plural, values: Values = {}): string {
-  const chosen =
+/** Picks the plural form and inserts the values. Numbers follow the format of the language. */
+export function formatText(language: Language, text: string | Plural, values: Values = {}): string {
+  const template =
     typeof text === 'string'
       ? text
       : (text[pluralRules(language, {}).select(Number(values.n ?? 0))] ?? text.other);
-  return chosen.replace(/\{(\w+)\}/g, (whole, name: string) => {
+  return template.replace(/\{(\w+)\}/g, (placeholder, name: string) => {
     const value = values[name];
     return value === undefined
-      ? whole
+      ? placeholder
       : typeof value === 'number'
         ? numberFormat(language, {}).format(value)
         : value;

@@ -1,12 +1,12 @@
-import { dateFormat, numberFormat, relativeFormat } from './formats.ts';
+import { dateFormat, numberFormat, relativeFormat } from './formatters.ts';
 import type { Language } from './texts.ts';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** The largest unit that says something; nobody needs "2 days, 3 hours and 4 minutes". */
-function inUnits(seconds: number): [amount: number, unit: 'second' | 'minute' | 'hour' | 'day'] {
+/** Rounds down to the largest unit: "2 days" instead of "2 days, 3 hours and 4 minutes". */
+function toLargestUnit(seconds: number): [amount: number, unit: 'second' | 'minute' | 'hour' | 'day'] {
   if (seconds < MINUTE) return [Math.max(0, Math.floor(seconds)), 'second'];
   if (seconds < HOUR) return [Math.floor(seconds / MINUTE), 'minute'];
   if (seconds < 2 * DAY) return [Math.floor(seconds / HOUR), 'hour'];
@@ -15,9 +15,11 @@ function inUnits(seconds: number): [amount: number, unit: 'second' | 'minute' | 
 
 /** "47 min", "3 hr", "2 days". */
 export function duration(language: Language, seconds: number): string {
-  const [amount, unit] = inUnits(seconds);
-  const few = unit === 'second' ? ([1, 'minute'] as const) : ([amount, unit] as const);
-  const text = numberFormat(language, { style: 'unit', unit: few[1], unitDisplay: 'short' }).format(few[0]);
+  const [amount, unit] = toLargestUnit(seconds);
+  const shown = unit === 'second' ? ([1, 'minute'] as const) : ([amount, unit] as const);
+  const text = numberFormat(language, { style: 'unit', unit: shown[1], unitDisplay: 'short' }).format(
+    shown[0],
+  );
   return unit === 'second' ? `< ${text}` : text;
 }
 
@@ -26,7 +28,7 @@ export function relative(language: Language, at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000;
   const format = relativeFormat(language, { numeric: 'auto', style: 'short' });
   if (Math.abs(seconds) < MINUTE) return format.format(0, 'second');
-  const [amount, unit] = inUnits(Math.abs(seconds));
+  const [amount, unit] = toLargestUnit(Math.abs(seconds));
   return format.format(Math.sign(seconds) * amount, unit);
 }
 
@@ -38,7 +40,7 @@ export function clockTime(language: Language, at: string): string {
   return dateFormat(language, { hour: 'numeric', minute: '2-digit' }).format(new Date(at));
 }
 
-/** With seconds: a message is queued, sent and read within one minute. */
+/** With seconds, because a message may be queued, sent and read within one minute. */
 export function exactTime(language: Language, at: string): string {
   return dateFormat(language, {
     day: 'numeric',

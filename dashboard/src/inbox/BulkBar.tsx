@@ -2,22 +2,22 @@ import { ActionIcon, Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
 import type { Notification } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useStore } from '../shell/store.ts';
-import { pendingAmong } from './list.ts';
-import { removeSoon } from './remove.ts';
-import { resolveSoon } from './resolve.ts';
+import { deleteNotifications } from './delete.ts';
+import { pendingAmong } from './notifications.ts';
+import { resolveNotifications } from './resolve.ts';
 import { selection } from './view.ts';
 
-/** Stands in the place of the filters while something is selected. */
+/** Replaces the filters while something is selected. */
 export function BulkBar({ items }: { items: readonly Notification[] }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const client = useQueryClient();
-  const chosen = useStore(selection);
-  const ids = [...chosen];
-  const pending = pendingAmong(items, chosen);
+  const selectedIds = useStore(selection);
+  const ids = [...selectedIds];
+  const pending = pendingAmong(items, selectedIds);
   const clear = () => selection.set(new Set());
   return (
     <div className="bulk" role="toolbar" aria-label={t('selectedCount', { n: ids.length })}>
@@ -41,7 +41,7 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
             variant="default"
             onClick={() => {
               clear();
-              resolveSoon(client, pending);
+              resolveNotifications(client, pending);
             }}
           >
             {t('bulkResolve')}
@@ -49,7 +49,7 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
           <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
         </span>
         <span className="action">
-          <Button variant="default" className="danger" onClick={() => removeSoon(client, ids)}>
+          <Button variant="default" className="danger" onClick={() => deleteNotifications(client, ids)}>
             {t('delete')}
           </Button>
           <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />

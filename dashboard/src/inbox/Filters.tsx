@@ -1,7 +1,7 @@
 import { ActionIcon, NativeSelect, SegmentedControl, TextInput } from '@mantine/core';
 import type { RefObject } from 'react';
-import { useWording } from '../i18n/language.tsx';
-import { savePreferences, usePreferences } from '../preferences/preferences.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { useStore } from '../shell/store.ts';
 import { type Counts, type View, view } from './view.ts';
@@ -13,7 +13,7 @@ export function Filters({
   counts: Counts;
   searchRef: RefObject<HTMLInputElement | null>;
 }) {
-  const { t, number } = useWording();
+  const { t, number } = useTranslation();
   const shown = useStore(view);
   const { oldestFirst } = usePreferences();
   const change = (part: Partial<View>) => view.set({ ...view.get(), ...part });
@@ -70,9 +70,9 @@ export function Filters({
           value={shown.type}
           onChange={(event) => change({ type: event.currentTarget.value as View['type'] })}
           data={[
-            { value: 'all', label: t('bothTypes') },
+            { value: 'all', label: t('allTypes') },
             { value: 'user_question_request', label: t('questions') },
-            { value: 'user_support_request', label: t('supports') },
+            { value: 'user_support_request', label: t('supportRequests') },
           ]}
         />
         <button

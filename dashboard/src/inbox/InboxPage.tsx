@@ -2,50 +2,53 @@ import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
 import { NotificationPane } from '../answer/NotificationPane.tsx';
 import type { Notification } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { savePreferences, usePreferences } from '../preferences/preferences.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { useStore } from '../shell/store.ts';
-import { useRoomy, useWide } from '../shell/useWide.ts';
-import { TelephonePane } from '../telephone/TelephonePane.tsx';
+import { useExtraWide, useWide } from '../shell/useScreenWidth.ts';
+import { TestPhonePane } from '../testPhone/TestPhonePane.tsx';
 import { BulkBar } from './BulkBar.tsx';
 import { useConversations } from './conversations.ts';
+import { EmptyList } from './EmptyList.tsx';
 import { Filters } from './Filters.tsx';
-import { List } from './List.tsx';
-import { useNotifications } from './list.ts';
-import { NoRows } from './NoRows.tsx';
-import { useListKeys } from './useListKeys.ts';
+import { NotificationList } from './NotificationList.tsx';
+import { useNotifications } from './notifications.ts';
+import { useInboxShortcuts } from './useInboxShortcuts.ts';
 import { applyView, countStates, hidden, selection, view } from './view.ts';
 
 const NONE: readonly Notification[] = [];
 const NO_IDS: readonly number[] = [];
 
 export function InboxPage({ id }: { id: number | undefined }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const query = useNotifications();
   const items = query.data ?? NONE;
   const shownView = useStore(view);
-  const gone = useStore(hidden);
-  const chosen = useStore(selection);
-  const { oldestFirst, telephone } = usePreferences();
+  const deletedIds = useStore(hidden);
+  const selectedIds = useStore(selection);
+  const { oldestFirst, showTestPhone } = usePreferences();
   const wide = useWide();
-  const roomy = useRoomy();
+  const extraWide = useExtraWide();
   const searchRef = useRef<HTMLInputElement>(null);
 
-  // To find a customer by name, all names must be here: asked for only once somebody searches.
+  // Searching by name needs the names of all customers. They are loaded when a search starts.
   const searching = shownView.search !== '';
-  const everybody = useMemo(
+  const conversationIds = useMemo(
     () => (searching ? [...new Set(items.map(({ conversation_id }) => conversation_id))] : NO_IDS),
     [items, searching],
   );
-  const conversations = useConversations(everybody);
+  const conversations = useConversations(conversationIds);
   const known = searching ? conversations : undefined;
   const shown = useMemo(
-    () => applyView(items, shownView, { hidden: gone, conversations: known ?? new Map(), oldestFirst }),
-    [items, shownView, gone, known, oldestFirst],
+    () => applyView(items, shownView, { hidden: deletedIds, conversations: known ?? new Map(), oldestFirst }),
+    [items, shownView, deletedIds, known, oldestFirst],
   );
-  const counts = useMemo(() => countStates(items, shownView.type, gone), [items, shownView.type, gone]);
-  useListKeys({ shown, openId: id, searchRef });
+  const counts = useMemo(
+    () => countStates(items, shownView.type, deletedIds),
+    [items, shownView.type, deletedIds],
+  );
+  useInboxShortcuts({ shown, openId: id, searchRef });
 
   const listVisible = wide || id === undefined;
   const paneVisible = wide || id !== undefined;
@@ -55,7 +58,11 @@ export function InboxPage({ id }: { id: number | undefined }) {
       <h1 className="visually-hidden">{t('inbox')}</h1>
       {listVisible && (
         <section className="inbox-list" aria-label={t('inbox')}>
-          {chosen.size > 0 ? <BulkBar items={shown} /> : <Filters counts={counts} searchRef={searchRef} />}
+          {selectedIds.size > 0 ? (
+            <BulkBar items={shown} />
+          ) : (
+            <Filters counts={counts} searchRef={searchRef} />
+          )}
           {query.isPending ? (
             <Loading label={t('loading')} />
           ) : query.isError && items.length === 0 ? (
@@ -65,22 +72,22 @@ export function InboxPage({ id }: { id: number | undefined }) {
               </Button>
             </EmptyState>
           ) : shown.length === 0 ? (
-            <NoRows view={shownView} />
+            <EmptyList view={shownView} />
           ) : (
-            <List items={shown} openId={id} />
+            <NotificationList items={shown} openId={id} />
           )}
         </section>
       )}
       {paneVisible && (
-        <section className="inbox-pane" aria-label={t('otherType')}>
+        <section className="inbox-pane" aria-label={t('notification')}>
           <NotificationPane key={id} id={id} known={open} shown={shown} />
         </section>
       )}
-      {roomy && telephone && (
-        <aside className="inbox-side" aria-label={t('telephoneTitle')}>
-          <TelephonePane
+      {extraWide && showTestPhone && (
+        <aside className="inbox-side" aria-label={t('testPhone')}>
+          <TestPhonePane
             conversationId={open?.conversation_id}
-            onClose={() => savePreferences({ telephone: false })}
+            onClose={() => savePreferences({ showTestPhone: false })}
           />
         </aside>
       )}

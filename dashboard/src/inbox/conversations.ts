@@ -1,69 +1,69 @@
 import { useEffect } from 'react';
 import type { ConversationList } from '../../../src/contract/conversations.ts';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
+import { request } from '../api/client.ts';
 import { createStore, useStore } from '../shell/store.ts';
 
 export type Conversation = ConversationList[number];
 
-const AT_ONCE_MAX = 200;
-/** Rows that come into view together are asked for together. */
-const GATHER_MS = 20;
+const PER_REQUEST_MAX = 200;
+/** Rows that become visible together share one request. */
+const BATCH_MS = 20;
 
-const known = createStore<ReadonlyMap<number, Conversation>>(new Map());
-const wanted = new Set<number>();
-const asked = new Set<number>();
+const loaded = createStore<ReadonlyMap<number, Conversation>>(new Map());
+const pendingIds = new Set<number>();
+const requestedIds = new Set<number>();
 let running = false;
 
-function want(ids: Iterable<number>): void {
-  for (const id of ids) if (!asked.has(id)) wanted.add(id);
-  if (running || wanted.size === 0) return;
+function load(ids: Iterable<number>): void {
+  for (const id of ids) if (!requestedIds.has(id)) pendingIds.add(id);
+  if (running || pendingIds.size === 0) return;
   running = true;
-  setTimeout(() => void fetchWanted(), GATHER_MS);
+  setTimeout(() => void fetchPending(), BATCH_MS);
 }
 
-async function fetchWanted(): Promise<void> {
+async function fetchPending(): Promise<void> {
   try {
-    while (wanted.size > 0) {
-      const ids = [...wanted].slice(0, AT_ONCE_MAX);
+    while (pendingIds.size > 0) {
+      const ids = [...pendingIds].slice(0, PER_REQUEST_MAX);
       for (const id of ids) {
-        wanted.delete(id);
-        asked.add(id);
+        pendingIds.delete(id);
+        requestedIds.add(id);
       }
-      const found = await ask<Conversation[]>(calls.conversations(ids));
-      keepConversations(found);
+      const found = await request<Conversation[]>(calls.conversations(ids));
+      storeConversations(found);
     }
   } catch {
-    // Names are missing until the next event asks again; numbers stand in for them.
-    asked.clear();
+    // The rows show ids instead of names until the next event triggers another request.
+    requestedIds.clear();
   } finally {
     running = false;
   }
 }
 
-export function keepConversations(found: readonly Conversation[]): void {
-  const next = new Map(known.get());
+export function storeConversations(found: readonly Conversation[]): void {
+  const next = new Map(loaded.get());
   for (const conversation of found) {
     next.set(conversation.id, conversation);
-    asked.add(conversation.id);
+    requestedIds.add(conversation.id);
   }
-  known.set(next);
+  loaded.set(next);
 }
 
-/** A customer who wrote again has a longer window. */
+/** Needed when a customer writes again, because that extends the reply window. */
 export function refreshConversations(ids: Iterable<number>): void {
-  for (const id of ids) asked.delete(id);
-  want(ids);
+  for (const id of ids) requestedIds.delete(id);
+  load(ids);
 }
 
-export function forgetConversations(): void {
-  known.set(new Map());
-  asked.clear();
-  wanted.clear();
+export function resetConversations(): void {
+  loaded.set(new Map());
+  requestedIds.clear();
+  pendingIds.clear();
 }
 
-/** All that are known; those of `ids` are asked for. */
+/** Returns all loaded conversations and loads those of `ids`. */
 export function useConversations(ids: readonly number[]): ReadonlyMap<number, Conversation> {
-  useEffect(() => want(ids), [ids]);
-  return useStore(known);
+  useEffect(() => load(ids), [ids]);
+  return useStore(loaded);
 }

@@ -1,29 +1,29 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { dropDraft } from '../answer/drafts.ts';
+import { removeDraft } from '../answer/drafts.ts';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
-import { Problem, unlessGone } from '../api/problem.ts';
-import { doSoon } from '../shell/undo.ts';
-import { refreshInbox } from './list.ts';
-import { resolving } from './resolving.ts';
+import { request } from '../api/client.ts';
+import { ApiError, ignoreNotFound } from '../api/error.ts';
+import { runAfterDelay } from '../shell/undo.ts';
+import { refreshInbox } from './notifications.ts';
+import { pendingResolves } from './pendingResolves.ts';
 import { deselect } from './view.ts';
 
 async function resolve(id: number, options: { keepalive?: boolean }): Promise<void> {
   try {
-    await ask(calls.answer(id, { resolve_only: true }), options);
-    dropDraft(id);
+    await request(calls.answer(id, { resolve_only: true }), options);
+    removeDraft(id);
   } catch (error) {
-    // Somebody else was faster: it is closed, and what they answered is shown.
-    if (!(error instanceof Problem && error.code === 'ALREADY_ANSWERED')) unlessGone(error);
+    // Someone else answered first: it is closed already, and their answer is shown.
+    if (!(error instanceof ApiError && error.code === 'ALREADY_ANSWERED')) ignoreNotFound(error);
   }
 }
 
-/** Answered on the screen at once. */
-export function resolveSoon(client: QueryClient, ids: readonly number[]): void {
+/** Shows the notifications as answered at once and resolves them when the time to undo is over. */
+export function resolveNotifications(client: QueryClient, ids: readonly number[]): void {
   deselect(ids);
-  doSoon(ids, {
-    shown: resolving,
-    act: resolve,
+  runAfterDelay(ids, {
+    shown: pendingResolves,
+    run: resolve,
     refresh: () => refreshInbox(client),
     texts: { done: 'resolved', undone: 'resolvedUndone', failed: 'resolveFailed' },
   });

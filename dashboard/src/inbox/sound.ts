@@ -1,7 +1,7 @@
 let audio: AudioContext | undefined;
 
-/** Two soft strokes of a desk bell, made here: no file to load. Silent until the page has been touched. */
-export function ring(): void {
+/** Two soft bell tones, generated so that there is no file to load. Browsers block sound until the first click. */
+export function playBell(): void {
   if (!navigator.userActivation?.hasBeenActive) return;
   audio ??= new AudioContext();
   const at = audio.currentTime;

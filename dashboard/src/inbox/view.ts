@@ -1,10 +1,10 @@
 import type { Notification, NotificationType } from '../api/types.ts';
 import { createStore } from '../shell/store.ts';
-import type { Undoable } from '../shell/undo.ts';
+import type { UndoableIds } from '../shell/undo.ts';
 import type { Conversation } from './conversations.ts';
-import { textOf } from './list.ts';
+import { textOfNotification } from './notifications.ts';
 
-/** What of the inbox is shown. */
+/** The filters of the inbox. */
 export interface View {
   state: 'requested' | 'answered' | 'all';
   type: NotificationType | 'all';
@@ -12,11 +12,11 @@ export interface View {
 }
 
 export const view = createStore<View>({ state: 'requested', type: 'all', search: '' });
-/** The row that the keys act on; what is open follows it where both are visible. */
+/** The row that shortcuts act on. On wide screens, moving it also opens the notification. */
 export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());
-/** Deleted, but still to be undone. */
-export const hidden = createStore<Undoable>(new Map());
+/** Deleted on the screen; can still be undone. */
+export const hidden = createStore<UndoableIds>(new Map());
 
 export function toggleSelected(id: number): void {
   const next = new Set(selection.get());
@@ -30,31 +30,31 @@ export function deselect(ids: readonly number[]): void {
   selection.set(next);
 }
 
-/** Without case and accents: "lucia" finds Lucía. */
-const plain = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+/** Ignores case and accents: "lucia" finds Lucía. */
+const normalize = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 
 export function applyView(
   items: readonly Notification[],
   { state, type, search }: View,
   options: {
-    hidden: Undoable;
+    hidden: UndoableIds;
     conversations: ReadonlyMap<number, Conversation>;
     oldestFirst: boolean;
   },
 ): Notification[] {
-  const words = plain(search).split(/\s+/).filter(Boolean);
-  const fits = (item: Notification) => {
+  const words = normalize(search).split(/\s+/).filter(Boolean);
+  const matches = (item: Notification) => {
     if (options.hidden.has(item.id)) return false;
     if (state !== 'all' && item.status !== state) return false;
     if (type !== 'all' && item.notification_type !== type) return false;
     if (words.length === 0) return true;
     const customer = options.conversations.get(item.conversation_id);
-    const hay = plain(
-      `${item.id} ${textOf(item)} ${customer?.customer_name ?? ''} ${customer?.customer_phone ?? ''} ${item.context.lead_phone ?? ''}`,
+    const searchText = normalize(
+      `${item.id} ${textOfNotification(item)} ${customer?.customer_name ?? ''} ${customer?.customer_phone ?? ''} ${item.context.lead_phone ?? ''}`,
     );
-    return words.every((word) => hay.includes(word));
+    return words.every((word) => searchText.includes(word));
   };
-  const shown = items.filter(fits);
+  const shown = items.filter(matches);
   const pending = shown.filter(({ status }) => status === 'requested');
   if (options.oldestFirst) pending.reverse();
   const answered = shown
@@ -69,10 +69,14 @@ export interface Counts {
   all: number;
 }
 
-export function countStates(items: readonly Notification[], type: View['type'], gone: Undoable): Counts {
+export function countStates(
+  items: readonly Notification[],
+  type: View['type'],
+  deletedIds: UndoableIds,
+): Counts {
   const counts: Counts = { requested: 0, answered: 0, all: 0 };
   for (const { id, status, notification_type } of items) {
-    if (gone.has(id) || (type !== 'all' && notification_type !== type)) continue;
+    if (deletedIds.has(id) || (type !== 'all' && notification_type !== type)) continue;
     counts[status] += 1;
     counts.all += 1;
   }

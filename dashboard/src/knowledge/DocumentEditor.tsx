@@ -2,14 +2,14 @@ import { Button, Textarea, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
-import { Problem } from '../api/problem.ts';
+import { request } from '../api/client.ts';
+import { ApiError } from '../api/error.ts';
 import type { Document, DocumentDetail } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
-import { explain } from '../shell/problems.ts';
-import { say } from '../shell/toasts.tsx';
-import { type DocumentDraft, dropDocumentDraft, readDocumentDraft, saveDocumentDraft } from './drafts.ts';
+import { errorMessage } from '../shell/errorMessage.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { type DocumentDraft, readDocumentDraft, removeDocumentDraft, saveDocumentDraft } from './drafts.ts';
 
 interface EditorProps {
   document: DocumentDetail;
@@ -18,47 +18,47 @@ interface EditorProps {
 }
 
 export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
-  const wording = useWording();
-  const { t } = wording;
-  // With the version that was read: another one on the server means that somebody else wrote meanwhile.
+  const translation = useTranslation();
+  const { t } = translation;
+  // Includes the version it is based on: if the server has another one, someone else has saved in the meantime.
   const [draft, setDraft] = useState<DocumentDraft>(() => readDocumentDraft(document.id) ?? document);
-  const [kept, setKept] = useState(() => readDocumentDraft(document.id) !== undefined);
+  const [unsaved, setUnsaved] = useState(() => readDocumentDraft(document.id) !== undefined);
   const { title, body, version } = draft;
   const change = (part: Partial<DocumentDraft>) => {
     const next = { title, body, version, ...part };
     const differs = next.title !== document.title || next.body !== document.body;
     setDraft(next);
-    setKept(differs);
+    setUnsaved(differs);
     if (differs) saveDocumentDraft(document.id, next);
-    else dropDocumentDraft(document.id);
+    else removeDocumentDraft(document.id);
   };
-  const leave = () => {
-    dropDocumentDraft(document.id);
+  const close = () => {
+    removeDocumentDraft(document.id);
     onDone();
   };
-  const callFor = (over: number) => calls.changeDocument(document.id, over, { title, body });
+  const callFor = (baseVersion: number) => calls.updateDocument(document.id, baseVersion, { title, body });
   const save = useMutation({
-    mutationFn: (over: number) => ask<Document>(callFor(over)),
+    mutationFn: (baseVersion: number) => request<Document>(callFor(baseVersion)),
     onSuccess(saved) {
-      say('saved', { values: { version: saved.version } });
+      showToast('saved', { values: { version: saved.version } });
       onSaved();
-      leave();
+      close();
     },
     onError: onSaved,
   });
-  const changed = save.error instanceof Problem && save.error.status === 409;
-  /** Who was told that there is another one, and saves again, means it. */
-  const over = changed ? document.version : version;
+  const conflict = save.error instanceof ApiError && save.error.status === 409;
+  /** After the warning about a newer version, saving again overwrites that version. */
+  const baseVersion = conflict ? document.version : version;
   return (
     <form
       className="answer"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate(over);
+        save.mutate(baseVersion);
       }}
     >
       <TextInput
-        label={t('title')}
+        label={t('documentTitle')}
         required
         withAsterisk={false}
         maxLength={200}
@@ -69,7 +69,7 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
       />
       <Textarea
         className="field field-content"
-        label={t('body')}
+        label={t('documentBody')}
         required
         withAsterisk={false}
         maxLength={20_000}
@@ -78,10 +78,10 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
         value={body}
         onChange={(event) => change({ body: event.currentTarget.value })}
       />
-      <p className="answer-foot">{kept && <span>{t('draftKept')}</span>}</p>
+      <p className="answer-foot">{unsaved && <span>{t('draftSaved')}</span>}</p>
       {save.error && (
         <p className="notice" role="alert">
-          {changed ? t('documentChanged') : explain(wording, save.error)}
+          {conflict ? t('documentChanged') : errorMessage(translation, save.error)}
         </p>
       )}
       <div className="answer-actions">
@@ -89,9 +89,9 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
           <Button type="submit" loading={save.isPending}>
             {t('save')}
           </Button>
-          <CurlButton call={callFor(over)} label={t('save')} />
+          <CurlButton call={callFor(baseVersion)} label={t('save')} />
         </span>
-        <Button variant="default" onClick={leave}>
+        <Button variant="default" onClick={close}>
           {t('cancel')}
         </Button>
       </div>

@@ -2,48 +2,49 @@ import { Button, Skeleton } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
+import { request } from '../api/client.ts';
 import type { Document, DocumentDetail } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
+import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { explain } from '../shell/problems.ts';
-import { go } from '../shell/route.ts';
+import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
-import { say } from '../shell/toasts.tsx';
+import { showToast } from '../shell/toasts.tsx';
 import { DocumentEditor } from './DocumentEditor.tsx';
+import { deleteDocument, hiddenDocuments } from './delete.ts';
 import { readDocumentDraft } from './drafts.ts';
-import { hiddenDocuments, removeDocumentSoon } from './remove.ts';
-import { Versions } from './Versions.tsx';
+import { VersionHistory } from './VersionHistory.tsx';
 
 export function DocumentPane({ id }: { id: number }) {
-  const wording = useWording();
-  const { t } = wording;
+  const translation = useTranslation();
+  const { t } = translation;
   const client = useQueryClient();
   const [editing, setEditing] = useState(() => readDocumentDraft(id) !== undefined);
   const query = useQuery({
     queryKey: ['document', id],
-    queryFn: ({ signal }) => ask<DocumentDetail>(calls.document(id), { signal }),
+    queryFn: ({ signal }) => request<DocumentDetail>(calls.document(id), { signal }),
   });
   const refresh = () => {
     void client.invalidateQueries({ queryKey: ['document', id] });
     void client.invalidateQueries({ queryKey: ['documents'] });
   };
   const revert = useMutation({
-    mutationFn: () => ask<Document>(calls.revertDocument(id)),
-    onSuccess: ({ version }) => say('reverted', { values: { version } }),
-    onError: (error) => say('answerKept', { values: { reason: explain(wording, error) }, tone: 'bad' }),
+    mutationFn: () => request<Document>(calls.revertDocument(id)),
+    onSuccess: ({ version }) => showToast('previousRestored', { values: { version } }),
+    onError: (error) =>
+      showToast('notSaved', { values: { reason: errorMessage(translation, error) }, tone: 'error' }),
     onSettled: refresh,
   });
 
-  const gone = useStore(hiddenDocuments).has(id);
+  const deleted = useStore(hiddenDocuments).has(id);
   const document = query.data;
-  if (!document || gone) {
-    return query.isError || gone ? (
-      <EmptyState icon="knowledge" title={t('documentGone')}>
-        <Button variant="default" onClick={() => go({ page: 'knowledge', id: undefined })}>
+  if (!document || deleted) {
+    return query.isError || deleted ? (
+      <EmptyState icon="knowledge" title={t('documentNotFound')}>
+        <Button variant="default" onClick={() => navigate({ page: 'knowledge', id: undefined })}>
           {t('back')}
         </Button>
       </EmptyState>
@@ -56,7 +57,7 @@ export function DocumentPane({ id }: { id: number }) {
   }
   return (
     <article className="pane document">
-      <div className="asked-bar">
+      <div className="pane-bar">
         <BackButton to={{ page: 'knowledge', id: undefined }} />
         <h2 className="document-title" dir="auto">
           {document.title}
@@ -75,7 +76,7 @@ export function DocumentPane({ id }: { id: number }) {
                 {t('edit')}
               </Button>
               <CurlButton
-                call={calls.changeDocument(id, document.version, {
+                call={calls.updateDocument(id, document.version, {
                   title: document.title,
                   body: document.body,
                 })}
@@ -90,9 +91,9 @@ export function DocumentPane({ id }: { id: number }) {
                   loading={revert.isPending}
                   onClick={() => revert.mutate()}
                 >
-                  {t('revert')}
+                  {t('restorePrevious')}
                 </Button>
-                <CurlButton call={calls.revertDocument(id)} label={t('revert')} />
+                <CurlButton call={calls.revertDocument(id)} label={t('restorePrevious')} />
               </span>
             )}
             <span className="action">
@@ -101,8 +102,8 @@ export function DocumentPane({ id }: { id: number }) {
                 className="danger"
                 leftSection={<Icon name="trash" size={18} />}
                 onClick={() => {
-                  removeDocumentSoon(client, id);
-                  go({ page: 'knowledge', id: undefined }, 'replace');
+                  deleteDocument(client, id);
+                  navigate({ page: 'knowledge', id: undefined }, 'replace');
                 }}
               >
                 {t('delete')}
@@ -112,7 +113,7 @@ export function DocumentPane({ id }: { id: number }) {
           </div>
         </>
       )}
-      <Versions document={document} onRestored={refresh} />
+      <VersionHistory document={document} onRestored={refresh} />
     </article>
   );
 }

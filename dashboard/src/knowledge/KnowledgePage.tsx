@@ -2,63 +2,63 @@ import { Button, Skeleton, TextInput } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
-import { askWhole } from '../api/client.ts';
+import { requestWithHeaders } from '../api/client.ts';
 import type { Document } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { useKeys } from '../keyboard/keys.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
-import { useNow } from '../shell/now.ts';
-import { go, pathOf } from '../shell/route.ts';
+import { navigate, pathOf } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
-import { useWide } from '../shell/useWide.ts';
+import { useNow } from '../shell/useNow.ts';
+import { useWide } from '../shell/useScreenWidth.ts';
+import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
-import { hiddenDocuments } from './remove.ts';
+import { hiddenDocuments } from './delete.ts';
 
 interface Page {
   documents: readonly Document[];
   nextPath: string | undefined;
 }
 
-async function readPage(path: string, signal: AbortSignal): Promise<Page> {
-  const { body, headers } = await askWhole<Document[]>({ method: 'GET', path }, { signal });
+async function fetchPage(path: string, signal: AbortSignal): Promise<Page> {
+  const { body, headers } = await requestWithHeaders<Document[]>({ method: 'GET', path }, { signal });
   const [, next] = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '') ?? [];
   const url = next === undefined ? undefined : new URL(next, location.origin);
   return { documents: body, nextPath: url && url.pathname + url.search };
 }
 
 export function KnowledgePage({ id }: { id: number | undefined }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const wide = useWide();
   const [search, setSearch] = useState('');
-  const wanted = useDeferredValue(search.trim());
+  const searchText = useDeferredValue(search.trim());
   const searchRef = useRef<HTMLInputElement>(null);
-  const call = calls.documents(wanted);
+  const call = calls.documents(searchText);
   const query = useInfiniteQuery({
-    queryKey: ['documents', wanted],
-    queryFn: ({ pageParam, signal }) => readPage(pageParam, signal),
+    queryKey: ['documents', searchText],
+    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
     initialPageParam: call.path,
     getNextPageParam: ({ nextPath }) => nextPath,
     placeholderData: keepPreviousData,
   });
-  const gone = useStore(hiddenDocuments);
+  const deletedIds = useStore(hiddenDocuments);
   const documents = (query.data?.pages ?? [])
     .flatMap((page) => page.documents)
-    .filter((document) => !gone.has(document.id));
+    .filter((document) => !deletedIds.has(document.id));
   const at = documents.findIndex((document) => document.id === id);
   const move = (step: number) => {
     const document = documents[Math.max(0, Math.min(at + step, documents.length - 1))];
-    if (document) go({ page: 'knowledge', id: document.id }, id === undefined ? 'push' : 'replace');
+    if (document) navigate({ page: 'knowledge', id: document.id }, id === undefined ? 'push' : 'replace');
   };
-  useKeys({
+  useShortcuts({
     j: () => move(1),
     k: () => move(at < 0 ? 1 : -1),
     '/': () => searchRef.current?.focus(),
     Escape() {
       const active = document.activeElement;
       if (active instanceof HTMLElement && active.matches('input, textarea')) active.blur();
-      else go({ page: 'knowledge', id: undefined });
+      else navigate({ page: 'knowledge', id: undefined });
     },
   });
   return (
@@ -86,7 +86,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
               </Button>
             </EmptyState>
           )}
-          {query.isSuccess && documents.length === 0 && <NoDocuments search={wanted} />}
+          {query.isSuccess && documents.length === 0 && <NoDocuments search={searchText} />}
           {documents.length > 0 && (
             <ul className="documents" aria-label={t('documentList')}>
               {documents.map((document) => (
@@ -111,9 +111,9 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
         </section>
       )}
       {(wide || id !== undefined) && (
-        <section className="inbox-pane" aria-label={t('body')}>
+        <section className="inbox-pane" aria-label={t('documentBody')}>
           {id === undefined ? (
-            <EmptyState icon="knowledge" title={t('chooseDocument')} hint={t('chooseDocumentHint')} />
+            <EmptyState icon="knowledge" title={t('selectDocument')} hint={t('selectDocumentHint')} />
           ) : (
             <DocumentPane key={id} id={id} />
           )}
@@ -124,7 +124,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
 }
 
 function NoDocuments({ search }: { search: string }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   return search === '' ? (
     <EmptyState icon="knowledge" title={t('knowledgeEmpty')} hint={t('knowledgeEmptyHint')} />
   ) : (
@@ -133,7 +133,7 @@ function NoDocuments({ search }: { search: string }) {
 }
 
 function DocumentRow({ document, open }: { document: Document; open: boolean }) {
-  const { t, relative } = useWording();
+  const { t, relative } = useTranslation();
   const now = useNow();
   const route = { page: 'knowledge', id: document.id } as const;
   return (
@@ -144,7 +144,7 @@ function DocumentRow({ document, open }: { document: Document; open: boolean }) 
       onClick={(event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
-        go(route);
+        navigate(route);
       }}
     >
       <strong dir="auto">{document.title}</strong>

@@ -1,21 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
+import { request } from '../api/client.ts';
 import type { Limits } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
-import { useNow } from '../shell/now.ts';
+import { useNow } from '../shell/useNow.ts';
 
-/** The day's messaging limit, as a half circle that fills. */
+/** The gauge is a half circle. */
 const RADIUS = 40;
 const LENGTH = Math.PI * RADIUS;
 
 export function LimitGauge() {
-  const { t, number, relative } = useWording();
+  const { t, number, relative } = useTranslation();
   const now = useNow();
   const { data } = useQuery({
     queryKey: ['limits'],
-    queryFn: ({ signal }) => ask<Limits>(calls.limits(), { signal }),
+    queryFn: ({ signal }) => request<Limits>(calls.limits(), { signal }),
   });
   if (!data) return null;
   const { used, limit, waiting, next_free_at: freeAt } = data;
@@ -38,9 +38,9 @@ export function LimitGauge() {
       <div className="gauge-text">
         <h3 id="limit-title">{t('limitTitle')}</h3>
         <p>{t('limitUsed', { used, limit })}</p>
-        <p className="quiet">
+        <p className="muted">
           {waiting > 0 && `${t('limitWaiting', { n: waiting })} · `}
-          {freeAt ? t('limitFree', { time: relative(freeAt, now) }) : t('limitRoom')}
+          {freeAt ? t('limitNextFree', { time: relative(freeAt, now) }) : t('limitNotReached')}
         </p>
       </div>
       <CurlButton call={calls.limits()} label={t('limitTitle')} />

@@ -3,12 +3,12 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Overview } from '../../../src/contract/overview.ts';
 import { calls } from '../api/calls.ts';
-import { ask } from '../api/client.ts';
-import { useWording } from '../i18n/language.tsx';
+import { request } from '../api/client.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
-import { useNow } from '../shell/now.ts';
-import { DayBars } from './DayBars.tsx';
+import { useNow } from '../shell/useNow.ts';
+import { DailyChart } from './DailyChart.tsx';
 import { LimitGauge } from './LimitGauge.tsx';
 import { TypeShare } from './TypeShare.tsx';
 
@@ -16,13 +16,13 @@ const PERIODS = [7, 14, 30];
 const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function OverviewPage() {
-  const { t, number, duration } = useWording();
+  const { t, number, duration } = useTranslation();
   const now = useNow();
   const [days, setDays] = useState(14);
   const call = calls.overview(days, timeZone);
   const query = useQuery({
     queryKey: ['overview', days],
-    queryFn: ({ signal }) => ask<Overview>(call, { signal }),
+    queryFn: ({ signal }) => request<Overview>(call, { signal }),
     placeholderData: keepPreviousData,
   });
   const data = query.data;
@@ -31,7 +31,7 @@ export function OverviewPage() {
       <header className="page-head">
         <div>
           <h1>{t('overview')}</h1>
-          <p className="quiet">{t('overviewLead', { days })}</p>
+          <p className="muted">{t('lastDays', { n: days })}</p>
         </div>
         <CurlButton call={call} label={t('overview')} />
         <SegmentedControl
@@ -42,7 +42,7 @@ export function OverviewPage() {
         />
       </header>
       {query.isError && !data && (
-        <EmptyState icon="overview" title={t('startFailed')}>
+        <EmptyState icon="overview" title={t('serverUnreachable')}>
           <Button variant="default" onClick={() => void query.refetch()}>
             {t('retry')}
           </Button>
@@ -57,31 +57,31 @@ export function OverviewPage() {
               value={number(data.pending.total)}
               hint={
                 data.pending.oldest_at
-                  ? t('oldestWaits', { time: duration((now - Date.parse(data.pending.oldest_at)) / 1000) })
-                  : t('nobodyWaits')
+                  ? t('longestWait', { time: duration((now - Date.parse(data.pending.oldest_at)) / 1000) })
+                  : t('nobodyWaiting')
               }
             />
             <Figure
-              name={t('medianTime')}
+              name={t('timeToAnswer')}
               value={data.median_seconds_to_answer === null ? '—' : duration(data.median_seconds_to_answer)}
               hint={data.median_seconds_to_answer === null ? t('noAnswersYet') : ''}
             />
             <Figure
               name={t('answeredTotal')}
               value={number(data.answered_per_day.reduce((sum, { count }) => sum + count, 0))}
-              hint={t('overviewLead', { days })}
+              hint={t('lastDays', { n: days })}
             />
           </dl>
           <div className="card">
             <h2>{t('answeredPerDay')}</h2>
-            <DayBars days={data.answered_per_day} />
+            <DailyChart days={data.answered_per_day} />
           </div>
           <div className="overview-pair">
             <div className="card">
               <h2>{t('byType')}</h2>
-              <h3 className="quiet">{t('answered')}</h3>
+              <h3 className="muted">{t('answered')}</h3>
               <TypeShare counts={data.by_type} />
-              <h3 className="quiet">{t('pending')}</h3>
+              <h3 className="muted">{t('pending')}</h3>
               <TypeShare counts={data.pending.by_type} />
             </div>
             <LimitGauge />
@@ -98,7 +98,7 @@ function Figure({ name, value, hint }: { name: string; value: string; hint: stri
       <dt>{name}</dt>
       <dd>
         <span className="figure-value">{value}</span>
-        <span className="quiet">{hint}</span>
+        <span className="muted">{hint}</span>
       </dd>
     </div>
   );

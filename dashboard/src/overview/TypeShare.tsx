@@ -1,11 +1,11 @@
 import type { NotificationType } from '../api/types.ts';
-import { useWording } from '../i18n/language.tsx';
-import { useTypeName } from '../inbox/TypeMark.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
+import { useTypeName } from '../inbox/TypeIcon.tsx';
 
 const WIDTH = 300;
 
 export function TypeShare({ counts }: { counts: Readonly<Record<NotificationType, number>> }) {
-  const { number, percent, direction } = useWording();
+  const { number, percent, direction } = useTranslation();
   const nameOf = useTypeName();
   const entries = Object.entries(counts) as [NotificationType, number][];
   const total = entries.reduce((sum, [, count]) => sum + count, 0);
@@ -17,7 +17,7 @@ export function TypeShare({ counts }: { counts: Readonly<Record<NotificationType
           <li key={type}>
             <span className="shares-name">
               {nameOf(type)} <strong>{number(count)}</strong>
-              <span className="quiet">{percent(share)}</span>
+              <span className="muted">{percent(share)}</span>
             </span>
             <svg viewBox={`0 0 ${WIDTH} 10`} preserveAspectRatio="none" aria-hidden="true">
               <rect className="shares-track" width={WIDTH} height="10" rx="5" />

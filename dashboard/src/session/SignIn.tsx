@@ -2,35 +2,35 @@ import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
-import { useWording } from '../i18n/language.tsx';
-import { LanguageChoice } from '../preferences/LanguageChoice.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
+import { LanguageSelect } from '../settings/LanguageSelect.tsx';
+import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { explain } from '../shell/problems.ts';
-import { signIn } from './session.ts';
+import { type SignedOutReason, signIn } from './session.ts';
 
 interface DemoUsers {
   users: readonly DemoUser[];
 }
 
-/** Where the demo is on, its accounts; else nothing, and nobody is told. */
-async function readDemo(): Promise<DemoUsers> {
+/** The demo accounts. Empty if the demo is off. */
+async function fetchDemoUsers(): Promise<DemoUsers> {
   const response = await fetch('/session/demo', { headers: { 'X-Deskbell-Dashboard': '1' } });
   return response.ok ? ((await response.json()) as DemoUsers) : { users: [] };
 }
 
-export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
-  const wording = useWording();
-  const { t } = wording;
-  const demo = useQuery({ queryKey: ['demo'], queryFn: readDemo, staleTime: Number.POSITIVE_INFINITY });
+export function SignIn({ reason }: { reason: SignedOutReason }) {
+  const translation = useTranslation();
+  const { t } = translation;
+  const demo = useQuery({ queryKey: ['demo'], queryFn: fetchDemoUsers, staleTime: Number.POSITIVE_INFINITY });
   const [credentials, setCredentials] = useState<LoginBody>({ email: '', password: '' });
   const [busy, setBusy] = useState<string>();
   const [error, setError] = useState<unknown>();
 
-  const enter = (given: LoginBody, who: string) => {
-    setBusy(who);
+  const submit = (given: LoginBody, busyButton: string) => {
+    setBusy(busyButton);
     setError(undefined);
-    signIn(given).catch((reason: unknown) => {
-      setError(reason);
+    signIn(given).catch((failure: unknown) => {
+      setError(failure);
       setBusy(undefined);
     });
   };
@@ -41,11 +41,11 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
           <Icon name="bell" size={34} />
         </span>
         <h1>{t('signInTitle')}</h1>
-        <p className="quiet">{because === 'asked' ? t('signedOut') : t('signInLead')}</p>
+        <p className="muted">{reason === 'user' ? t('signedOut') : t('signInHint')}</p>
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            enter(credentials, 'form');
+            submit(credentials, 'form');
           }}
         >
           <TextInput
@@ -71,7 +71,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
           />
           {error !== undefined && (
             <p className="notice" role="alert">
-              {explain(wording, error)}
+              {errorMessage(translation, error)}
             </p>
           )}
           <Button type="submit" fullWidth loading={busy === 'form'}>
@@ -87,7 +87,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
                 variant="default"
                 fullWidth
                 loading={busy === email}
-                onClick={() => enter({ email, password }, email)}
+                onClick={() => submit({ email, password }, email)}
               >
                 {t('demoSignIn', { about: role === 'admin' ? t('demoOperator') : about })}
               </Button>
@@ -95,7 +95,7 @@ export function SignIn({ because }: { because: 'never' | 'asked' | 'ended' }) {
           </div>
         )}
         <div className="sign-in-foot">
-          <LanguageChoice />
+          <LanguageSelect />
           <a href="/docs">{t('apiDocs')}</a>
         </div>
       </div>

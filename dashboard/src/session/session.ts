@@ -1,31 +1,30 @@
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
-import { Problem, readProblem, unreachable } from '../api/problem.ts';
+import { ApiError, networkError, readApiError } from '../api/error.ts';
 import { createStore } from '../shell/store.ts';
-import { doAllNow, giveUpAll } from '../shell/undo.ts';
+import { discardAll, runAllNow } from '../shell/undo.ts';
 
+/** `user`: the user signed out. `expired`: the server ended the session. */
+export type SignedOutReason = 'firstVisit' | 'user' | 'expired';
 export type Session =
-  | { is: 'starting' }
-  | { is: 'unreachable' }
-  | { is: 'out'; because: 'never' | 'asked' | 'ended' }
-  | { is: 'in'; user: User };
+  | { status: 'loading' }
+  | { status: 'unreachable' }
+  | { status: 'signedOut'; reason: SignedOutReason }
+  | { status: 'signedIn'; user: User };
 
-export const session = createStore<Session>({ is: 'starting' });
+export const session = createStore<Session>({ status: 'loading' });
 
-/**
- * The access token lives here and nowhere else: not in storage, not in the page. The refresh token is in a
- * cookie that no script can read.
- */
+/** The access token is kept only in memory. The refresh token is in a cookie that scripts cannot read. */
 let accessToken: string | undefined;
-let renewal: Promise<string> | undefined;
+let refreshing: Promise<string> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Says that a cookie may be there, so that a first visit does not ask in vain. It is no secret. */
-const HINT = 'deskbell.session';
+/** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
+const COOKIE_HINT_KEY = 'deskbell.session';
 const channel = new BroadcastChannel('deskbell.session');
-channel.onmessage = () => void doAllNow().finally(() => end('asked'));
+channel.onmessage = () => void runAllNow().finally(() => endSession('user'));
 
-/** Renewed at four fifths of its life: nobody meets an expired one. */
-const RENEW_AT_SHARE = 0.8;
+/** The token is refreshed after 80% of its lifetime, before it expires. */
+const REFRESH_AT_SHARE = 0.8;
 
 async function call(path: string, body?: unknown): Promise<Response> {
   const response = await fetch(`/session/${path}`, {
@@ -36,80 +35,81 @@ async function call(path: string, body?: unknown): Promise<Response> {
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch(() => {
-    throw unreachable();
+    throw networkError();
   });
-  if (!response.ok) throw await readProblem(response);
+  if (!response.ok) throw await readApiError(response);
   return response;
 }
 
-function keep({ access_token, expires_in }: RefreshedToken): string {
+function storeToken({ access_token, expires_in }: RefreshedToken): string {
   accessToken = access_token;
   clearTimeout(timer);
-  timer = setTimeout(() => void renew().catch(() => {}), expires_in * RENEW_AT_SHARE * 1000);
+  timer = setTimeout(() => void refreshToken().catch(() => {}), expires_in * REFRESH_AT_SHARE * 1000);
   return access_token;
 }
 
-/** One renewal at a time, however many calls wait for it. */
-export function renew(): Promise<string> {
-  renewal ??= call('refresh')
-    .then(async (response) => keep((await response.json()) as RefreshedToken))
+/** Calls that need a new token at the same time share one refresh. */
+export function refreshToken(): Promise<string> {
+  refreshing ??= call('refresh')
+    .then(async (response) => storeToken((await response.json()) as RefreshedToken))
     .catch((error: unknown) => {
-      if (error instanceof Problem && (error.status === 401 || error.status === 403)) end('ended');
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) endSession('expired');
       throw error;
     })
     .finally(() => {
-      renewal = undefined;
+      refreshing = undefined;
     });
-  return renewal;
+  return refreshing;
 }
 
-export const tokenNow = async (): Promise<string> => accessToken ?? renew();
+export const getAccessToken = async (): Promise<string> => accessToken ?? refreshToken();
 
 export async function signIn(credentials: LoginBody): Promise<void> {
   const response = await call('login', credentials);
-  const token = keep((await response.json()) as RefreshedToken);
-  const user = await readUser(token);
-  hint(true);
-  session.set({ is: 'in', user });
+  const token = storeToken((await response.json()) as RefreshedToken);
+  const user = await fetchUser(token);
+  setCookieHint(true);
+  session.set({ status: 'signedIn', user });
 }
 
-/** At the start: who was signed in still is. */
-export async function resume(): Promise<void> {
-  if (localStorage.getItem(HINT) === null) return session.set({ is: 'out', because: 'never' });
+/** At startup: continues the session of the last visit. */
+export async function restoreSession(): Promise<void> {
+  if (localStorage.getItem(COOKIE_HINT_KEY) === null)
+    return session.set({ status: 'signedOut', reason: 'firstVisit' });
   try {
-    session.set({ is: 'in', user: await readUser(await renew()) });
+    session.set({ status: 'signedIn', user: await fetchUser(await refreshToken()) });
   } catch {
-    if (session.get().is === 'starting') session.set({ is: 'unreachable' });
+    if (session.get().status === 'loading') session.set({ status: 'unreachable' });
   }
 }
 
 export async function signOut(): Promise<void> {
-  await doAllNow();
-  // The server ends the session; without it the cookie would stay good, so a failure is shown.
+  await runAllNow();
+  // If this fails, the cookie is still valid, so the error is shown.
   await call('logout');
   channel.postMessage('out');
-  end('asked');
+  endSession('user');
 }
 
-function end(because: 'asked' | 'ended'): void {
+function endSession(reason: 'user' | 'expired'): void {
   accessToken = undefined;
   clearTimeout(timer);
-  hint(false);
-  giveUpAll();
-  session.set({ is: 'out', because });
+  setCookieHint(false);
+  discardAll();
+  session.set({ status: 'signedOut', reason });
 }
 
-async function readUser(token: string): Promise<User> {
+async function fetchUser(token: string): Promise<User> {
   const response = await fetch('/api/v1/auth/me', { headers: { Authorization: `Bearer ${token}` } }).catch(
     () => {
-      throw unreachable();
+      throw networkError();
     },
   );
-  if (!response.ok) throw await readProblem(response);
+  if (!response.ok) throw await readApiError(response);
   return (await response.json()) as User;
 }
 
-function hint(signedIn: boolean): void {
-  if (signedIn) localStorage.setItem(HINT, '1');
-  else localStorage.removeItem(HINT);
+function setCookieHint(signedIn: boolean): void {
+  if (signedIn) localStorage.setItem(COOKIE_HINT_KEY, '1');
+  else localStorage.removeItem(COOKIE_HINT_KEY);
 }

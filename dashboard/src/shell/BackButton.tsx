@@ -1,15 +1,15 @@
 import { ActionIcon } from '@mantine/core';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { Icon } from './Icon.tsx';
-import { go, type Route } from './route.ts';
-import { useWide } from './useWide.ts';
+import { navigate, type Route } from './route.ts';
+import { useWide } from './useScreenWidth.ts';
 
-/** Only where the list is not beside it. */
+/** Only on narrow screens, where the list is not visible. */
 export function BackButton({ to }: { to: Route }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   if (useWide()) return null;
   return (
-    <ActionIcon variant="subtle" color="gray" size={44} aria-label={t('back')} onClick={() => go(to)}>
+    <ActionIcon variant="subtle" color="gray" size={44} aria-label={t('back')} onClick={() => navigate(to)}>
       <Icon name="back" />
     </ActionIcon>
   );

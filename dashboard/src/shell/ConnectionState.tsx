@@ -1,7 +1,7 @@
 import { Tooltip } from '@mantine/core';
 import { connection } from '../api/events.ts';
-import { useWording } from '../i18n/language.tsx';
 import type { TextKey } from '../i18n/texts.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { useStore } from './store.ts';
 
 const HINTS: Record<'live' | 'connecting' | 'offline', TextKey> = {
@@ -11,7 +11,7 @@ const HINTS: Record<'live' | 'connecting' | 'offline', TextKey> = {
 };
 
 export function ConnectionState() {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const state = useStore(connection);
   return (
     <Tooltip label={t(HINTS[state])} position="right">

@@ -1,19 +1,19 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
-import { type Call, curlOf } from '../api/client.ts';
-import { useWording } from '../i18n/language.tsx';
+import { type Call, toCurl } from '../api/client.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { Icon } from './Icon.tsx';
-import { say } from './toasts.tsx';
+import { showToast } from './toasts.tsx';
 
 export function copyCurl(call: Call): void {
-  navigator.clipboard.writeText(curlOf(call)).then(
-    () => say('copyCurlDone'),
-    () => say('copyCurlFailed', { tone: 'bad' }),
+  navigator.clipboard.writeText(toCurl(call)).then(
+    () => showToast('copyCurlDone'),
+    () => showToast('copyCurlFailed', { tone: 'error' }),
   );
 }
 
-/** Beside an action: what it does, for a shell. */
+/** Copies an action as a curl command. */
 export function CurlButton({ call, label }: { call: Call; label: string }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   return (
     <Tooltip label={t('copyCurl')}>
       <ActionIcon

@@ -1,9 +1,9 @@
-/** Hand-drawn on a grid of 24, one stroke: they take the colour and the size of the text. */
+/** Line icons on a 24 × 24 grid. They take the color of the text. */
 const PATHS = {
   inbox: 'M4 13h4l1.5 3h5L16 13h4M5.5 5h13L20 13v6H4v-6z',
   knowledge: 'M5 4h10a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h10M9 8h5',
   overview: 'M4 20h16M7 16v-5M12 16V6M17 16v-8',
-  telephone: 'M8 3h8a1 1 0 0 1 1 1v16a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM11 18h2',
+  phone: 'M8 3h8a1 1 0 0 1 1 1v16a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM11 18h2',
   question: 'M9 9.5a3 3 0 1 1 4.2 2.75c-.75.35-1.2 1-1.2 1.75M12 17.2v.1',
   support: 'M12 11.5a3.2 3.2 0 1 0 0-6.4 3.2 3.2 0 0 0 0 6.4zM5.5 19a6.5 6.5 0 0 1 13 0',
   search: 'M11 17a6 6 0 1 0 0-12 6 6 0 0 0 0 12zM15.5 15.5 20 20',
@@ -21,17 +21,17 @@ const PATHS = {
   sort: 'M8 5v14M5 16l3 3 3-3M16 19V5M13 8l3-3 3 3',
   clock: 'M12 20a8 8 0 1 0 0-16 8 8 0 0 0 0 16zM12 8v4.5l3 1.5',
   bell: 'M5 17a7 7 0 0 1 14 0zM12 10V7.5M10 7.5h4M4 20h16',
-  leave: 'M13 5H6v14h7M10 12h10M17 9l3 3-3 3',
+  signOut: 'M13 5H6v14h7M10 12h10M17 9l3 3-3 3',
   keyboard: 'M4 7h16v10H4zM7 10h.1M10.5 10h.1M14 10h.1M17 10h.1M8.5 14h7',
 } as const;
 export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 20 }: { name: IconName; size?: number }) {
-  const turns = name === 'back' || name === 'send' || name === 'leave' || name === 'undo';
+  const mirrored = name === 'back' || name === 'send' || name === 'signOut' || name === 'undo';
   return (
     <svg
       aria-hidden="true"
-      className={turns ? 'icon icon-turns' : 'icon'}
+      className={mirrored ? 'icon icon-mirrored' : 'icon'}
       width={size}
       height={size}
       viewBox="0 0 24 24"

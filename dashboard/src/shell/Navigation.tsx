@@ -1,33 +1,33 @@
 import { Tooltip } from '@mantine/core';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { ConnectionState } from './ConnectionState.tsx';
 import { Icon, type IconName } from './Icon.tsx';
-import { go, type PageName, pathOf, type Route, useRoute } from './route.ts';
+import { navigate, type PageName, pathOf, type Route, useRoute } from './route.ts';
 
 export const PAGES: readonly { page: PageName; icon: IconName; route: Route; key: string }[] = [
   { page: 'inbox', icon: 'inbox', route: { page: 'inbox', id: undefined }, key: 'i' },
   { page: 'knowledge', icon: 'knowledge', route: { page: 'knowledge', id: undefined }, key: 'k' },
   { page: 'overview', icon: 'overview', route: { page: 'overview' }, key: 'o' },
-  { page: 'telephone', icon: 'telephone', route: { page: 'telephone', id: undefined }, key: 't' },
+  { page: 'testPhone', icon: 'phone', route: { page: 'testPhone', id: undefined }, key: 't' },
 ];
 
 interface NavigationProps {
   pending: number;
-  withTelephone: boolean;
+  withTestPhone: boolean;
   onPalette: () => void;
-  onPreferences: () => void;
+  onSettings: () => void;
 }
 
-/** A rail beside the page where there is room, a bar below it where there is not. */
-export function Navigation({ pending, withTelephone, onPalette, onPreferences }: NavigationProps) {
-  const { t, number } = useWording();
+/** A sidebar on wide screens, a bottom bar on narrow ones. */
+export function Navigation({ pending, withTestPhone, onPalette, onSettings }: NavigationProps) {
+  const { t, number } = useTranslation();
   const { page: current } = useRoute();
   return (
     <nav className="nav" aria-label={t('mainNavigation')}>
       <span className="nav-brand" aria-hidden="true">
         <Icon name="bell" size={26} />
       </span>
-      {PAGES.filter(({ page }) => page !== 'telephone' || withTelephone).map(({ page, icon, route }) => (
+      {PAGES.filter(({ page }) => page !== 'testPhone' || withTestPhone).map(({ page, icon, route }) => (
         <a
           key={page}
           className="nav-item"
@@ -36,7 +36,7 @@ export function Navigation({ pending, withTelephone, onPalette, onPreferences }:
           onClick={(event) => {
             if (event.ctrlKey || event.metaKey || event.shiftKey) return;
             event.preventDefault();
-            go(route);
+            navigate(route);
           }}
         >
           <span className="nav-icon">
@@ -58,9 +58,9 @@ export function Navigation({ pending, withTelephone, onPalette, onPreferences }:
           <Icon name="command" size={22} />
         </button>
       </Tooltip>
-      <button type="button" className="nav-item" onClick={onPreferences}>
+      <button type="button" className="nav-item" onClick={onSettings}>
         <Icon name="sliders" size={22} />
-        <span className="nav-name">{t('menu')}</span>
+        <span className="nav-name">{t('settings')}</span>
       </button>
     </nav>
   );

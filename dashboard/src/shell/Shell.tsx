@@ -1,53 +1,57 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
-import { useWording } from '../i18n/language.tsx';
+import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
-import { useNotifications } from '../inbox/list.ts';
+import { useNotifications } from '../inbox/notifications.ts';
 import { useAlerts } from '../inbox/useAlerts.ts';
-import { useKeys } from '../keyboard/keys.ts';
-import { readPreferences, savePreferences } from '../preferences/preferences.ts';
-import { useTelephoneMissing } from '../telephone/messages.ts';
-import { followEvents } from './live.ts';
+import { readPreferences, savePreferences } from '../settings/preferences.ts';
+import { useShortcuts } from '../shortcuts/useShortcuts.ts';
+import { useHasTestPhone } from '../testPhone/messages.ts';
+import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
-import { go, type Route, useRoute } from './route.ts';
+import { navigate, type Route, useRoute } from './route.ts';
 import { undoLast } from './toasts.tsx';
 
-// Who opens the inbox does not wait for the rest.
+// Loaded on demand, so that the inbox opens faster.
 const KnowledgePage = lazy(async () => ({
   default: (await import('../knowledge/KnowledgePage.tsx')).KnowledgePage,
 }));
 const OverviewPage = lazy(async () => ({
   default: (await import('../overview/OverviewPage.tsx')).OverviewPage,
 }));
-const TelephonePage = lazy(async () => ({
-  default: (await import('../telephone/TelephonePage.tsx')).TelephonePage,
+const TestPhonePage = lazy(async () => ({
+  default: (await import('../testPhone/TestPhonePage.tsx')).TestPhonePage,
 }));
-const Palette = lazy(async () => ({ default: (await import('../palette/Palette.tsx')).Palette }));
-const Help = lazy(async () => ({ default: (await import('../keyboard/Help.tsx')).Help }));
-const PreferencesDialog = lazy(async () => ({
-  default: (await import('../preferences/PreferencesDialog.tsx')).PreferencesDialog,
+const CommandPalette = lazy(async () => ({
+  default: (await import('../palette/CommandPalette.tsx')).CommandPalette,
+}));
+const ShortcutHelp = lazy(async () => ({
+  default: (await import('../shortcuts/ShortcutHelp.tsx')).ShortcutHelp,
+}));
+const SettingsDialog = lazy(async () => ({
+  default: (await import('../settings/SettingsDialog.tsx')).SettingsDialog,
 }));
 
-type Dialog = 'palette' | 'help' | 'preferences';
+type Dialog = 'palette' | 'help' | 'settings';
 
 export function Shell({ user }: { user: User }) {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
   const { data: items } = useNotifications();
   const pending = useAlerts(items, t('appName'));
-  const withTelephone = !useTelephoneMissing();
+  const withTestPhone = useHasTestPhone();
   const [dialog, setDialog] = useState<Dialog>();
   const close = () => setDialog(undefined);
 
-  useEffect(() => followEvents(client), [client]);
-  useKeys({
+  useEffect(() => startLiveUpdates(client), [client]);
+  useShortcuts({
     'mod+k': () => setDialog('palette'),
     '?': () => setDialog('help'),
     z: undoLast,
-    t: () => savePreferences({ telephone: !readPreferences().telephone }),
-    ...Object.fromEntries(PAGES.map(({ key, route: to }) => [`g ${key}`, () => go(to)])),
+    t: () => savePreferences({ showTestPhone: !readPreferences().showTestPhone }),
+    ...Object.fromEntries(PAGES.map(({ key, route: to }) => [`g ${key}`, () => navigate(to)])),
   });
   return (
     <div className="shell">
@@ -56,9 +60,9 @@ export function Shell({ user }: { user: User }) {
       </a>
       <Navigation
         pending={pending}
-        withTelephone={withTelephone}
+        withTestPhone={withTestPhone}
         onPalette={() => setDialog('palette')}
-        onPreferences={() => setDialog('preferences')}
+        onSettings={() => setDialog('settings')}
       />
       <main id="content" className="content" tabIndex={-1}>
         <Suspense fallback={null}>
@@ -68,15 +72,15 @@ export function Shell({ user }: { user: User }) {
       </main>
       <Suspense fallback={null}>
         {dialog === 'palette' && (
-          <Palette
+          <CommandPalette
             onClose={close}
             onHelp={() => setDialog('help')}
-            onPreferences={() => setDialog('preferences')}
+            onSettings={() => setDialog('settings')}
           />
         )}
-        {dialog === 'help' && <Help opened onClose={close} />}
-        {dialog === 'preferences' && (
-          <PreferencesDialog
+        {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
+        {dialog === 'settings' && (
+          <SettingsDialog
             opened
             user={user}
             onClose={close}
@@ -97,7 +101,7 @@ function Page({ route }: { route: Route }) {
       return <KnowledgePage id={route.id} />;
     case 'overview':
       return <OverviewPage />;
-    case 'telephone':
-      return <TelephonePage id={route.id} />;
+    case 'testPhone':
+      return <TestPhonePage id={route.id} />;
   }
 }

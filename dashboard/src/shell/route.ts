@@ -1,11 +1,11 @@
 import { createStore, useStore } from './store.ts';
 
-/** Where one is. The address says it, so that reload, back and links work. */
+/** The current page. It is stored in the URL, so that reload, back and links work. */
 export type Route =
   | { page: 'inbox'; id: number | undefined }
   | { page: 'knowledge'; id: number | undefined }
   | { page: 'overview' }
-  | { page: 'telephone'; id: number | undefined };
+  | { page: 'testPhone'; id: number | undefined };
 export type PageName = Route['page'];
 
 function readPath(path: string): Route {
@@ -13,8 +13,9 @@ function readPath(path: string): Route {
   const id = given && /^\d{1,15}$/.test(given) ? Number(given) : undefined;
   switch (page) {
     case 'knowledge':
-    case 'telephone':
       return { page, id };
+    case 'test-phone':
+      return { page: 'testPhone', id };
     case 'overview':
       return { page };
     default:
@@ -24,22 +25,23 @@ function readPath(path: string): Route {
 
 export function pathOf(route: Route): string {
   if (route.page === 'overview') return '/overview';
-  if (route.id !== undefined) return `/${route.page}/${route.id}`;
-  return route.page === 'inbox' ? '/' : `/${route.page}`;
+  const segment = route.page === 'testPhone' ? 'test-phone' : route.page;
+  if (route.id !== undefined) return `/${segment}/${route.id}`;
+  return route.page === 'inbox' ? '/' : `/${segment}`;
 }
 
-const place = createStore<Route>(readPath(location.pathname));
-addEventListener('popstate', () => place.set(readPath(location.pathname)));
+const route = createStore<Route>(readPath(location.pathname));
+addEventListener('popstate', () => route.set(readPath(location.pathname)));
 
-/** `replace` where going back should not come by here: moving along a list. */
-export function go(route: Route, how: 'push' | 'replace' = 'push'): void {
-  const path = pathOf(route);
+/** Use `replace` for steps that the back button should skip, such as moving along a list. */
+export function navigate(target: Route, how: 'push' | 'replace' = 'push'): void {
+  const path = pathOf(target);
   if (path !== location.pathname) {
     if (how === 'push') history.pushState(null, '', path);
     else history.replaceState(null, '', path);
   }
-  place.set(route);
+  route.set(target);
 }
 
-export const currentRoute = place.get;
-export const useRoute = (): Route => useStore(place);
+export const currentRoute = route.get;
+export const useRoute = (): Route => useStore(route);

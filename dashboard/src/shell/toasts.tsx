@@ -1,37 +1,37 @@
 import { Button, Kbd } from '@mantine/core';
-import { useWording } from '../i18n/language.tsx';
 import type { TextKey, Values } from '../i18n/texts.ts';
+import { useTranslation } from '../i18n/translation.tsx';
 import { createStore, useStore } from './store.ts';
 
 interface Toast {
   id: number;
   key: TextKey;
   values?: Values | undefined;
-  tone: 'calm' | 'bad';
+  tone: 'info' | 'error';
   undo?: (() => void) | undefined;
-  lastsMs: number;
+  durationMs: number;
 }
 
 const toasts = createStore<readonly Toast[]>([]);
-/** Beside those that can be undone, which stay for as long as they say. */
-const PASSING_MAX = 3;
+/** Toasts with an undo button are not counted: they always stay until their time is over. */
+const WITHOUT_UNDO_MAX = 3;
 let lastId = 0;
 
-/** Gives the way to take it back before its time. */
-export function say(
+/** Returns a function that closes the toast early. */
+export function showToast(
   key: TextKey,
-  options: { values?: Values; tone?: Toast['tone']; undo?: () => void; lastsMs?: number } = {},
+  options: { values?: Values; tone?: Toast['tone']; undo?: () => void; durationMs?: number } = {},
 ): () => void {
   lastId += 1;
   const id = lastId;
-  const { tone = 'calm', lastsMs = tone === 'bad' ? 8000 : 4000, values, undo } = options;
-  const leave = () => toasts.set(toasts.get().filter((toast) => toast.id !== id));
+  const { tone = 'info', durationMs = tone === 'error' ? 8000 : 4000, values, undo } = options;
+  const close = () => toasts.set(toasts.get().filter((toast) => toast.id !== id));
   const others = toasts.get();
-  const passing = others.filter((toast) => !toast.undo).slice(-PASSING_MAX);
-  const staying = others.filter((toast) => toast.undo || passing.includes(toast));
-  toasts.set([...staying, { id, key, values, tone, undo, lastsMs }]);
-  setTimeout(leave, lastsMs);
-  return leave;
+  const newest = others.filter((toast) => !toast.undo).slice(-WITHOUT_UNDO_MAX);
+  const kept = others.filter((toast) => toast.undo || newest.includes(toast));
+  toasts.set([...kept, { id, key, values, tone, undo, durationMs }]);
+  setTimeout(close, durationMs);
+  return close;
 }
 
 const lastUndoable = () => toasts.get().findLast(({ undo }) => undo);
@@ -39,12 +39,12 @@ const lastUndoable = () => toasts.get().findLast(({ undo }) => undo);
 export const undoLast = (): void => lastUndoable()?.undo?.();
 
 export function Toasts() {
-  const { t } = useWording();
+  const { t } = useTranslation();
   const shown = useStore(toasts);
   const last = lastUndoable();
   return (
     <div className="toasts" role="status" aria-live="polite">
-      {shown.map(({ id, key, values, tone, undo, lastsMs }) => (
+      {shown.map(({ id, key, values, tone, undo, durationMs }) => (
         <div key={id} className="toast" data-tone={tone}>
           <span>{t(key, values)}</span>
           {undo && (
@@ -58,7 +58,7 @@ export function Toasts() {
               {t('undo')}
             </Button>
           )}
-          {undo && <span className="toast-time" style={{ animationDuration: `${lastsMs}ms` }} />}
+          {undo && <span className="toast-time" style={{ animationDuration: `${durationMs}ms` }} />}
         </div>
       ))}
     </div>

@@ -1,112 +1,117 @@
-import { inTurns } from '../api/inTurns.ts';
+import { runWithLimit } from '../api/runWithLimit.ts';
 import type { TextKey } from '../i18n/texts.ts';
 import type { Store } from './store.ts';
-import { say } from './toasts.tsx';
+import { showToast } from './toasts.tsx';
 
 const UNDO_MS = 10_000;
-/** Browsers take a few requests along when a page is left; more would be lost. */
+/** Browsers send only a limited amount of keepalive requests when a page closes. */
 const KEEPALIVE_MAX = 40;
 
-/** What the screen shows as done and can still be undone: each id, and since when. */
-export type Undoable = ReadonlyMap<number, string>;
+/** Items that the screen shows as resolved or deleted and that can still be undone: id and time of the action. */
+export type UndoableIds = ReadonlyMap<number, string>;
 
-interface Deed {
-  shown: Store<Undoable>;
-  act: (id: number, options: { keepalive?: boolean }) => Promise<unknown>;
+interface UndoableAction {
+  /** Makes the screen show the action as done. */
+  shown: Store<UndoableIds>;
+  run: (id: number, options: { keepalive?: boolean }) => Promise<unknown>;
   refresh: () => Promise<unknown>;
   texts: { done: TextKey; undone: TextKey; failed: TextKey };
 }
 
-/** Done on the screen, and not yet, or not wholly, on the server. */
-interface Unfinished {
-  left: ReadonlySet<number>;
-  /** Resolves when the server has done it all. */
-  doNow(): Promise<void>;
-  leaveToBrowser(): void;
-  giveUp(): void;
+/** Done on the screen, but not yet, or not completely, on the server. */
+interface PendingAction {
+  remainingIds: ReadonlySet<number>;
+  /** Resolves when the server has processed every id. */
+  runNow(): Promise<void>;
+  runInBackground(): void;
+  discard(): void;
 }
-const unfinished = new Set<Unfinished>();
+const pendingActions = new Set<PendingAction>();
 
-/** Who signs out has not undone it, and nobody could do it afterwards. */
-export const doAllNow = async (): Promise<void> => {
-  await Promise.all([...unfinished].map((deed) => deed.doNow()));
+/** Before signing out: afterwards there is no token to run them with. */
+export const runAllNow = async (): Promise<void> => {
+  await Promise.all([...pendingActions].map((pendingAction) => pendingAction.runNow()));
 };
 
-/** Where nobody is signed in any more: whoever comes next must not do it in their own name. */
-export const giveUpAll = (): void => {
-  for (const deed of unfinished) deed.giveUp();
+/** When the session has ended: the next user must not run the actions of the previous one. */
+export const discardAll = (): void => {
+  for (const pendingAction of pendingActions) pendingAction.discard();
 };
 
-/** Who leaves has not undone it either. */
-const leaveAll = () => {
-  for (const deed of unfinished) deed.leaveToBrowser();
+/** When the page closes, actions that were not undone are sent. */
+const runAllInBackground = () => {
+  for (const pendingAction of pendingActions) pendingAction.runInBackground();
 };
-addEventListener('pagehide', leaveAll);
+addEventListener('pagehide', runAllInBackground);
 document.addEventListener('visibilitychange', () => {
-  // A telephone stops what is out of sight, and may throw it away without a word.
-  if (document.hidden && matchMedia('(hover: none)').matches) leaveAll();
+  // Phones pause hidden pages and may discard them without an event.
+  if (document.hidden && matchMedia('(hover: none)').matches) runAllInBackground();
 });
 addEventListener('beforeunload', (event) => {
-  if ([...unfinished].some(({ left }) => left.size > KEEPALIVE_MAX)) event.preventDefault();
+  if ([...pendingActions].some(({ remainingIds }) => remainingIds.size > KEEPALIVE_MAX))
+    event.preventDefault();
 });
 
-/** Done on the screen at once, on the server when the ten seconds are over. */
-export function doSoon(given: readonly number[], { shown, act, refresh, texts }: Deed): void {
-  const ids = given.filter((id) => !shown.get().has(id));
+/** Shows the action as done at once, and runs it on the server when the time to undo is over. */
+export function runAfterDelay(
+  requestedIds: readonly number[],
+  { shown, run, refresh, texts }: UndoableAction,
+): void {
+  const ids = requestedIds.filter((id) => !shown.get().has(id));
   if (ids.length === 0) return;
   const at = new Date().toISOString();
   shown.set(new Map([...shown.get(), ...ids.map((id) => [id, at] as const)]));
 
-  const left = new Set(ids);
-  let done: Promise<void> | undefined;
-  const endOfUndo = () => {
+  const remainingIds = new Set(ids);
+  let running: Promise<void> | undefined;
+  const endUndo = () => {
     clearTimeout(timer);
-    takeBack();
+    closeToast();
   };
-  const showAsItIs = () => {
-    unfinished.delete(deed);
+  const showServerState = () => {
+    pendingActions.delete(pendingAction);
     const others = new Map(shown.get());
     for (const id of ids) others.delete(id);
     shown.set(others);
   };
-  const sayFailed = (n: number) => say(texts.failed, { values: { n }, tone: 'bad' });
-  const carryOut = async () => {
-    endOfUndo();
-    const failed = await inTurns(ids, async (id) => {
-      if (!left.has(id)) return;
-      await act(id, {});
-      left.delete(id);
+  const showFailure = (n: number) => showToast(texts.failed, { values: { n }, tone: 'error' });
+  const runOnServer = async () => {
+    endUndo();
+    const failedIds = await runWithLimit(ids, async (id) => {
+      if (!remainingIds.has(id)) return;
+      await run(id, {});
+      remainingIds.delete(id);
     });
-    unfinished.delete(deed);
-    // Nobody waits for the new lists.
-    void refresh().finally(showAsItIs);
-    if (failed.length > 0) sayFailed(failed.length);
+    pendingActions.delete(pendingAction);
+    // Not awaited: signing out must not wait for new lists.
+    void refresh().finally(showServerState);
+    if (failedIds.length > 0) showFailure(failedIds.length);
   };
   const undo = () => {
-    endOfUndo();
-    showAsItIs();
-    say(texts.undone);
+    endUndo();
+    showServerState();
+    showToast(texts.undone);
   };
 
-  const deed: Unfinished = {
-    left,
-    doNow: () => (done ??= carryOut()),
-    leaveToBrowser() {
-      const taken = [...left].slice(0, KEEPALIVE_MAX);
-      endOfUndo();
-      for (const id of taken) left.delete(id);
-      const acts = taken.map((id) => act(id, { keepalive: true }).catch(() => left.add(id)));
-      // A page that comes back does what is left, and shows how things are.
-      void Promise.all(acts).then(deed.doNow);
+  const pendingAction: PendingAction = {
+    remainingIds,
+    runNow: () => (running ??= runOnServer()),
+    runInBackground() {
+      const sentIds = [...remainingIds].slice(0, KEEPALIVE_MAX);
+      endUndo();
+      for (const id of sentIds) remainingIds.delete(id);
+      const requests = sentIds.map((id) => run(id, { keepalive: true }).catch(() => remainingIds.add(id)));
+      // If the page comes back, it runs the rest and shows the server's state.
+      void Promise.all(requests).then(pendingAction.runNow);
     },
-    giveUp() {
-      if (done) return;
-      endOfUndo();
-      showAsItIs();
-      sayFailed(ids.length);
+    discard() {
+      if (running) return;
+      endUndo();
+      showServerState();
+      showFailure(ids.length);
     },
   };
-  const timer = setTimeout(deed.doNow, UNDO_MS);
-  unfinished.add(deed);
-  const takeBack = say(texts.done, { values: { n: ids.length }, undo, lastsMs: UNDO_MS });
+  const timer = setTimeout(pendingAction.runNow, UNDO_MS);
+  pendingActions.add(pendingAction);
+  const closeToast = showToast(texts.done, { values: { n: ids.length }, undo, durationMs: UNDO_MS });
 }

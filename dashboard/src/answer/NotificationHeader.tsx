@@ -1,0 +1,138 @@
+import { ActionIcon, Tooltip } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { calls } from '../api/calls.ts';
+import type { Notification } from '../api/types.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { useConversations } from '../inbox/conversations.ts';
+import { deleteNotifications } from '../inbox/delete.ts';
+import { textOfNotification } from '../inbox/notifications.ts';
+import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
+import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
+import { savePreferences, usePreferences } from '../settings/preferences.ts';
+import { BackButton } from '../shell/BackButton.tsx';
+import { CurlButton } from '../shell/CurlButton.tsx';
+import { Icon } from '../shell/Icon.tsx';
+import { navigate } from '../shell/route.ts';
+import { useNow } from '../shell/useNow.ts';
+import { useExtraWide } from '../shell/useScreenWidth.ts';
+import { useHasTestPhone } from '../testPhone/messages.ts';
+import { QuestionText } from './QuestionText.tsx';
+
+export function useCustomer({ conversation_id, context }: Notification) {
+  const { t } = useTranslation();
+  const ids = useMemo(() => [conversation_id], [conversation_id]);
+  const conversation = useConversations(ids).get(conversation_id);
+  return {
+    name: conversation?.customer_name || t('unknownCustomer', { id: String(conversation_id) }),
+    phone: context.lead_phone ?? conversation?.customer_phone ?? '',
+    windowOpenUntil: conversation?.window_open_until,
+  };
+}
+
+/** The customer, the question or support request, and its time. */
+export function NotificationHeader({ item }: { item: Notification }) {
+  const { t, relative, dateTime } = useTranslation();
+  const now = useNow();
+  const { name, phone, windowOpenUntil } = useCustomer(item);
+  const typeName = useTypeName()(item.notification_type);
+  const ago = relative(item.created_at, now);
+  return (
+    <header className="notification-header">
+      <div className="pane-bar">
+        <BackButton to={{ page: 'inbox', id: undefined }} />
+        <TypeIcon type={item.notification_type} />
+        <div className="pane-customer">
+          <h2 dir="auto">{name}</h2>
+          <p>
+            {phone && (
+              <a href={`tel:${phone}`} dir="ltr">
+                {phone}
+              </a>
+            )}
+            <span>{typeName}</span>
+            {item.status === 'requested' && <ReplyWindow until={windowOpenUntil} />}
+          </p>
+        </div>
+        <Actions item={item} />
+      </div>
+      <QuestionText text={textOfNotification(item)} />
+      <p className="question-time" title={dateTime(item.created_at)}>
+        {item.notification_type === 'user_support_request'
+          ? t('wantsPerson', { time: ago })
+          : t('askedAt', { time: ago })}
+      </p>
+      <MoreDetails item={item} />
+    </header>
+  );
+}
+
+function Actions({ item }: { item: Notification }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const extraWide = useExtraWide();
+  const { showTestPhone } = usePreferences();
+  const hasTestPhone = useHasTestPhone();
+  const label = showTestPhone && extraWide ? t('testPhoneClose') : t('testPhoneOpen');
+  return (
+    <div className="pane-actions">
+      {hasTestPhone && (
+        <Tooltip label={label}>
+          <ActionIcon
+            variant={showTestPhone && extraWide ? 'light' : 'subtle'}
+            color={showTestPhone && extraWide ? undefined : 'gray'}
+            size={44}
+            aria-label={label}
+            aria-pressed={extraWide ? showTestPhone : undefined}
+            onClick={() =>
+              extraWide
+                ? savePreferences({ showTestPhone: !showTestPhone })
+                : navigate({ page: 'testPhone', id: item.conversation_id })
+            }
+          >
+            <Icon name="phone" />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      <CurlButton call={calls.deleteNotification(item.id)} label={t('delete')} />
+      <Tooltip label={t('delete')}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size={44}
+          aria-label={t('delete')}
+          onClick={() => {
+            deleteNotifications(client, [item.id]);
+            navigate({ page: 'inbox', id: undefined }, 'replace');
+          }}
+        >
+          <Icon name="trash" />
+        </ActionIcon>
+      </Tooltip>
+    </div>
+  );
+}
+
+const SHOWN_ELSEWHERE = new Set(['lead_phone', 'document_id']);
+
+/** The other fields of the context. */
+function MoreDetails({ item: { context, requested_fields } }: { item: Notification }) {
+  const { t } = useTranslation();
+  const more = Object.entries(context as Record<string, unknown>).filter(
+    ([key]) => !SHOWN_ELSEWHERE.has(key) && !requested_fields.includes(key),
+  );
+  if (more.length === 0) return null;
+  return (
+    <details className="more-details">
+      <summary>{t('moreDetails')}</summary>
+      <dl>
+        {more.map(([key, value]) => (
+          <div key={key}>
+            <dt>{key}</dt>
+            <dd dir="auto">{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}

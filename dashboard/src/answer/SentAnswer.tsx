@@ -1,0 +1,97 @@
+import { Button, Skeleton } from '@mantine/core';
+import { useEffect, useRef } from 'react';
+import type { NotificationDetail } from '../api/types.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { pendingResolves } from '../inbox/pendingResolves.ts';
+import { useNow } from '../shell/useNow.ts';
+import { DeliveryTimeline } from './DeliveryTimeline.tsx';
+import { removeDraft } from './drafts.ts';
+import { fieldTexts } from './fields.ts';
+import { dismissRejection, type Rejection, wasJustSubmitted } from './submit.ts';
+
+/** The answer, and the delivery of its message. */
+export function SentAnswer(props: {
+  item: NotificationDetail;
+  rejection: Rejection | undefined;
+  loading: boolean;
+}) {
+  const { item, rejection, loading } = props;
+  const { t, relative, dateTime } = useTranslation();
+  const now = useNow();
+  const answer = (item.answer ?? {}) as Record<string, unknown>;
+  const sentFields = item.answered_fields.filter(
+    (field) => typeof answer[field] === 'string' && answer[field] !== '',
+  );
+  const withoutReply = answer.resolve_only === true;
+  // The form is gone. Move the focus here so that screen readers continue at the answer.
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    const answeredHere = wasJustSubmitted(item.id) || pendingResolves.get().has(item.id);
+    if (answeredHere && document.activeElement === document.body)
+      heading.current?.focus({ preventScroll: true });
+  }, [item.id]);
+  return (
+    <div className="sent-answer">
+      {rejection?.alreadyAnswered && (
+        <AlreadyAnswered id={item.id} rejection={rejection} fields={item.answered_fields} />
+      )}
+      <h3 ref={heading} tabIndex={-1}>
+        {t(rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
+        <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
+          {relative(item.updated_at, now)}
+        </time>
+      </h3>
+      {loading && <Skeleton height={72} radius="md" />}
+      {!loading && withoutReply && <p className="muted">{t('resolvedWithoutReply')}</p>}
+      {!withoutReply &&
+        sentFields.map((field, index) => (
+          <div key={field} className={index === 0 ? 'sent-text sent-text-main' : 'sent-text'}>
+            {item.answered_fields.length > 1 && <h4>{fieldTexts(field, t).label}</h4>}
+            <p dir="auto">{String(answer[field])}</p>
+          </div>
+        ))}
+      {item.delivery && <DeliveryTimeline deliveryId={item.delivery.id} />}
+    </div>
+  );
+}
+
+function AlreadyAnswered({
+  id,
+  rejection,
+  fields,
+}: {
+  id: number;
+  rejection: Rejection;
+  fields: readonly string[];
+}) {
+  const { t } = useTranslation();
+  const texts = fields
+    .map((field) => rejection.body[field])
+    .filter((text) => typeof text === 'string' && text !== '');
+  return (
+    <div className="notice" role="alert">
+      <strong>{t('alreadyAnswered')}</strong>
+      {texts.length > 0 && (
+        <details open>
+          <summary>{t('unsentText')}</summary>
+          {texts.map((text) => (
+            <p key={String(text)} className="notice-text" dir="auto">
+              {String(text)}
+            </p>
+          ))}
+        </details>
+      )}
+      <p>{t('alreadyAnsweredHint')}</p>
+      <Button
+        size="compact-md"
+        variant="default"
+        onClick={() => {
+          removeDraft(id);
+          dismissRejection(id);
+        }}
+      >
+        {t('close')}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useMemo, useRef } from 'react';
+import type { Notification } from '../api/types.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { useStore } from '../shell/store.ts';
+import { useConversations } from './conversations.ts';
+import { NotificationRow } from './NotificationRow.tsx';
+import { cursor, selection } from './view.ts';
+
+/** Keep in sync with inbox.css. With a fixed height, 10,000 rows cost as much as ten. */
+const ROW_HEIGHT = 104;
+
+export function NotificationList({
+  items,
+  openId,
+}: {
+  items: readonly Notification[];
+  openId: number | undefined;
+}) {
+  const { t } = useTranslation();
+  const scroller = useRef<HTMLElement>(null);
+  const selectedIds = useStore(selection);
+  const current = useStore(cursor);
+  const virtualizer = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    getItemKey: (index) => items[index]!.id,
+    overscan: 8,
+  });
+  const rows = virtualizer.getVirtualItems();
+  const first = rows[0]?.index ?? 0;
+  const last = rows.at(-1)?.index ?? -1;
+  const ids = useMemo(
+    () => [...new Set(items.slice(first, last + 1).map(({ conversation_id }) => conversation_id))],
+    [items, first, last],
+  );
+  const customers = useConversations(ids);
+
+  const at = items.findIndex(({ id }) => id === current);
+  useEffect(() => {
+    if (at >= 0) virtualizer.scrollToIndex(at, { align: 'auto' });
+  }, [at, virtualizer]);
+
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
+    <section ref={scroller} className="list" aria-label={t('notificationList')} tabIndex={0}>
+      <ul className="list-rows" style={{ height: virtualizer.getTotalSize() }}>
+        {rows.map(({ index, key, start }) => {
+          const item = items[index]!;
+          return (
+            <li
+              key={key}
+              className="list-row"
+              aria-setsize={items.length}
+              aria-posinset={index + 1}
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              <NotificationRow
+                item={item}
+                customer={customers.get(item.conversation_id)}
+                open={item.id === openId}
+                atCursor={item.id === current}
+                selected={selectedIds.has(item.id)}
+              />
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

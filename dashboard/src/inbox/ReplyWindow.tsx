@@ -1,0 +1,24 @@
+import { useTranslation } from '../i18n/translation.tsx';
+import { useNow } from '../shell/useNow.ts';
+
+const SOON_MS = 2 * 3_600_000;
+
+/** The remaining time to reply freely. Nothing is shown until the conversation is loaded. */
+export function ReplyWindow({ until }: { until: string | null | undefined }) {
+  const { t, duration } = useTranslation();
+  const now = useNow();
+  if (until === undefined) return null;
+  const leftMs = until === null ? 0 : Date.parse(until) - now;
+  if (leftMs <= 0) {
+    return (
+      <span className="reply-window" data-state="closed" title={t('windowClosedHint')}>
+        {t('windowClosed')}
+      </span>
+    );
+  }
+  return (
+    <span className="reply-window" data-state={leftMs < SOON_MS ? 'soon' : 'open'}>
+      {t('windowOpen', { time: duration(leftMs / 1000) })}
+    </span>
+  );
+}

@@ -1,0 +1,104 @@
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useCallback } from 'react';
+import { calls } from '../api/calls.ts';
+import { requestWithHeaders } from '../api/client.ts';
+import { connection } from '../api/events.ts';
+import type { Notification, NotificationDetail } from '../api/types.ts';
+import { useStore } from '../shell/store.ts';
+import { pendingResolves, showResolved } from './pendingResolves.ts';
+
+export const LIST_KEY = ['notifications'] as const;
+/** Polling interval without a live connection. */
+const POLL_MS = 10_000;
+
+interface CachedList {
+  etag: string | null;
+  items: readonly Notification[];
+}
+let cached: CachedList | undefined;
+
+export function resetList(): void {
+  cached = undefined;
+}
+
+async function fetchList({ signal }: { signal: AbortSignal }): Promise<readonly Notification[]> {
+  const headers: Record<string, string> = cached?.etag ? { 'If-None-Match': cached.etag } : {};
+  const { body, headers: received } = await requestWithHeaders<Notification[] | undefined>(
+    { ...calls.notifications(), headers },
+    { signal },
+  );
+  if (body === undefined) return cached!.items;
+  cached = { etag: received.get('etag'), items: body };
+  return body;
+}
+
+/** Unchanged notifications keep their identity, so that of 10,000 rows only the changed ones render again. */
+function reuseUnchanged(before: unknown, after: unknown): unknown {
+  if (!before || before === after) return after;
+  const earlier = new Map((before as Notification[]).map((item) => [item.id, item]));
+  return (after as Notification[]).map((item) => {
+    const same = earlier.get(item.id);
+    return same && same.status === item.status && same.updated_at === item.updated_at ? same : item;
+  });
+}
+
+export function useNotifications() {
+  const live = useStore(connection) === 'live';
+  const pendingResolveIds = useStore(pendingResolves);
+  const select = useCallback(
+    (items: readonly Notification[]) =>
+      pendingResolveIds.size === 0 ? items : items.map((item) => showResolved(item, pendingResolveIds)),
+    [pendingResolveIds],
+  );
+  return useQuery({
+    queryKey: LIST_KEY,
+    queryFn: fetchList,
+    select,
+    structuralSharing: reuseUnchanged,
+    refetchInterval: live ? false : POLL_MS,
+  });
+}
+
+/** Shows a notification as answered before the server confirms it. Returns a function that reverts this. */
+export function showAsAnswered(client: QueryClient, id: number): () => void {
+  void client.cancelQueries({ queryKey: LIST_KEY });
+  const list = () => client.getQueryData<readonly Notification[]>(LIST_KEY);
+  const replace = (changed: Notification) =>
+    client.setQueryData(
+      LIST_KEY,
+      list()?.map((item) => (item.id === id ? changed : item)),
+    );
+  const before = list()?.find((item) => item.id === id);
+  if (before) replace({ ...before, status: 'answered', updated_at: new Date().toISOString() });
+  return () => {
+    if (before) replace(before);
+    void client.invalidateQueries({ queryKey: LIST_KEY });
+  };
+}
+
+const DETAILS_KEY = ['notification'] as const;
+export const detailKey = (id: number) => [...DETAILS_KEY, id] as const;
+
+/** Reloads everything that depends on the notifications. */
+export const refreshInbox = (client: QueryClient): Promise<unknown> =>
+  Promise.all(
+    [LIST_KEY, DETAILS_KEY, ['overview']].map((queryKey) => client.invalidateQueries({ queryKey })),
+  );
+
+export const pendingAmong = (items: readonly Notification[], ids: ReadonlySet<number>): number[] =>
+  items.filter(({ id, status }) => ids.has(id) && status === 'requested').map(({ id }) => id);
+
+/** The question, or the reason of a support request. */
+export function textOfNotification({ context, requested_fields }: Notification): string {
+  for (const field of requested_fields) {
+    const value = (context as Record<string, unknown>)[field];
+    if (typeof value === 'string' && value.trim() !== '') return value;
+  }
+  return '';
+}
+
+export const toDetail = (item: Notification): NotificationDetail => ({
+  ...item,
+  answer: null,
+  delivery: null,
+});

@@ -1,0 +1,89 @@
+import { Button, Modal, SegmentedControl, Switch, useMantineColorScheme } from '@mantine/core';
+import { useState } from 'react';
+import type { User } from '../../../src/contract/auth.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { playBell } from '../inbox/sound.ts';
+import { signOut } from '../session/session.ts';
+import { Icon } from '../shell/Icon.tsx';
+import { showToast } from '../shell/toasts.tsx';
+import { LanguageSelect } from './LanguageSelect.tsx';
+import { savePreferences, usePreferences } from './preferences.ts';
+
+export function SettingsDialog(props: {
+  opened: boolean;
+  user: User;
+  onClose: () => void;
+  onHelp: () => void;
+  onPalette: () => void;
+}) {
+  const { t } = useTranslation();
+  const { sound, badge } = usePreferences();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const [leaving, setLeaving] = useState(false);
+  return (
+    <Modal
+      opened={props.opened}
+      onClose={props.onClose}
+      title={t('settings')}
+      lockScroll={false}
+      closeButtonProps={{ 'aria-label': t('close'), size: 44 }}
+    >
+      <div className="settings">
+        <p>
+          <strong>{props.user.name}</strong>
+          <br />
+          <span className="muted">{props.user.email}</span>
+        </p>
+        <LanguageSelect withLabel />
+        <SegmentedControl
+          fullWidth
+          aria-label={t('theme')}
+          value={colorScheme}
+          onChange={(value) => setColorScheme(value as typeof colorScheme)}
+          data={[
+            { value: 'auto', label: t('themeSystem') },
+            { value: 'light', label: t('light') },
+            { value: 'dark', label: t('dark') },
+          ]}
+        />
+        <Switch
+          label={t('sound')}
+          checked={sound}
+          onChange={({ currentTarget: { checked } }) => {
+            savePreferences({ sound: checked });
+            if (checked) playBell();
+          }}
+        />
+        <Switch
+          label={t('badge')}
+          checked={badge}
+          onChange={({ currentTarget: { checked } }) => savePreferences({ badge: checked })}
+        />
+        <div className="settings-actions">
+          <Button variant="default" leftSection={<Icon name="command" />} onClick={props.onPalette}>
+            {t('palette')}
+          </Button>
+          <Button variant="default" leftSection={<Icon name="keyboard" />} onClick={props.onHelp}>
+            {t('shortcuts')}
+          </Button>
+          <Button variant="default" component="a" href="/docs" leftSection={<Icon name="terminal" />}>
+            {t('apiDocs')}
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<Icon name="signOut" />}
+            loading={leaving}
+            onClick={() => {
+              setLeaving(true);
+              void signOut()
+                .catch(() => showToast('errorNetwork', { tone: 'error' }))
+                .finally(() => setLeaving(false));
+            }}
+          >
+            {t('signOut')}
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,23 @@
+import { ApiError } from '../api/error.ts';
+import type { Translation } from '../i18n/translation.tsx';
+
+/** Known errors are translated. For others the server's English message is shown. */
+export function errorMessage({ t, duration }: Translation, error: unknown): string {
+  if (!(error instanceof ApiError)) return t('errorServer');
+  switch (error.code) {
+    case 'UNREACHABLE':
+      return t('errorNetwork');
+    case 'INVALID_CREDENTIALS':
+      return t('errorCredentials');
+    case 'RATE_LIMITED':
+      return t('errorRateLimited', { wait: duration(error.retryAfterSeconds ?? 60) });
+    case 'SERVICE_UNAVAILABLE':
+    case 'INTERNAL_ERROR':
+      return t('errorServer');
+    case 'NOTIFICATION_NOT_FOUND':
+    case 'DOCUMENT_NOT_FOUND':
+      return t('errorNotFound');
+    default:
+      return error.message;
+  }
+}
