@@ -129,7 +129,9 @@ export async function buildApp(
     onCustomerMessage: parts.assistant,
   };
   for (const { inbound } of DESCRIPTORS) {
-    if (inbound) await app.register(inbound.routes(inboundParts), { prefix: inbound.prefix });
+    if (!inbound) continue;
+    const routesOf = await inbound.routes();
+    await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
   await app.register(liveRoutes(parts), { prefix: '/api/v1' });
   const { database, now } = parts;

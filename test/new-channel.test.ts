@@ -80,7 +80,7 @@ export const LOGBOOK: ChannelDescriptor<LogbookSettings> = {
   }),
   inbound: {
     prefix: '/logbook',
-    routes: ({ now }) => async (app) => {
+    routes: async () => ({ now }) => async (app) => {
       app.get('/time', { schema: { hide: true } as object }, async () => ({ now: now().toISOString() }));
     },
   },

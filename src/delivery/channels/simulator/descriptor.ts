@@ -1,6 +1,5 @@
 import { type ChannelDescriptor, DOUBLING_PAUSES_SECONDS } from '../channel.ts';
 import { openSimulator } from './channel.ts';
-import { simulatorRoutes } from './routes.ts';
 
 export const SIMULATOR: ChannelDescriptor = {
   name: 'simulator',
@@ -11,5 +10,8 @@ export const SIMULATOR: ChannelDescriptor = {
   retryPausesSeconds: DOUBLING_PAUSES_SECONDS,
   fields: [],
   open: (_settings, parts) => ({ type: SIMULATOR, ...openSimulator(parts) }),
-  inbound: { prefix: '/api/v1/simulator', routes: simulatorRoutes },
+  inbound: {
+    prefix: '/api/v1/simulator',
+    routes: async () => (await import('./routes.ts')).simulatorRoutes,
+  },
 };

@@ -3,7 +3,6 @@ import { Webhook } from 'standardwebhooks';
 import { VERSION } from '../../../version.ts';
 import type { Channel, ChannelParts, Outgoing } from '../channel.ts';
 import { connectionProblem, resultOf } from './answers.ts';
-import { post, tryConnection } from './post.ts';
 import { hostOf, type Resolve } from './publicAddress.ts';
 
 /** The merchant's own system, called with a signed POST (Standard Webhooks) for each message. */
@@ -20,6 +19,9 @@ export interface WebhookOptions {
   timeoutMs?: number;
   resolve?: Resolve;
 }
+
+/** Node's HTTP and TLS take 70 ms to load. Commands that do not send start without them. */
+const loadPost = () => import('./post.ts');
 
 /** Shorter than the worker's lease: an attempt has ended before another worker can take the message over. */
 const TIMEOUT_MS = 10_000;
@@ -39,6 +41,7 @@ export function openWebhook(
       .slice(0, 16)}`,
     plan: async () => ({ go: 'text' }),
     async send(message) {
+      const { post } = await loadPost();
       const at = now();
       const body = bodyOf(message);
       const headers = {
@@ -51,6 +54,7 @@ export function openWebhook(
       return resultOf(await post({ url, headers, body }, rules), now());
     },
     async check() {
+      const { tryConnection } = await loadPost();
       const code = await tryConnection(url, rules);
       return code === undefined ? undefined : `${hostOf(url)}: ${connectionProblem(code)}`;
     },

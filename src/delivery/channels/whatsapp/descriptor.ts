@@ -1,7 +1,6 @@
 import { type ChannelDescriptor, DOUBLING_PAUSES_SECONDS } from '../channel.ts';
 import { isWebAddress, matches } from '../fields.ts';
 import { openWhatsApp, type WhatsAppSettings } from './channel.ts';
-import { whatsappRoutes } from './routes.ts';
 
 export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
   name: 'whatsapp',
@@ -101,5 +100,5 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
     },
   ],
   open: (settings, parts) => ({ type: WHATSAPP, ...openWhatsApp(settings, parts) }),
-  inbound: { prefix: '/webhooks', routes: whatsappRoutes },
+  inbound: { prefix: '/webhooks', routes: async () => (await import('./routes.ts')).whatsappRoutes },
 };
