@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { AURORA, type CallOptions, NOTIFICATIONS } from '../../harness.ts';
 
-/** What people entrust to the service, marked: no canary may sing. */
+/** Markers for confidential data. They must not appear in logs, metrics or errors. */
 export const CANARY = 'c4n4ry';
 export const PHONE = '+3499900011122';
 
@@ -84,7 +84,7 @@ const document: { paths: Record<string, Record<string, Operation>> } = JSON.pars
   readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8'),
 );
 
-/** Every operation of the document, as the log names it. */
+/** Every operation of the OpenAPI document, with its route as the log writes it. */
 export const OPERATIONS = Object.entries(document.paths).flatMap(([path, operations]) =>
   Object.entries(operations).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -94,23 +94,23 @@ export const OPERATIONS = Object.entries(document.paths).flatMap(([path, operati
   })),
 );
 
-/** Canaries in every place that the document knows: path, query, headers, members, with a token and without. */
+/** Puts canaries everywhere the document allows: path, query, headers and members, with and without a token. */
 export function callsByDocument(token: string, title: string): Call[] {
-  // The stream of events goes on for as long as somebody listens; its errors come at once.
+  // The event stream does not end, so it is only called with invalid tokens.
   return OPERATIONS.flatMap(({ method, path, operation }) => {
     const { parameters = [], requestBody } = operation;
-    const named = (place: string) => parameters.filter((it) => it.in === place).map(({ name }) => name);
+    const namesIn = (place: string) => parameters.filter((it) => it.in === place).map(({ name }) => name);
     const at = (id: string) => path.replaceAll(/\{\w+\}/g, id);
-    const lasting = path.endsWith('/events');
-    const headers = Object.fromEntries(named('header').map((name) => [name, CANARY]));
+    const isStream = path.endsWith('/events');
+    const headers = Object.fromEntries(namesIn('header').map((name) => [name, CANARY]));
     const schema = requestBody?.content['application/json']?.schema;
     const withBody = (body: unknown): CallOptions => (schema ? { token, body, headers } : { token, headers });
     const known = schema ? valueFor(schema, `${CANARY} ${title}`) : undefined;
     return [
-      [method, at(CANARY), { ...withBody(known), token: lasting ? CANARY : token }],
-      [method, at('5'), { ...withBody(known), token: lasting ? `${token}${CANARY}` : token }],
+      [method, at(CANARY), { ...withBody(known), token: isStream ? CANARY : token }],
+      [method, at('5'), { ...withBody(known), token: isStream ? `${token}${CANARY}` : token }],
       [method, `${at('5')}?${CANARY}=${CANARY}`, { ...withBody(known), token: CANARY }],
-      ...named('query').map((name): Call => [method, `${at('5')}?${name}=${CANARY}`, { token }]),
+      ...namesIn('query').map((name): Call => [method, `${at('5')}?${name}=${CANARY}`, { token }]),
       ...Object.keys(schema?.properties ?? {}).map(
         (name): Call => [method, at('5'), withBody({ ...(known as object), [name]: { [CANARY]: [CANARY] } })],
       ),
