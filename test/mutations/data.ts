@@ -108,7 +108,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/notifications/store.ts',
       find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
       replace: 'where merchant_id = $1 and id = $2 returning id',
-      test: 'a hundred answers to one notification arrive at once (postgres)',
+      test: 'a hundred answers to one notification at the same time (postgres)',
     },
   ]),
   ...caughtBy('test/idempotency.test.ts', [
@@ -238,7 +238,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/http/stalls.ts',
       find: 'if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();',
       replace: 'if (nowMs - seen.sinceMs >= 60 * STALLED_MAX_MS) socket.resetAndDestroy();',
-      test: 'hundreds of connections are slow on purpose (sqlite)',
+      test: 'hundreds of connections that are slow on purpose (sqlite)',
     },
   ]),
   ...caughtBy('test/database-away.test.ts', [
