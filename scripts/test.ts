@@ -29,6 +29,7 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
     'test/stop.test.ts',
     'test/surroundings.test.ts',
   ],
+  'start the command line many times': ['test/cli*.test.ts'],
   'compute many password hashes': ['test/sign-in-limits.test.ts'],
   'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
 };
@@ -51,7 +52,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const startedAt = performance.now();
 // The checks run next to the tests: each check keeps one core busy, and some tests only wait.
 const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
-if (!options.quick) {
+if (options.quick) {
+  delete process.env.TEST_POSTGRESQL_URL;
+  delete process.env.TEST_REDIS_URL;
+} else {
   await start('PostgreSQL', 'postgres', 'postgresql', (program) =>
     startPostgres(program, { durable: false }),
   );
@@ -162,7 +166,7 @@ function printLeftOut(): void {
   console.log('  PostgreSQL and Redis; types, lint and dead code (npm run check)');
   for (const [reason, patterns] of Object.entries(NOT_QUICK)) {
     const files = globSync([...patterns]).length;
-    if (requestedFiles.length === 0) console.log(`  ${files} test files that ${reason}`);
+    if (requestedFiles.length === 0) console.log(`  tests that ${reason} (files: ${files})`);
   }
   if (skipped > 0) console.log(`  ${skipped} tests in these files that need one of them`);
 }

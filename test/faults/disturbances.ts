@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/database/database.ts';
-import { makeQueuesDue } from '../sending.ts';
 import type { Fault, Meta } from '../stand-ins/meta.ts';
 
 /** What happens around the servers: errors of the channel, late status reports, and shortened waiting times. */
@@ -77,23 +77,17 @@ export function shortenWaits(
   database: Database,
   { retryMs, settleMs, leaseMs }: WaitLimits,
 ): { stop(): Promise<void> } {
-  const makeDue = (condition: string, ms: number) => {
-    const at = Date.now();
-    return database.transaction(async (tx) => {
-      const rows = await tx.run(
-        `update deliveries set due_at = $1 where due_at > $1 and updated_at < $2 and ${condition} returning id`,
-        [new Date(at).toISOString(), new Date(at - ms).toISOString()],
-      );
-      if (rows.length > 0) await makeQueuesDue(tx, new Date(at));
-    });
+  const makeDueAfter = (ms: number, condition: string) => {
+    const before = new Date(Date.now() - ms).toISOString();
+    return makeDue(database, `updated_at < '${before}' and ${condition}`);
   };
   let stopped = false;
   const running = (async () => {
     while (!stopped) {
       try {
-        await makeDue(`state = 'queued' and last_code not in ('NUMBER_PACE', 'CUSTOMER_PACE')`, retryMs);
-        await makeDue(`state = 'sending' and unsettled_since is not null`, settleMs);
-        await makeDue(`state = 'sending' and unsettled_since is null`, leaseMs);
+        await makeDueAfter(retryMs, `state = 'queued' and last_code not in ('NUMBER_PACE', 'CUSTOMER_PACE')`);
+        await makeDueAfter(settleMs, `state = 'sending' and unsettled_since is not null`);
+        await makeDueAfter(leaseMs, `state = 'sending' and unsettled_since is null`);
       } catch {
         // The database is busy. The next round tries again.
       }
@@ -106,4 +100,19 @@ export function shortenWaits(
       await running;
     },
   };
+}
+
+/** Makes deliveries due now. A worker looks only at the queues that are due, so their rows change as well. */
+export async function makeDue(database: Database, condition: string): Promise<void> {
+  const now = new Date().toISOString();
+  const due = await database.run(
+    `update deliveries set due_at = $1 where due_at > $1 and ${condition} returning merchant_id`,
+    [now],
+  );
+  if (due.length === 0) return;
+  // A new version, so that a worker that is looking at the queue does not postpone it again.
+  await database.run('update delivery_queues set due_at = $1, version = $2 where due_at > $1', [
+    now,
+    randomUUID(),
+  ]);
 }

@@ -97,7 +97,7 @@ async function check(result: RoundsResult, options: Options): Promise<Finding[]>
     },
     none('sent more often than unknown outcomes explain', wrong.unexplained),
     none('sent with a second or an unknown key', wrong.underOtherKeys),
-    none('sent before an earlier message to the same customer', wrong.overtaken),
+    none('sent before an earlier message of the same lane', wrong.overtaken),
     none('sent but not marked as sent', wrong.unsettled),
     { what: 'failed messages retried by the merchant', value: acknowledgedActions(entries, 'retry').length },
   ];

@@ -99,13 +99,21 @@ export async function findLost(url: string, token: string, entries: readonly Ent
   const retries = Map.groupBy(acknowledgedActions(entries, 'retry'), ({ action }) => action.delivery);
   await forEachInParallel([...retries], async ([delivery, requested]) => {
     const { json } = await get(`/api/v1/delivery/${delivery}`);
-    const retried = (json.timeline as { note: string | null }[]).filter(({ note }) => note === RETRY_NOTE);
+    const retried = (json.timeline as TimelineEntry[]).filter(isManualRetry);
     expect(retried.length === requested.length, `delivery ${delivery} was retried ${retried.length} times`);
   });
   return lost;
 }
 
-const RETRY_NOTE = 'Tried again by the merchant.';
+interface TimelineEntry {
+  state: string;
+  code: string | null;
+  note: string | null;
+}
+
+/** An automatic retry has the error code of the attempt before. */
+const isManualRetry = ({ state, code, note }: TimelineEntry) =>
+  state === 'queued' && code === null && note !== null;
 
 interface Listed {
   id: number;

@@ -18,7 +18,7 @@ export interface Messages {
     underOtherKeys: number;
     /** Accepted more often than its unknown outcomes explain. */
     unexplained: number;
-    /** Accepted before an earlier message to the same customer. */
+    /** Accepted before an earlier message of the same lane, replies or campaigns, to the same customer. */
     overtaken: number;
     /** Accepted by the channel, but not marked as sent. */
     unsettled: number;
@@ -30,6 +30,7 @@ interface Row {
   key: string;
   content: string;
   recipient: string;
+  mode: string;
   state: string;
   /** A timeline has one extra 'sending' for each unknown outcome. */
   by_kills: number;
@@ -47,7 +48,7 @@ export async function countMessages(
   const countEvents = (condition: string) =>
     `(select count(*) from delivery_events e where e.delivery_id = d.id and e.merchant_id = d.merchant_id and ${condition})`;
   const rows = await database.all<Row>(
-    `select id, key, content, recipient, state, ${countEvents(`state = 'sending' and code is null`)} as by_kills,
+    `select id, key, content, recipient, mode, state, ${countEvents(`state = 'sending' and code is null`)} as by_kills,
         ${countEvents(`state = 'sending' and code is not null`)} as by_channel,
         ${countEvents(`state = 'failed'`)} as failures
       from deliveries d order by id`,
@@ -93,7 +94,7 @@ function countOvertaken(rows: readonly Row[], meta: Meta): number {
   const firstAt = new Map<string, number>();
   for (const [n, { key }] of meta.accepted.entries()) if (!firstAt.has(key)) firstAt.set(key, n);
   let count = 0;
-  for (const list of Map.groupBy(rows, ({ recipient }) => recipient).values()) {
+  for (const list of Map.groupBy(rows, ({ recipient, mode }) => `${recipient} ${mode}`).values()) {
     const order = list.flatMap(({ key }) => firstAt.get(key) ?? []);
     count += order.filter((at, n) => n > 0 && at < order[n - 1]!).length;
   }

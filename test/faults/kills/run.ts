@@ -6,9 +6,9 @@ import { readConfig } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { newDatabasePlace } from '../../harness.ts';
-import { makeQueuesDue } from '../../sending.ts';
 import { type Meta, metaEnv, startMeta } from '../../stand-ins/meta.ts';
 import {
+  makeDue,
   randomChannelFaults,
   reportStatusesRandomly,
   shortenWaits,
@@ -166,11 +166,7 @@ async function runAllRounds(
 /** With the embedded database the only worker was killed, so its leases can end at once. */
 async function endLeasesOfKilledWorker(engine: Engine, database: Database): Promise<void> {
   if (engine === 'postgres') return;
-  await database.run(
-    `update deliveries set due_at = $1 where state = 'sending' and unsettled_since is null`,
-    [new Date().toISOString()],
-  );
-  await makeQueuesDue(database, new Date());
+  await makeDue(database, `state = 'sending' and unsettled_since is null`);
 }
 
 /** Waits as long as there is progress: a slow machine is not a failure. */
