@@ -3,7 +3,9 @@ import { AURORA, type CallOptions, NOTIFICATIONS } from '../../harness.ts';
 
 /** Markers for confidential data. They must not appear in logs, metrics or errors. */
 export const CANARY = 'c4n4ry';
-export const PHONE = '+3499900011122';
+/** With one more digit it is a possible number; anything else would not be sent. */
+export const PHONE = '+3469990001';
+export const phone = (lastDigit: number) => `${PHONE}${lastDigit}`;
 
 export type Call = [method: string, path: string, options: CallOptions];
 
@@ -17,7 +19,7 @@ export function callsByHand(
     token,
     body: { notification_type: 'user_question_request', conversation_id: 1, context, ...rest },
   });
-  const known = question({ question: text, lead_phone: PHONE, [CANARY]: { [CANARY]: text } });
+  const known = question({ question: text, lead_phone: phone(9), [CANARY]: { [CANARY]: text } });
   const calls: Call[] = [
     ['POST', `${AUTH}/login?${CANARY}=${CANARY}`, { body: AURORA }],
     ['POST', `${AUTH}/login`, { body: { email: `${CANARY}@x.example`, password: CANARY } }],
@@ -51,7 +53,7 @@ export function callsByHand(
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text }, { notification_type: CANARY })],
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text }, { conversation_id: CANARY })],
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text, document_id: CANARY })],
-    ['POST', `${NOTIFICATIONS}/request`, question({ lead_phone: PHONE, [CANARY]: CANARY })],
+    ['POST', `${NOTIFICATIONS}/request`, question({ lead_phone: phone(9), [CANARY]: CANARY })],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { answer: text.repeat(1000) } }],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { answer: { [CANARY]: CANARY } } }],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { resolve_only: CANARY } }],

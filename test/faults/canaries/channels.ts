@@ -4,7 +4,7 @@ import { run, settingsOf } from '../../command.ts';
 import { AURORA, call, type Deskbell, NOTIFICATIONS, startDeskbell } from '../../harness.ts';
 import { startReceiver, webhookEnv } from '../../receiver.ts';
 import { META, metaEnv, startMeta } from '../../stand-ins/meta.ts';
-import { CANARY, PHONE } from './calls.ts';
+import { CANARY, phone } from './calls.ts';
 
 /** A server with one of the channels, and its secrets. */
 interface Sending {
@@ -17,7 +17,6 @@ interface Sending {
 }
 
 const MESSAGES = 6;
-const phone = (n: number) => `${PHONE}${n}`;
 
 /** Each message goes to a different customer, so that none waits for the retry of another. */
 async function answerAll(deskbell: Deskbell): Promise<string> {
