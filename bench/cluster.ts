@@ -1,16 +1,16 @@
 import pg from 'pg';
 import { findProgram, startPostgres } from '../scripts/services.ts';
-import { atTheEnd } from './processes.ts';
+import { onExit } from './processes.ts';
 
-/** The one PostgreSQL of a run, whose databases everything measured on it shares. */
+/** Starts the PostgreSQL of this run. Everything that is measured uses a database on it. */
 export async function startCluster(): Promise<string | undefined> {
   const program = findProgram('postgres');
   if (!program) {
-    console.log('PostgreSQL was not found: SQLite alone is measured, and its writes against nothing.');
+    console.log('PostgreSQL was not found: only SQLite is measured, and there is no floor for its writes.');
     return undefined;
   }
   const starting = startPostgres(program, { durable: true });
-  atTheEnd(async () => (await starting).stop());
+  onExit(async () => (await starting).stop());
   return (await starting).url;
 }
 
@@ -23,7 +23,7 @@ export async function newDatabase(url: string): Promise<string> {
   return new URL(name, url).href;
 }
 
-/** What neither the service's time-outs nor a transaction may be around. */
+/** Runs statements that need no time-out and must not be in a transaction. */
 export async function asAdmin(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();

@@ -3,8 +3,8 @@ import type { Database, Param } from '../src/database/database.ts';
 import { answerSchemaId, KINDS } from '../src/notifications/kinds.ts';
 
 /**
- * The data. Every id tells its merchant by arithmetic, so that SQL, pgbench and the load compute the same
- * one; the notifications of all merchants lie mixed, as they arrive in life.
+ * The test data. The merchant of a row can be computed from its id, so that SQL, pgbench and the load generator
+ * agree. The notifications of all merchants are interleaved, as in production.
  */
 export const MERCHANTS = 200;
 export const CONVERSATIONS = 20_000;
@@ -14,19 +14,19 @@ export const PASSWORD = 'bench-password';
 
 export const merchantOf = (id: number) => 1 + ((id - 1) % MERCHANTS);
 export const emailOf = (merchant: number) => `owner-${merchant}@shop.example`;
-/** One in five asks for a person. */
+/** One in five asks for a human. */
 export const typeOf = (id: number): NotificationType =>
   Math.floor(id / MERCHANTS) % 5 === 0 ? 'user_support_request' : 'user_question_request';
-/** The merchant's conversation of this number, from 0 to 99. */
+/** The id of a merchant's conversation by its number, from 0 to 99. */
 export const conversationOf = (merchant: number, number: number) => merchant + MERCHANTS * number;
 export const CONVERSATIONS_PER_MERCHANT = CONVERSATIONS / MERCHANTS;
 
-/** Many at once; and one alone, whose latency is the time of the work itself. */
+/** Many connections, and a single one, whose latency is the time of the work itself. */
 export const MANY = 32;
 export const ONE = 1;
 export type Connections = typeof MANY | typeof ONE;
 
-/** Nobody answers a notification twice: floor and service have ids of their own, and some to learn from. */
+/** A notification can be answered only once, so the service, the floor and the recording use different ids. */
 export const ANSWER_IDS = {
   service: [1, 95_000],
   floor: [95_001, 189_000],
@@ -48,10 +48,10 @@ const REASONS = [
   'The address must change before it ships.',
 ];
 
-/** Well below the engines' limits on the time of one statement. */
+/** Small enough to stay well below the engines' statement time-outs. */
 const CHUNK = 5000;
 
-/** The columns of every table as SQL, by the row's id `i`; the peers' tables are filled with them, too. */
+/** The columns as SQL expressions of the row's id `i`. The tables of the peers are filled with them, too. */
 export const COLUMNS = {
   merchant: `1 + (i - 1) % ${MERCHANTS}`,
   conversation: `1 + (i - 1) % ${CONVERSATIONS}`,
@@ -131,7 +131,7 @@ export async function seed(database: Database, notifications: number, passwordHa
   });
 }
 
-/** Rows made inside the database, as expressions of their id `i`. */
+/** Creates rows inside the database, from expressions of their id `i`. */
 async function fill(
   database: Database,
   table: string,
@@ -140,17 +140,17 @@ async function fill(
   params: readonly Param[] = [],
   from = 1,
 ): Promise<void> {
-  const sql = insertion(table, columns, '$1', '$2');
+  const sql = insertSql(table, columns, '$1', '$2');
   for (let first = from; first <= count; first += CHUNK) {
     await database.run(sql, [first, Math.min(first + CHUNK - 1, count), ...params]);
   }
   if (database.engine === 'postgres') {
-    // Explicit ids leave the identity column behind.
+    // Explicit ids do not advance the identity column.
     await database.run(`select setval(pg_get_serial_sequence('${table}', 'id'), ${count})`);
   }
 }
 
-function insertion(table: string, columns: Record<string, string>, first: string, last: string): string {
+function insertSql(table: string, columns: Record<string, string>, first: string, last: string): string {
   return `insert into ${table} (id, ${Object.keys(columns).join(', ')})
     with recursive numbers (i) as (
       select cast(${first} as bigint) union all select i + 1 from numbers where i < cast(${last} as bigint)
@@ -159,8 +159,8 @@ function insertion(table: string, columns: Record<string, string>, first: string
 }
 
 /**
- * The same for millions: indexes are made afterwards, and triggers and references rest meanwhile. The last
- * chunk has them all again, and every merchant its share of it.
+ * The same for millions of rows: it creates the indexes afterwards, and disables triggers and foreign keys. The last
+ * chunk is inserted with all of them enabled, and every merchant has rows in it.
  */
 async function fillQuickly(
   database: Database,
@@ -168,9 +168,9 @@ async function fillQuickly(
   count: number,
   columns: Record<string, string>,
 ): Promise<void> {
-  const quick = count - CHUNK;
+  const bulkCount = count - CHUNK;
   const isPostgres = database.engine === 'postgres';
-  const resting = await database.all<{ kind: string; name: string; sql: string }>(
+  const dropped = await database.all<{ kind: string; name: string; sql: string }>(
     isPostgres
       ? `select 'index' as kind, indexname as name, indexdef as sql from pg_indexes
           where tablename = $1 and indexname not in (select conname from pg_constraint)`
@@ -179,19 +179,19 @@ async function fillQuickly(
     [table],
   );
   const script = [
-    ...resting.map(({ kind, name }) => `drop ${kind} ${name}`),
-    insertion(table, columns, '1', String(quick)),
-    ...resting.map(({ sql }) => sql),
+    ...dropped.map(({ kind, name }) => `drop ${kind} ${name}`),
+    insertSql(table, columns, '1', String(bulkCount)),
+    ...dropped.map(({ sql }) => sql),
   ];
   if (isPostgres) {
     script.unshift('set session_replication_role = replica');
     script.push('set session_replication_role = default');
   }
   await database.script(`${script.join(';\n')};`);
-  await fill(database, table, count, columns, [], quick + 1);
+  await fill(database, table, count, columns, [], bulkCount + 1);
 }
 
-/** Makes what was answered pending again, so that there is enough to answer. */
+/** Makes answered notifications pending again, so that there are enough to answer. */
 export async function reopen(database: Database): Promise<void> {
   for (let merchant = 1; merchant <= MERCHANTS; merchant += 1) {
     await database.run(

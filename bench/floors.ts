@@ -1,6 +1,6 @@
 /**
- * What the service is compared with, each in a process of its own: the same bytes from bare node:http, and
- * bare argon2 with the service's own parameters, which stand in the hash.
+ * What the service is compared with, each in its own process: the same bytes from plain node:http, and plain argon2
+ * with the service's parameters, which are part of the hash.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { hashFor } from './hashing.ts';
 
 export type FloorJob =
   | { floor: 'http'; bodies: Record<string, string> }
-  | { floor: 'argon2'; hash: string; password: string; atOnce: number; seconds: number };
+  | { floor: 'argon2'; hash: string; password: string; parallel: number; seconds: number };
 
 if (process.send) {
   process.once('message', (job: FloorJob) => {
@@ -22,7 +22,7 @@ if (process.send) {
   process.once('disconnect', () => process.exit(1));
 }
 
-/** Tells the port when it listens. */
+/** Sends the port to the parent process when it listens. */
 function serve(texts: Record<string, string>): void {
   const bodies = new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));
   const server = createServer({ keepAliveTimeout: 72_000 }, (request, response) => {

@@ -1,8 +1,8 @@
 import type { Engine } from '../src/database/database.ts';
 import { MANY, NOTIFICATIONS, ONE } from './data.ts';
 import type { GrowthReport, Line } from './growthReport.ts';
+import { type Instance, openInstance } from './instance.ts';
 import { load, sliceSecondsOf, type Target, WARM_UP_SECONDS } from './measure.ts';
-import { openPlace, type Place } from './place.ts';
 import { changedList, LIST, ME, type Plan, ROW_KINDS } from './rows.ts';
 
 /** How cost grows: with connections, with rows, with processes. */
@@ -13,7 +13,7 @@ const PROCESSES = [1, 2, 4];
 const ENGINES = ['postgres', 'sqlite'] as const satisfies Engine[];
 
 const raise = () => ROW_KINDS.find(({ id }) => id === 'request')!.plan(1);
-/** The reads first: what is raised makes the lists longer. */
+/** Reads first, because raised notifications make the lists longer. */
 const WORK: readonly { title: string; plan(): Plan }[] = [
   { title: 'list', plan: () => LIST },
   { title: 'me', plan: () => ME },
@@ -38,14 +38,14 @@ export async function benchGrowth(
   };
 
   for (const engine of ENGINES) {
-    // The smallest first: what is measured on the size in the middle is the rest.
-    const places: Place[] = [];
+    // All sizes for the rows; the other measurements use the middle one.
+    const instances: Instance[] = [];
     for (const notifications of SIZES) {
-      console.log(`${notifications.toLocaleString('en')} notifications into ${engine} …`);
-      places.push(await openPlace(engine, { notifications, postgresUrl }));
+      console.log(`Loading ${notifications.toLocaleString('en')} notifications into ${engine} …`);
+      instances.push(await openInstance(engine, { notifications, postgresUrl }));
     }
-    report.sizes.push(...(await growRows(engine, places, sliceSeconds, measure)));
-    const [small, middle, large] = places as [Place, Place, Place];
+    report.sizes.push(...(await growRows(engine, instances, sliceSeconds, measure)));
+    const [small, middle, large] = instances as [Instance, Instance, Instance];
     await small.remove();
     await large.remove();
     report.connections.push(...(await growConnections(middle, measure)));
@@ -59,7 +59,7 @@ type Measure = (target: Target, plan: Plan, connections: number) => ReturnType<t
 
 async function growRows(
   engine: Engine,
-  places: readonly Place[],
+  instances: readonly Instance[],
   seconds: number,
   measure: Measure,
 ): Promise<Line[]> {
@@ -71,43 +71,43 @@ async function growRows(
   const lines: Line[] = [];
   for (const { title, plan } of work) {
     const points: Line['points'] = [];
-    for (const [index, place] of places.entries()) {
-      // One alone: the time of the work itself.
-      points.push({ x: SIZES[index]!, ...(await measure(place, plan(), ONE)) });
+    for (const [index, instance] of instances.entries()) {
+      // One connection shows the time of the work itself.
+      points.push({ x: SIZES[index]!, ...(await measure(instance, plan(), ONE)) });
     }
-    lines.push(told({ title, engine, points }));
+    lines.push(printed({ title, engine, points }));
   }
   return lines;
 }
 
-async function growConnections(place: Place, measure: Measure): Promise<Line[]> {
+async function growConnections(instance: Instance, measure: Measure): Promise<Line[]> {
   const lines: Line[] = [];
   for (const { title, plan } of WORK) {
     const points: Line['points'] = [];
-    for (const x of CONNECTIONS) points.push({ x, ...(await measure(place, plan(), x)) });
-    lines.push(told({ title, engine: place.engine, points }));
+    for (const x of CONNECTIONS) points.push({ x, ...(await measure(instance, plan(), x)) });
+    lines.push(printed({ title, engine: instance.engine, points }));
   }
   return lines;
 }
 
 /** More processes on one database; the load's connections are spread over them. */
-async function growProcesses(place: Place, measure: Measure): Promise<Line[]> {
+async function growProcesses(instance: Instance, measure: Measure): Promise<Line[]> {
   const others = [];
-  for (let count = 1; count < Math.max(...PROCESSES); count += 1) others.push(await place.startAnother());
+  for (let count = 1; count < Math.max(...PROCESSES); count += 1) others.push(await instance.startAnother());
   const lines: Line[] = [];
   for (const { title, plan } of WORK) {
     const points: Line['points'] = [];
     for (const x of PROCESSES) {
-      points.push({ x, ...(await measure({ ...place, others: others.slice(0, x - 1) }, plan(), MANY)) });
+      points.push({ x, ...(await measure({ ...instance, others: others.slice(0, x - 1) }, plan(), MANY)) });
     }
-    lines.push(told({ title, engine: place.engine, points }));
+    lines.push(printed({ title, engine: instance.engine, points }));
   }
   for (const other of others) await other.stop();
   return lines;
 }
 
-/** Progress, while it runs. */
-function told(line: Line): Line {
+/** Prints the progress, and returns the line. */
+function printed(line: Line): Line {
   const count = (value: number) => Math.round(value).toLocaleString('en');
   const points = line.points.map(
     ({ x, perSecond, p50Ms, p99Ms, errors }) =>

@@ -23,7 +23,7 @@ const perSecond: Value = (figures) => figures.perSecond;
 const p50: Value = (figures) => figures.p50Ms;
 const p99: Value = (figures) => figures.p99Ms;
 
-/** By the picture's name in docs/. */
+/** The pictures by their names in docs/. */
 export function growthSvgs(report: GrowthReport): Record<string, string> {
   const note = `${report.machine}, shared by server, database and load. ${report.takenAt.slice(0, 10)}`;
   return {
@@ -58,10 +58,10 @@ interface Plot {
 }
 
 const PLOT = { left: 60, width: 500, height: 230, top: 34, step: 300 };
-/** Names at the lines' ends keep this far apart. */
+/** The distance between the names at the ends of the lines. */
 const NAME_GAP = 15;
 
-/** Plots one below the other; the axis of x has equal steps, since each is a multiple of the one before. */
+/** Draws plots below each other. The x axis has equal steps, because each value is a multiple of the one before. */
 function picture(title: string, plots: readonly Plot[], note: string): string {
   const height = plots.length * PLOT.step + 30;
   const body = plots.map((plot, index) => drawPlot(plot, index * PLOT.step + PLOT.top));
@@ -129,7 +129,7 @@ function drawPlot({ title, lines, value }: Plot, top: number): string {
       text: `<text class="${colour}" x="${PLOT.left + PLOT.width + 10}" y="Y">${line.title}, ${engine}</text>`,
     });
   }
-  // From the lowest up, each as close to its line as the one below allows.
+  // From the bottom up, each name as close to its line as the one below allows.
   let below = top + PLOT.height + NAME_GAP;
   for (const { y, text } of names.toSorted((a, b) => b.y - a.y)) {
     below = Math.min(y, below - NAME_GAP);
@@ -138,7 +138,7 @@ function drawPlot({ title, lines, value }: Plot, top: number): string {
   return parts.join('\n');
 }
 
-/** To the next round number whose quarters read well. */
+/** Rounds up to a number with round quarters. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value)!;

@@ -1,30 +1,30 @@
 /**
- * The load: keep-alive connections with one request in flight on each, in a process of its own. Requests
- * are ready buffers and responses are read into one buffer a connection: on two cores the load must not be
- * what is measured.
+ * The load generator: keep-alive connections with one request in flight each, in its own process. Requests are
+ * prepared buffers, and responses are read into one buffer per connection, so that on two cores the generator is
+ * not the bottleneck.
  */
 import { connect, type Socket } from 'node:net';
 
 export interface RequestPlan {
   method: 'GET' | 'POST';
   path: string;
-  /** Into the job's tokens; absent for a request that needs none. */
+  /** The index of its token; absent if the request needs none. */
   token?: number;
   body?: string;
 }
 
-/** How a service wants to be asked. */
+/** How a service expects its requests. */
 export interface Dialect {
-  /** What stands before the token. */
+  /** The header up to the token. */
   tokenHeader: string;
-  /** Lines that every request carries. */
+  /** Header lines of every request. */
   headers?: readonly string[];
 }
 
 export const BEARER: Dialect = { tokenHeader: 'authorization: Bearer ' };
 
 export interface LoadJob {
-  /** The connections take turns over them. */
+  /** The connections are spread over them. */
   ports: readonly number[];
   dialect: Dialect;
   connections: number;
@@ -32,7 +32,7 @@ export interface LoadJob {
   seconds: number;
   tokens: readonly string[];
   requests: readonly RequestPlan[];
-  /** Each request at most once: the load ends early when they run out. */
+  /** Sends each request at most once, and ends early when there are none left. */
   once: boolean;
 }
 
@@ -41,15 +41,15 @@ export interface Figures {
   p50Ms: number;
   p99Ms: number;
   errors: number;
-  /** All that were sent, those of the warm-up included. */
+  /** All requests, including the warm-up. */
   requests: number;
 }
 
-/** Longer than any head that comes back. */
+/** More than any response head. */
 const HEAD_MAX_BYTES = 4096;
 const READ_BUFFER_BYTES = 64 * 1024;
 const ERRORS_MAX = 1000;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 if (process.send) {
   process.once('message', (job: LoadJob) => {
@@ -69,7 +69,7 @@ async function run(job: LoadJob): Promise<Figures> {
   let errors = 0;
 
   await new Promise<void>((resolve) => {
-    /** Sends the next request of the plan, or ends the connection. */
+    /** Sends the next request, or closes the connection at the end. */
     const send = (socket: Socket): number => {
       const now = performance.now();
       if (now >= end || (job.once && next >= heads.length) || errors > ERRORS_MAX) {
@@ -88,7 +88,7 @@ async function run(job: LoadJob): Promise<Figures> {
       const responded = (ok: boolean) => {
         const now = performance.now();
         if (!ok) errors += 1;
-        // Whatever is answered in the time counts, whenever it was sent: at the end as many are still open.
+        // Every answer within the time counts, even if its request was sent before. As many are still open at the end.
         else if (now >= begin && now <= end) {
           latencies.push(now - sentAt);
           lastAt = now;
@@ -113,7 +113,7 @@ async function run(job: LoadJob): Promise<Figures> {
         sentAt = send(socket);
       });
       socket.on('error', () => {});
-      // A connection that the server closes is an error, and is replaced.
+      // If the server closes a connection, that is an error, and a new one is opened.
       socket.once('close', () => {
         if (!sockets.delete(socket)) return;
         errors += 1;
@@ -122,15 +122,15 @@ async function run(job: LoadJob): Promise<Figures> {
       });
     };
     for (let count = 0; count < job.connections; count += 1) open(job.ports[count % job.ports.length]!);
-    // A server that never answers is not waited for.
+    // Do not wait forever for a server that never answers.
     const giveUp = () => {
       errors += sockets.size;
       resolve();
     };
-    setTimeout(giveUp, end - performance.now() + PATIENCE_MS).unref();
+    setTimeout(giveUp, end - performance.now() + TIMEOUT_MS).unref();
   });
 
-  // With the requests used up, the time is that of the last response.
+  // If the requests ran out, the time ends with the last response.
   const seconds = (job.once && next >= heads.length ? lastAt - begin : job.seconds * 1000) / 1000;
   latencies.sort((a, b) => a - b);
   const at = (share: number) => latencies[Math.ceil(latencies.length * share) - 1] ?? Number.NaN;
@@ -149,7 +149,7 @@ function toBuffer({ method, path, token, body }: RequestPlan, { tokens, dialect 
 
 const CHUNKS_END = '\r\n0\r\n\r\n';
 
-/** Counts a response's bytes to its end, or looks for the last of its chunks. Anything but 2xx is no success. */
+/** Finds the end of a response by its length or its last chunk. Only 2xx is a success. */
 function responseReader(responded: (ok: boolean) => void): (buffer: Buffer, size: number) => void {
   let head = '';
   let bodyLeft = 0;
@@ -166,7 +166,7 @@ function responseReader(responded: (ok: boolean) => void): (buffer: Buffer, size
       ok = head.startsWith('2', 'HTTP/1.1 '.length);
       left = size - (headEnd + 4 - before);
       if (length !== undefined) bodyLeft = Number(length);
-      // The head's end stands before the first chunk, which may be the last one.
+      // The line break of the head comes before the first chunk, which may be the last one.
       else if (/\r\ntransfer-encoding: chunked/i.test(head)) chunksTail = '\r\n';
       else throw new Error(`a response without a length: ${head}`);
       head = '';
@@ -175,7 +175,7 @@ function responseReader(responded: (ok: boolean) => void): (buffer: Buffer, size
       bodyLeft -= left;
       if (bodyLeft > 0) return;
     } else {
-      // The line before the last chunk may have come with the bytes before these.
+      // The start of the last chunk may have arrived with the previous bytes.
       const from = size - Math.min(left, CHUNKS_END.length);
       chunksTail = (chunksTail + buffer.toString('latin1', from, size)).slice(-CHUNKS_END.length);
       if (chunksTail !== CHUNKS_END) return;

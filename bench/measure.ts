@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../src/database/database.ts';
 import { type Connections, MANY, NOTIFICATIONS, ONE } from './data.ts';
+import type { Instance } from './instance.ts';
 import { BEARER, type Dialect, type Figures } from './load.ts';
-import type { Place } from './place.ts';
 import { runLoad, type ServerProcess } from './processes.ts';
 import type { Row, ServiceFigures } from './report.ts';
 import { changedList, type Floors, LIST, type Plan, type RowKind, SIGN_IN } from './rows.ts';
 
-/** How each row is taken. */
+/** How each row is measured. */
 
-/** Floor and services take turns so often, and the middle slice counts: a noise in one of them does not. */
+/** The floor and the services take turns this many times. The median slice counts, so that noise in one does not. */
 export const SLICES = 3;
 export const WARM_UP_SECONDS = 0.5;
-/** Until every connection of the storm waits in line. */
+/** The time until every sign-in connection waits in the queue. */
 const STORM_LEAD_SECONDS = 1;
 
 export const sliceSecondsOf = (seconds: number) => Math.ceil(seconds / SLICES);
 
-/** Whom the load asks. */
+/** The target of the load. */
 export interface Target {
   server: { port: number };
   tokens: readonly string[];
   dialect?: Dialect;
-  /** Other processes of the same service, which take their share. */
+  /** Other processes of the same service, which share the load. */
   others?: readonly { port: number }[];
 }
 
@@ -43,31 +43,31 @@ interface Slice {
   floorPerSecond: number | undefined;
 }
 
-/** The row of each measured place. The other places serve the floors. */
+/** Measures a row on each instance. The other instances are only for the floors. */
 export async function compare(
   kind: RowKind,
   floors: Floors,
-  places: readonly Place[],
-  measured: readonly Place[],
+  instances: readonly Instance[],
+  measured: readonly Instance[],
 ): Promise<Row[]> {
-  const slices = new Map<Place, Slice[]>(measured.map((place) => [place, []]));
+  const slices = new Map<Instance, Slice[]>(measured.map((instance) => [instance, []]));
   for (const connections of [MANY, MANY, MANY, ONE] satisfies Connections[]) {
-    for (const place of places) await kind.prepare?.(place);
+    for (const instance of instances) await kind.prepare?.(instance);
     const floorPerSecond = (await kind.floor(floors, connections))?.perSecond;
-    for (const place of measured) {
+    for (const instance of measured) {
       const figures = await loadServer(
-        place,
+        instance,
         kind.plan(floors.seconds + WARM_UP_SECONDS),
         connections,
         floors.seconds,
       );
-      slices.get(place)!.push({ connections, figures, floorPerSecond });
+      slices.get(instance)!.push({ connections, figures, floorPerSecond });
     }
   }
-  return measured.map((place) => toRow(kind, place.engine, slices.get(place)!));
+  return measured.map((instance) => toRow(kind, instance.engine, slices.get(instance)!));
 }
 
-/** As `load`, with the server's processor time. */
+/** Like `load`, with the server's CPU time. */
 export async function loadServer(
   target: Target & { server: ServerProcess },
   plan: Plan,
@@ -91,7 +91,7 @@ function toRow(kind: RowKind, engine: Engine, slices: readonly Slice[]): Row {
     many: middle(many.map(({ figures }) => figures)),
     one: middle(one.map(({ figures }) => figures)),
     floor: { title: kind.floorTitle, many: floorOf(many), one: floorOf(one) },
-    // The work that many share is what counts; one alone waits for the network most of its time.
+    // Many connections count: a single one waits for the network most of the time.
     value: median(many.map(({ figures, floorPerSecond = Number.NaN }) => figures.perSecond / floorPerSecond)),
     unit: 'of floor',
     target: kind.target ? { atLeast: kind.target[engine] } : {},
@@ -110,14 +110,14 @@ export function middle(figures: readonly ServiceFigures[]): ServiceFigures {
   };
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
-/** How long the list takes while as many sign in as there are connections. */
-export async function storm(place: Place, seconds: number): Promise<Row> {
-  const { engine, server, tokens } = place;
-  const storming = runLoad({
+/** The latency of the list while 32 connections sign in. */
+export async function storm(instance: Instance, seconds: number): Promise<Row> {
+  const { engine, server, tokens } = instance;
+  const signIns = runLoad({
     ports: [server.port],
     dialect: BEARER,
     tokens,
@@ -128,8 +128,8 @@ export async function storm(place: Place, seconds: number): Promise<Row> {
     seconds: STORM_LEAD_SECONDS + WARM_UP_SECONDS + seconds + 1,
   });
   await sleep(STORM_LEAD_SECONDS * 1000);
-  const figures = await load(place, LIST, ONE, seconds);
-  figures.errors += (await storming).errors;
+  const figures = await load(instance, LIST, ONE, seconds);
+  figures.errors += (await signIns).errors;
   return {
     id: 'storm',
     title: `list while ${MANY} sign in, p99`,
@@ -141,17 +141,17 @@ export async function storm(place: Place, seconds: number): Promise<Row> {
   };
 }
 
-/** A list is as quick with ten times the rows in the table. */
+/** Shows that the list is as fast with ten times the rows. */
 export async function compareSizes(
-  small: Place,
-  openLarge: (notifications: number) => Promise<Place>,
+  small: Instance,
+  openLarge: (notifications: number) => Promise<Instance>,
   seconds: number,
 ): Promise<Row> {
   const large = await openLarge(NOTIFICATIONS * 10);
   const ratios: number[] = [];
   for (let slice = 0; slice < SLICES; slice += 1) {
-    const p50Ms = async (place: Place) =>
-      (await load(place, changedList(seconds + WARM_UP_SECONDS), ONE, seconds)).p50Ms;
+    const p50Ms = async (instance: Instance) =>
+      (await load(instance, changedList(seconds + WARM_UP_SECONDS), ONE, seconds)).p50Ms;
     const before = await p50Ms(small);
     ratios.push((await p50Ms(large)) / before);
   }
@@ -166,15 +166,15 @@ export async function compareSizes(
   };
 }
 
-export function idle({ engine, server, idleMegabytes }: Place): Row[] {
+export function idle({ engine, server, idleMegabytes }: Instance): Row[] {
   return [
     { id: 'idle', title: 'memory, idle', engine, value: idleMegabytes, unit: 'MB', target: { atMost: 120 } },
     { id: 'ready', title: 'ready', engine, value: server.readySeconds, unit: 's', target: { atMost: 1 } },
   ];
 }
 
-/** Beside the idle one: what the rows have left behind. */
-export function memoryAfter({ engine, server }: Place): Row {
+/** To compare with the idle memory. */
+export function memoryAfter({ engine, server }: Instance): Row {
   const value = server.residentMegabytes();
   return { id: 'memory', title: 'memory, after the load', engine, value, unit: 'MB', target: {} };
 }

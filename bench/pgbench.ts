@@ -16,20 +16,20 @@ import {
   merchantOf,
   QUESTIONS,
 } from './data.ts';
-import type { Place } from './place.ts';
+import type { Instance } from './instance.ts';
 import { runProgram } from './processes.ts';
 
-/** The floor of a write: PostgreSQL's own client in C, with the statements that the service sends. */
+/** The floor of a write: pgbench, PostgreSQL's own client in C, with the service's statements. */
 export interface Pgbench {
   program: string;
-  place: Place;
+  instance: Instance;
 }
 
-export async function benchRequest({ program, place }: Pgbench, clients: Connections, seconds: number) {
+export async function benchRequest({ program, instance }: Pgbench, clients: Connections, seconds: number) {
   const merchant = 77;
   const conversation = conversationOf(merchant, 50);
   let statements: Statement[] = [];
-  await place.arrange(async (database) => {
+  await instance.changeData(async (database) => {
     statements = await record(database, (recorded) =>
       insertNotification(recorded, {
         merchantId: merchant as MerchantId,
@@ -41,7 +41,7 @@ export async function benchRequest({ program, place }: Pgbench, clients: Connect
     );
   });
   return runPgbench(program, {
-    url: place.config.databaseUrl!,
+    url: instance.config.databaseUrl!,
     clients,
     seconds,
     statements,
@@ -56,12 +56,12 @@ export async function benchRequest({ program, place }: Pgbench, clients: Connect
   });
 }
 
-export async function benchAnswer({ program, place }: Pgbench, clients: Connections, seconds: number) {
+export async function benchAnswer({ program, instance }: Pgbench, clients: Connections, seconds: number) {
   const [spareId, id] = ANSWER_IDS.samples;
   const merchant = merchantOf(id);
   let statements: Statement[] = [];
-  await place.arrange(async (database) => {
-    const body = { answer: 'Yes, choose it at checkout and we see to it.' };
+  await instance.changeData(async (database) => {
+    const body = { answer: 'Yes, choose it at checkout and we will do it.' };
     const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
     const answer = (on: Database, answered: number) =>
       answerNotification(
@@ -69,13 +69,13 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
         { outbox: createOutbox(on, { channelDailyLimit: 250, defaultCountry: undefined }) },
         { ...common, id: answered },
       );
-    // The first answer also reads the schema, which the service then keeps.
+    // The first answer also reads the schema, which the service then caches.
     await answer(database, spareId);
     statements = await record(database, (recorded) => answer(recorded, id));
   });
   const [first, last] = ANSWER_IDS.floor;
   const figures = await runPgbench(program, {
-    url: place.config.databaseUrl!,
+    url: instance.config.databaseUrl!,
     clients,
     seconds,
     statements,
@@ -90,38 +90,38 @@ export async function benchAnswer({ program, place }: Pgbench, clients: Connecti
     ]),
   });
   const left = last - first - figures.perSecond * seconds;
-  if (left < 0) throw new Error('pgbench has nothing left to answer: take fewer --seconds');
+  if (left < 0) throw new Error('pgbench has no notifications left to answer: use fewer --seconds');
   return figures;
 }
 
 interface Statement {
   sql: string;
   params: readonly Param[];
-  /** The id that it made, which later statements may name. */
-  madeId?: number | undefined;
+  /** The id of the new row, which later statements may use. */
+  newId?: number | undefined;
 }
 
-/** What `work` sends, in order, transactions included. */
+/** Records the statements that `work` sends, in order, including transactions. */
 async function record(
   database: Database,
   work: (database: Database) => Promise<unknown>,
 ): Promise<Statement[]> {
   const statements: Statement[] = [];
   const recording = <Q extends Queries>(queries: Q): Q => {
-    const noted =
+    const recordCall =
       <Answer>(send: (sql: string, params?: readonly Param[]) => Promise<Answer>) =>
       async (sql: string, params: readonly Param[] = []) => {
         const statement: Statement = { sql, params };
         statements.push(statement);
         const answer = await send(sql, params);
-        if (/^\s*insert .*returning id/s.test(sql)) statement.madeId = (answer as { id: number }[])[0]?.id;
+        if (/^\s*insert .*returning id/s.test(sql)) statement.newId = (answer as { id: number }[])[0]?.id;
         return answer;
       };
     return {
       ...queries,
-      all: noted(queries.all),
-      one: noted(queries.one),
-      run: noted(queries.run),
+      all: recordCall(queries.all),
+      one: recordCall(queries.one),
+      run: recordCall(queries.run),
       chain: (steps) => {
         statements.push(asOneStatement(steps));
         return queries.chain(steps);
@@ -146,33 +146,33 @@ interface PgbenchJob {
   clients: number;
   seconds: number;
   statements: readonly Statement[];
-  /** How each transaction chooses its ids: lines of pgbench's own language. */
+  /** How each transaction chooses its ids, in pgbench's language. */
   choose: readonly string[];
-  /** Recorded values that vary, by the variable that holds them. */
+  /** Recorded values that vary, and the variables that replace them. */
   variables: ReadonlyMap<Param, string>;
 }
 
-/** Named prepared statements, as the service has. Gives transactions a second and their mean time. */
+/** Uses prepared statements, as the service does. Returns transactions a second and their mean time. */
 async function runPgbench(
   program: string,
   { url, clients, seconds, statements, choose, variables }: PgbenchJob,
 ): Promise<{ perSecond: number; meanMs: number }> {
   const fixed: string[] = ['-D', 'n=-1'];
   const known = new Map(variables);
-  const body = statements.map(({ sql, params, madeId }, index) => {
+  const body = statements.map(({ sql, params, newId }, index) => {
     const text = sql.replace(/\s+/g, ' ').replace(/\$(\d+)/g, (_, position) => {
       const value = params[Number(position) - 1]!;
       const variable = known.get(value);
       if (variable) return `:${variable}`;
-      // A key that must be new each time, and a value that is none.
+      // A key must be new each time; null has no variable.
       if (typeof value === 'string' && /^[\da-f-]{36}$/.test(value)) return 'gen_random_uuid()::text';
       if (value === null) return 'null';
       const name = `fixed${fixed.length}`;
       fixed.push('-D', `${name}=${value}`);
       return `:${name}`;
     });
-    if (madeId === undefined) return `${text};`;
-    known.set(madeId, `made${index}_id`);
+    if (newId === undefined) return `${text};`;
+    known.set(newId, `made${index}_id`);
     return `${text} \\gset made${index}_`;
   });
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-pgbench-'));

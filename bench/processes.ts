@@ -5,19 +5,19 @@ import { freePort } from '../scripts/services.ts';
 import type { FloorJob } from './floors.ts';
 import type { Figures, LoadJob } from './load.ts';
 
-/** Every process of the benchmark, and the end of each, whatever happens. */
+/** All processes of the benchmark. Each is stopped at the end, whatever happens. */
 
 const READY_MAX_MS = 20_000;
 const STOP_MAX_MS = 10_000;
-/** The same on every Linux that Node runs on. */
+/** The same on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;
 
 type Stop = () => Promise<void>;
 const stops = new Set<Stop>();
-let ending = false;
+let stopping = false;
 
-/** Whatever is left when the benchmark ends is ended then, the newest first. */
-export function atTheEnd(stop: Stop): Stop {
+/** Registers a clean-up for the end of the benchmark. The newest runs first. */
+export function onExit(stop: Stop): Stop {
   const once = async () => {
     if (stops.delete(once)) await stop();
   };
@@ -25,24 +25,24 @@ export function atTheEnd(stop: Stop): Stop {
   return once;
 }
 
-/** From here on nothing new is started: an interrupted benchmark may be about to. */
-export async function stopEverything(): Promise<void> {
-  ending = true;
+/** Runs all clean-ups. Also prevents new processes, because an interrupted benchmark may be about to start one. */
+export async function stopAll(): Promise<void> {
+  stopping = true;
   for (const stop of [...stops].reverse()) await stop().catch(() => {});
 }
 
-function own(child: ChildProcess, signal: NodeJS.Signals): Stop {
-  // What cannot be started ends like one that fails.
+function manage(child: ChildProcess, signal: NodeJS.Signals): Stop {
+  // A process that cannot be started counts as one that failed.
   child.on('error', (error) => child.emit('exit', error.message));
-  if (ending) {
+  if (stopping) {
     child.kill('SIGKILL');
-    throw new Error('the benchmark ends');
+    throw new Error('the benchmark is stopping');
   }
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   ended.then(() => process.off('exit', kill));
-  return atTheEnd(async () => {
+  return onExit(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill(signal);
     const timer = setTimeout(kill, STOP_MAX_MS);
@@ -54,25 +54,25 @@ function own(child: ChildProcess, signal: NodeJS.Signals): Stop {
 export interface ServerProcess {
   port: number;
   url: string;
-  /** From the start of the process to its first good answer. */
+  /** From the start of the process to its first successful answer. */
   readySeconds: number;
   residentMegabytes(): number;
-  /** Processor time since its start, all threads together. */
+  /** CPU time of all threads since its start. */
   cpuSeconds(): number;
   stop: Stop;
 }
 
-/** The service as people run it; its log goes where nobody reads it. */
+/** Starts the service as users run it; its log is discarded. */
 export function startServer(
   env: Record<string, string>,
   folder: string,
   profileFolder?: string,
 ): Promise<ServerProcess> {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
-  // As npm start has it.
+  // As with npm start.
   const flags = ['--max-semi-space-size=8'];
   if (profileFolder) flags.push('--cpu-prof', '--cpu-prof-dir', profileFolder);
-  // Away from a `.env` that may lie in the project's folder.
+  // In another folder, so that a `.env` of the project is not read.
   return startProcess([...flags, main], {
     env: { ...env, HOST: '127.0.0.1' },
     folder,
@@ -80,7 +80,7 @@ export function startServer(
   });
 }
 
-/** A server under this Node, told its port by the environment, from its start to its first good answer. */
+/** Starts a server with this Node. It gets its port in the environment. Resolves when it answers. */
 export async function startProcess(
   args: readonly string[],
   options: {
@@ -96,7 +96,7 @@ export async function startProcess(
     env: { PATH: process.env.PATH, ...options.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const stop = own(child, 'SIGTERM');
+  const stop = manage(child, 'SIGTERM');
   const url = `http://127.0.0.1:${port}`;
   let last = 'no answer';
   const isReady = () =>
@@ -108,9 +108,9 @@ export async function startProcess(
       () => false,
     );
   while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error('the server ended before it was ready');
+    if (child.exitCode !== null) throw new Error('the server stopped before it was ready');
     if (performance.now() - startedAt > READY_MAX_MS)
-      throw new Error(`the server does not get ready: ${last}`);
+      throw new Error(`the server did not become ready: ${last}`);
     await sleep(5);
   }
   return {
@@ -122,7 +122,7 @@ export async function startProcess(
       return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
     },
     cpuSeconds() {
-      // utime and stime, counted from behind the name, which may hold spaces.
+      // utime and stime, counted from after the name, which may contain spaces.
       const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
       return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
     },
@@ -131,21 +131,21 @@ export async function startProcess(
 }
 
 export async function runLoad(job: LoadJob): Promise<Figures> {
-  return ask<Figures>('./load.ts', job);
+  return runJob<Figures>('./load.ts', job);
 }
 
 export async function runArgon2(job: Omit<FloorJob & { floor: 'argon2' }, 'floor'>): Promise<Figures> {
-  return ask<Figures>('./floors.ts', { floor: 'argon2', ...job } satisfies FloorJob);
+  return runJob<Figures>('./floors.ts', { floor: 'argon2', ...job } satisfies FloorJob);
 }
 
-/** Bare node:http with these bodies at these paths. */
+/** Plain node:http with these bodies at these paths. */
 export async function startBareHttp(bodies: Record<string, string>): Promise<{ port: number; stop: Stop }> {
-  const [child, stop] = forkOwn('./floors.ts');
+  const [child, stop] = forkManaged('./floors.ts');
   const port = await reply<number>(child, { floor: 'http', bodies } satisfies FloorJob);
   return { port, stop };
 }
 
-/** What a program prints, when it ends well. */
+/** Runs a program and returns its output. */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -156,23 +156,23 @@ export async function runProgram(
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const stop = own(child, 'SIGKILL');
+  const stop = manage(child, 'SIGKILL');
   let output = '';
-  let complaint = '';
+  let errorOutput = '';
   child.stdout.on('data', (text) => {
     output += text;
   });
   child.stderr.on('data', (text) => {
-    complaint += text;
+    errorOutput += text;
   });
   const code = await new Promise((resolve) => child.once('close', resolve));
   await stop();
-  if (code !== 0) throw new Error(`${program} failed: ${complaint}`);
+  if (code !== 0) throw new Error(`${program} failed: ${errorOutput}`);
   return output;
 }
 
-async function ask<Answer>(file: string, job: object): Promise<Answer> {
-  const [child, stop] = forkOwn(file);
+async function runJob<Answer>(file: string, job: object): Promise<Answer> {
+  const [child, stop] = forkManaged(file);
   try {
     return await reply<Answer>(child, job);
   } finally {
@@ -180,16 +180,16 @@ async function ask<Answer>(file: string, job: object): Promise<Answer> {
   }
 }
 
-function forkOwn(file: string): [ChildProcess, Stop] {
-  // Its own form of JSON would make a null of a figure that is none.
+function forkManaged(file: string): [ChildProcess, Stop] {
+  // The default JSON serialization would turn NaN into null.
   const child = fork(new URL(file, import.meta.url), { execArgv: [], serialization: 'advanced' });
-  return [child, own(child, 'SIGKILL')];
+  return [child, manage(child, 'SIGKILL')];
 }
 
 function reply<Answer>(child: ChildProcess, job: object): Promise<Answer> {
   return new Promise((resolve, reject) => {
     child.once('message', (answer) => resolve(answer as Answer));
-    child.once('exit', (code) => reject(new Error(`${child.spawnargs.at(-1)} ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`${child.spawnargs.at(-1)} stopped with ${code}`)));
     child.send(job);
   });
 }

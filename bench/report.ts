@@ -2,7 +2,7 @@ import type { Engine } from '../src/database/database.ts';
 import type { Figures } from './load.ts';
 
 export interface ServiceFigures extends Figures {
-  /** The server's processor time for a request: what other programs do on the machine hardly touches it. */
+  /** The server's CPU time for a request. Other programs on the machine hardly affect it. */
   cpuMicros: number;
 }
 
@@ -14,10 +14,10 @@ export interface Row {
   many?: ServiceFigures;
   one?: Figures;
   floor?: { title: string; many: number; one: number };
-  /** What is held against the target. */
+  /** The figure that is compared with the target. */
   value: number;
   unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small';
-  /** Empty where the figure is only told. */
+  /** Empty if there is no target. */
   target: { atLeast?: number; atMost?: number };
 }
 
@@ -84,10 +84,10 @@ export const failuresOf = ({ many, one }: Row) => (many?.errors ?? 0) + (one?.er
 
 const BAR = { height: 14, gap: 26, left: 330, width: 320 };
 
-/** Each bar is the share of what the target asks for: past the line it is reached. */
+/** Each bar shows the share of the target. A bar beyond the line has reached it. */
 export function toSvg({ rows, machine, takenAt }: Report): string {
   const shown = rows.filter((row) => hasTarget(row) && !Number.isNaN(row.value));
-  // The target's line stands in the middle: a bar is at most twice as long.
+  // The target line is in the middle, so a bar shows at most twice the target.
   const share = ({ value, target }: Row) =>
     target.atLeast === undefined ? target.atMost! / value : value / target.atLeast;
   const height = shown.length * BAR.gap + 76;

@@ -12,17 +12,17 @@ import {
   reopen,
   typeOf,
 } from './data.ts';
+import type { Instance } from './instance.ts';
 import type { RequestPlan } from './load.ts';
 import { benchAnswer, benchRequest, type Pgbench } from './pgbench.ts';
-import type { Place } from './place.ts';
 import { runArgon2 } from './processes.ts';
 
-/** What is measured, what it is compared with, and how much of that it must reach. */
+/** What is measured, what it is compared with, and the target share of that. */
 
-/** What the floors need. */
+/** How to measure the floors. */
 export interface Floors {
   bareHttp(plan: Plan, connections: Connections): Promise<{ perSecond: number }>;
-  /** Absent where there is no PostgreSQL. */
+  /** Absent without PostgreSQL. */
   pgbench: Pgbench | undefined;
   passwordHash: string;
   hashesAtOnce: number;
@@ -38,10 +38,10 @@ export interface RowKind {
   id: string;
   title: string;
   floorTitle: string;
-  /** The least share of the floor, per engine; absent where it is only told. */
+  /** The minimum share of the floor per engine; absent if the row has no target. */
   target?: Record<Engine, number>;
-  /** Brings the data into the state that the row needs, before each slice of it. */
-  prepare?(place: Place): Promise<void>;
+  /** Prepares the data before each slice. */
+  prepare?(instance: Instance): Promise<void>;
   plan(seconds: number): Plan;
   floor(floors: Floors, connections: Connections): Promise<{ perSecond: number }> | undefined;
 }
@@ -64,20 +64,20 @@ export const SIGN_IN = everyMerchant((merchant) => ({
   body: JSON.stringify({ email: emailOf(merchant), password: PASSWORD }),
 }));
 
-/** More than any of the servers can read in this time. */
+/** More than any of the servers can answer. */
 const LISTS_PER_SECOND_MAX = 12_000;
-let neverRead = 10_000_000;
+let lastCursor = 10_000_000;
 
 /**
- * The same list, but no two requests alike: each asks for what is older than another id beyond the newest.
- * What the server keeps of unchanged lists never helps, as if the list had changed before each read.
+ * The same list, but each request has a different cursor beyond the newest id. So the server's cache of lists never
+ * helps, as if the list had changed before each read.
  */
 export function changedList(seconds: number): Plan {
   const requests = Array.from(
     { length: LISTS_PER_SECOND_MAX * Math.ceil(seconds) },
     (_, index): RequestPlan => {
-      neverRead += 1;
-      const cursor = Buffer.from(`before ${neverRead}`).toString('base64url');
+      lastCursor += 1;
+      const cursor = Buffer.from(`before ${lastCursor}`).toString('base64url');
       return { method: 'GET', path: `${LIST_PATH}&cursor=${cursor}`, token: index % MERCHANTS };
     },
   );
@@ -103,13 +103,13 @@ function raise(): Plan {
   return { requests };
 }
 
-function answer(): Plan {
-  const [first, last] = ANSWER_IDS.service;
+/** One answer to each notification of these ids. */
+export function answersTo(first: number, last: number): Plan {
   const requests = Array.from({ length: last - first + 1 }, (_, index): RequestPlan => {
     const id = first + index;
     const body =
       typeOf(id) === 'user_question_request'
-        ? { answer: 'Yes, choose it at checkout and we see to it.' }
+        ? { answer: 'Yes, choose it at checkout and we will do it.' }
         : { agent_response_to_customer: 'A new one is on its way.', resolution_notes: 'Sent again.' };
     return {
       method: 'POST',
@@ -148,14 +148,14 @@ export const ROW_KINDS: readonly RowKind[] = [
   {
     id: 'sign-in',
     title: 'sign in',
-    floorTitle: 'bare argon2',
+    floorTitle: 'plain argon2',
     target: { postgres: 0.95, sqlite: 0.95 },
     plan: () => SIGN_IN,
     floor: ({ passwordHash, hashesAtOnce, seconds }, connections) =>
       runArgon2({
         hash: passwordHash,
         password: PASSWORD,
-        atOnce: Math.min(connections, hashesAtOnce),
+        parallel: Math.min(connections, hashesAtOnce),
         seconds,
       }),
   },
@@ -172,8 +172,8 @@ export const ROW_KINDS: readonly RowKind[] = [
     title: 'answer a notification',
     floorTitle: 'pgbench, same statements',
     target: { postgres: 0.4, sqlite: 0.4 },
-    prepare: (place) => place.arrange(reopen),
-    plan: answer,
+    prepare: (instance) => instance.changeData(reopen),
+    plan: () => answersTo(...ANSWER_IDS.service),
     floor: ({ pgbench, seconds }, clients) => pgbench && benchAnswer(pgbench, clients, seconds),
   },
 ];

@@ -1,17 +1,18 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { conversationOf, MANY, MERCHANTS, NOTIFICATIONS, QUESTIONS } from './data.ts';
-import { openPlace, type Place } from './place.ts';
+import { type Instance, openInstance } from './instance.ts';
+import { waitUntilSent } from './messages.ts';
 
 /**
- * Half an hour of a busy day: customers ask, merchants look and answer, messages go out, at six tenths of what
- * the service can do at most. What counts is whether it is at the end as it was at the beginning.
+ * A long load test: customers ask, merchants read and answer, messages go out, at 60% of the maximum rate. At the end
+ * latency and memory must be the same as at the beginning.
  */
 
 const SHARE = 0.6;
 const MAXIMUM_SECONDS = 20;
 const SAMPLE_MS = 5000;
-/** Compared at both ends, the first minute left out: it warms up. */
+/** The minutes compared at both ends. The first minute is left out as a warm-up. */
 const END_MINUTES = 5;
 
 interface Minute {
@@ -21,8 +22,8 @@ interface Minute {
 }
 
 export interface SoakReport {
-  /** Each is five requests. */
-  questionsPerSecond: { most: number; held: number };
+  /** Each question is five requests. */
+  questionsPerSecond: { max: number; actual: number };
   minutes: Minute[];
   megabytes: number[];
   errors: number;
@@ -31,43 +32,45 @@ export interface SoakReport {
 }
 
 export async function soak(postgresUrl: string, minutes: number): Promise<SoakReport> {
-  const place = await openPlace('postgres', { notifications: NOTIFICATIONS, postgresUrl, sends: true });
-  const client = createClient(place);
-  const most = await client.atMost(MAXIMUM_SECONDS);
-  const held = most * SHARE;
-  console.log(`${most.toFixed(0)} questions a second at most; ${held.toFixed(0)} for ${minutes} minutes`);
+  const instance = await openInstance('postgres', { notifications: NOTIFICATIONS, postgresUrl, sends: true });
+  const client = createClient(instance);
+  const max = await client.measureMax(MAXIMUM_SECONDS);
+  const actual = max * SHARE;
+  console.log(
+    `${max.toFixed(0)} questions a second at most; now ${actual.toFixed(0)} for ${minutes} minutes`,
+  );
   client.take();
 
   const megabytes: number[] = [];
-  const sampling = setInterval(() => megabytes.push(place.server.residentMegabytes()), SAMPLE_MS);
-  const told: Minute[] = [];
-  const beganAt = performance.now();
-  for (let begun = 0; told.length < minutes; ) {
-    const passed = performance.now() - beganAt;
-    for (; begun < (passed / 1000) * held; begun += 1) client.ask();
-    if (passed >= (told.length + 1) * 60_000) {
+  const sampling = setInterval(() => megabytes.push(instance.server.residentMegabytes()), SAMPLE_MS);
+  const done: Minute[] = [];
+  const startedAt = performance.now();
+  for (let started = 0; done.length < minutes; ) {
+    const passed = performance.now() - startedAt;
+    for (; started < (passed / 1000) * actual; started += 1) client.ask();
+    if (passed >= (done.length + 1) * 60_000) {
       const minute = client.take();
-      told.push(minute);
+      done.push(minute);
       console.log(
-        `minute ${told.length}: ${minute.requests} requests, p50 ${minute.p50Ms.toFixed(1)} ms, ` +
-          `p99 ${minute.p99Ms.toFixed(1)} ms, ${place.server.residentMegabytes().toFixed(0)} MB`,
+        `minute ${done.length}: ${minute.requests} requests, p50 ${minute.p50Ms.toFixed(1)} ms, ` +
+          `p99 ${minute.p99Ms.toFixed(1)} ms, ${instance.server.residentMegabytes().toFixed(0)} MB`,
       );
     }
     await sleep(1);
   }
   clearInterval(sampling);
-  const p99Ms = (some: readonly Minute[]) => median(some.map((minute) => minute.p99Ms));
+  const p99Ms = (list: readonly Minute[]) => median(list.map((minute) => minute.p99Ms));
   return {
-    questionsPerSecond: { most, held },
-    minutes: told,
+    questionsPerSecond: { max, actual },
+    minutes: done,
     megabytes,
     errors: client.errors(),
-    p99DriftPercent: (p99Ms(told.slice(-END_MINUTES)) / p99Ms(told.slice(1, 1 + END_MINUTES)) - 1) * 100,
+    p99DriftPercent: (p99Ms(done.slice(-END_MINUTES)) / p99Ms(done.slice(1, 1 + END_MINUTES)) - 1) * 100,
     megabytesPerMinute: slope(megabytes.slice(END_MINUTES * 12)) * (60_000 / SAMPLE_MS),
   };
 }
 
-function createClient({ server, tokens }: Place) {
+function createClient({ server, tokens }: Instance) {
   const agent = new Agent({ keepAlive: true, maxSockets: MANY });
   let latencies: number[] = [];
   let errors = 0;
@@ -95,7 +98,7 @@ function createClient({ server, tokens }: Place) {
     });
   }
 
-  /** A question from its beginning to its answer. */
+  /** Everything from a question to its answer. */
   async function ask(): Promise<void> {
     questions += 1;
     const merchant = 1 + (questions % MERCHANTS);
@@ -117,31 +120,26 @@ function createClient({ server, tokens }: Place) {
     await call(token, 'GET', '/api/v1/notification/?status=requested');
   }
 
-  async function messagesToSend(): Promise<number> {
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    return Number(/^deskbell_deliveries_open (\d+)$/m.exec(metrics)![1]);
-  }
-
   return {
     ask,
     errors: () => errors,
-    /** What was measured since the last time. */
+    /** The figures since the last call. */
     take(): Minute {
       const sorted = latencies.toSorted((a, b) => a - b);
       latencies = [];
       const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
       return { requests: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99) };
     },
-    /** Questions a second, as many at once as there are connections, until the last answer has gone out as well. */
-    async atMost(seconds: number): Promise<number> {
-      const beganAt = performance.now();
+    /** Questions a second with 32 connections, including the time until the last message is sent. */
+    async measureMax(seconds: number): Promise<number> {
+      const startedAt = performance.now();
       const before = questions;
       const loop = async () => {
-        while (performance.now() - beganAt < seconds * 1000) await ask();
+        while (performance.now() - startedAt < seconds * 1000) await ask();
       };
       await Promise.all(Array.from({ length: MANY }, loop));
-      while ((await messagesToSend()) > 0) await sleep(100);
-      return (questions - before) / ((performance.now() - beganAt) / 1000);
+      await waitUntilSent(server.url);
+      return (questions - before) / ((performance.now() - startedAt) / 1000);
     },
   };
 }
@@ -149,7 +147,7 @@ function createClient({ server, tokens }: Place) {
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** Of the straight line through them, per step. */
+/** The slope of the regression line, per step. */
 function slope(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -1,4 +1,4 @@
-// Builds the dashboard when its sources have changed since the last time; else it costs a few milliseconds.
+// Builds the dashboard if its sources have changed since the last build. Otherwise it takes a few milliseconds.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,19 +9,23 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'dashboard');
 const dist = join(folder, 'dist');
 const stamp = join(dist, '.built-from');
-const wanted = hashSources();
+const sourcesHash = hashSources();
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
-  const began = performance.now();
+if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sourcesHash) {
+  const startedAt = performance.now();
   const { build } = await import('vite').catch(() => {
-    console.error('The dashboard was not built: its tools are not installed. The API works without it.');
+    console.error(
+      'The dashboard was not built, because its build tools are not installed. The API works without it.',
+    );
     process.exit(0);
   });
   await build({ root: folder, configFile: join(folder, 'vite.config.ts'), logLevel: 'error' });
   const script = compressAll();
-  writeFileSync(stamp, wanted);
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  process.stderr.write(`Dashboard built in ${seconds} s; first load ${script} KB of script, gzipped.\n`);
+  writeFileSync(stamp, sourcesHash);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  process.stderr.write(
+    `Dashboard built in ${seconds} s; the first page load takes ${script} KB of JavaScript (gzip).\n`,
+  );
 }
 
 function hashSources() {
@@ -34,7 +38,7 @@ function hashSources() {
   return hash.digest('hex');
 }
 
-/** Once, with the build, as small as can be. Gives the size of what a first visit loads. */
+/** Compresses every file once, at the highest level. Returns the KB of JavaScript that a first visit loads. */
 function compressAll() {
   const page = readFileSync(join(dist, 'index.html'), 'utf8');
   let firstLoadBytes = 0;

@@ -1,5 +1,5 @@
-// What every npm script calls first, on whatever Node the machine has; built-ins only. Installs the
-// dependencies, the pinned Node among them, when the lock file or the platform has changed.
+// Every npm script calls this first, with any Node version, so it uses built-in modules only. It installs the
+// dependencies, including the pinned Node, if the lock file or the platform has changed.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,21 +9,21 @@ import { fileURLToPath } from 'node:url';
 const NODE_MAJOR = 24;
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = join(root, 'node_modules', '.installed-for');
-const wanted = createHash('sha256')
+const fingerprint = createHash('sha256')
   .update(readFileSync(join(root, 'package-lock.json')))
   .update(`${process.platform} ${process.arch}`)
   .digest('hex');
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
-  process.stderr.write('Installing dependencies, once …\n');
+if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== fingerprint) {
+  process.stderr.write('Installing dependencies …\n');
   const { status } = spawnSync('npm', ['ci', '--loglevel=error', '--no-audit', '--no-fund'], {
     cwd: root,
-    // npm's own "added 200 packages" is no news; its errors are.
+    // Hide npm's "added 200 packages", show its errors.
     stdio: ['ignore', 'ignore', 'inherit'],
     shell: process.platform === 'win32',
   });
-  if (status !== 0) fail('The dependencies could not be installed. Is the package registry within reach?');
-  writeFileSync(stamp, wanted);
+  if (status !== 0) fail('Could not install the dependencies. Is the package registry reachable?');
+  writeFileSync(stamp, fingerprint);
 }
 
 const bin = join(root, 'node_modules', '.bin');
@@ -38,11 +38,11 @@ try {
 }
 if (Number(version.slice(1).split('.')[0]) < NODE_MAJOR) {
   fail(
-    `Deskbell needs Node ${NODE_MAJOR}, and no build of it comes with the package for this platform. Install it.`,
+    `Deskbell needs Node ${NODE_MAJOR}, and the package does not include it for this platform. Please install it.`,
   );
 }
 
-function fail(line) {
-  console.error(line);
+function fail(message) {
+  console.error(message);
   process.exit(1);
 }

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
-/** Real servers for tests and benchmarks: made in a temporary folder, gone with whoever made them. */
+/** Real PostgreSQL and Redis servers for tests and benchmarks, in temporary folders. They stop with this process. */
 
 export interface Service {
   url: string;
-  /** For faults: the process itself, and its end and new beginning on the same data. */
+  /** Faults use these: the process, and stopping and restarting it on the same data. */
   readonly process: ChildProcess;
   halt(signal?: NodeJS.Signals): Promise<void>;
   resume(): Promise<void>;
@@ -21,7 +21,7 @@ export interface Service {
 
 const DEBIAN_POSTGRES = '/usr/lib/postgresql';
 
-/** Where a program is, or nothing. On Debian PostgreSQL keeps its own off the PATH. */
+/** The path of a program, if it is installed. Debian keeps PostgreSQL's programs off the PATH. */
 export function findProgram(name: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   if (existsSync(DEBIAN_POSTGRES)) {
@@ -31,7 +31,7 @@ export function findProgram(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
-/** As `findProgram`; as root on Debian it installs the package that has it. */
+/** Like `findProgram`, but as root on Debian it installs the missing package. */
 export function findOrInstall(name: string, debianPackage: string): string | undefined {
   const found = findProgram(name);
   if (found || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found;
@@ -62,9 +62,9 @@ function unprivilegedUser(): { uid: number; gid: number } | undefined {
 interface PostgresOptions {
   durable: boolean;
   port?: number;
-  /** Beside those that every one here has. */
+  /** In addition to the settings that every server here has. */
   settings?: Record<string, string>;
-  /** The address of one whose standby it becomes. */
+  /** The address of the primary, if this server is a standby. */
   standbyOf?: string;
 }
 
@@ -73,12 +73,12 @@ export async function startPostgres(program: string, options: PostgresOptions): 
   const user = unprivilegedUser();
   if (user) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
-  const [maker, ...making] =
+  const [initProgram, ...initArgs] =
     options.standbyOf === undefined
       ? ['initdb', '-U', 'deskbell', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync']
       : ['pg_basebackup', '-d', options.standbyOf, '-R', '--checkpoint=fast', '--no-sync'];
-  // Beside the program itself: a link to it may stand alone.
-  await promisify(execFile)(join(realpathSync(program), '..', maker!), ['-D', data, ...making], {
+  // In the real folder of the program: a link to it may be in a folder without the other programs.
+  await promisify(execFile)(join(realpathSync(program), '..', initProgram!), ['-D', data, ...initArgs], {
     ...user,
     cwd: folder,
   });
@@ -95,7 +95,7 @@ export async function startPostgres(program: string, options: PostgresOptions): 
   const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
   const launch = () => spawn(program, ['-D', data, ...args], { ...user, cwd: folder, stdio: 'ignore' });
   const url = `postgres://deskbell@127.0.0.1:${port}/postgres`;
-  return own(launch, { signal: 'SIGINT', folder, url, answers: () => takesConnections(url) });
+  return manage(launch, { signal: 'SIGINT', folder, url, isReady: () => acceptsConnections(url) });
 }
 
 export async function startRedis(program: string): Promise<Service> {
@@ -104,14 +104,14 @@ export async function startRedis(program: string): Promise<Service> {
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
   const launch = () => spawn(program, args, { stdio: 'ignore' });
   const url = `redis://127.0.0.1:${port}`;
-  return own(launch, { signal: 'SIGKILL', folder, url, answers: () => listens(port) });
+  return manage(launch, { signal: 'SIGKILL', folder, url, isReady: () => listens(port) });
 }
 
-async function own(
+async function manage(
   launch: () => ChildProcess,
-  options: { signal: NodeJS.Signals; folder: string; url: string; answers: () => Promise<boolean> },
+  options: { signal: NodeJS.Signals; folder: string; url: string; isReady: () => Promise<boolean> },
 ): Promise<Service> {
-  const { signal, folder, url, answers } = options;
+  const { signal, folder, url, isReady } = options;
   let child = launch();
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
@@ -120,14 +120,14 @@ async function own(
     get process() {
       return child;
     },
-    async halt(by = signal) {
+    async halt(haltSignal = signal) {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill(by);
+      child.kill(haltSignal);
       await once(child, 'exit');
     },
     async resume() {
       child = launch();
-      await untilAnswering(child, answers);
+      await waitUntilReady(child, isReady);
     },
     async stop() {
       await service.halt();
@@ -135,18 +135,18 @@ async function own(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  await untilAnswering(child, answers);
+  await waitUntilReady(child, isReady);
   return service;
 }
 
-const ANSWERS_MAX_MS = 60_000;
+const READY_MAX_MS = 60_000;
 
-async function untilAnswering(child: ChildProcess, answers: () => Promise<boolean>): Promise<void> {
-  for (const giveUpAt = Date.now() + ANSWERS_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
+async function waitUntilReady(child: ChildProcess, isReady: () => Promise<boolean>): Promise<void> {
+  for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
     if (child.exitCode !== null) break;
-    if (await answers()) return;
+    if (await isReady()) return;
   }
-  throw new Error(`${child.spawnfile} does not answer`);
+  throw new Error(`${child.spawnfile} is not ready`);
 }
 
 async function listens(port: number): Promise<boolean> {
@@ -156,8 +156,8 @@ async function listens(port: number): Promise<boolean> {
   }).finally(() => socket.destroy());
 }
 
-/** It listens a moment before. */
-async function takesConnections(url: string): Promise<boolean> {
+/** PostgreSQL listens a moment before it accepts connections. */
+async function acceptsConnections(url: string): Promise<boolean> {
   const client = new pg.Client(url);
   client.on('error', () => {});
   const connected = await client.connect().then(

@@ -1,6 +1,9 @@
 /**
- * `npm test`: every test on both engines, and beside them types, lint and dead code. With arguments, only the test files
- * that they name. Ends with "N passed, N failed" on a line.
+ * `npm test`: runs every test on both engines, and checks types, lint and dead code at the same time.
+ * With file names as arguments it runs only those files. The last line is "N passed, N failed".
+ *
+ *   --quick   `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
+ *   --times   prints the slowest test files
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,34 +11,67 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
 import { findOrInstall, type Service, startPostgres, startRedis } from './services.ts';
 
+const { values: options, positionals: requestedFiles } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false }, times: { type: 'boolean', default: false } },
+});
+const ALL_TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+/** What `--quick` leaves out, with a reason for each group of files. */
+const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
+  'need a browser': ['test/browser/*.test.ts'],
+  'cause faults': ['test/faults/*.test.ts'],
+  'start, stop and kill whole servers': [
+    'test/outbox-kills*.test.ts',
+    'test/start*.test.ts',
+    'test/stop.test.ts',
+    'test/surroundings.test.ts',
+  ],
+  'start the command line many times': ['test/cli*.test.ts'],
+  'compute many password hashes': ['test/sign-in-limits.test.ts'],
+  'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
+};
+const SLOWEST_SHOWN = 15;
+
 const root = new URL('..', import.meta.url).pathname;
-const asked = process.argv.slice(2);
 const inCi = process.env.CI === 'true';
 let passed = 0;
 let failed = 0;
+let skipped = 0;
 const missing: string[] = [];
 const services: Service[] = [];
+const secondsByFile = new Map<string, number>();
 
 process.chdir(root);
-// Every file of tests is a process that loads the whole service: sources are compiled once for all of them.
+// Every test file is a process that loads the whole service. With the cache, sources are compiled only once.
 process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/node`;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-// Beside the tests: each of them keeps one core busy, and some tests do nothing but wait.
-const checks = asked.length > 0 ? Promise.resolve([]) : checkSources();
-await start('PostgreSQL', 'postgres', 'postgresql', (program) => startPostgres(program, { durable: false }));
-await start('Redis', 'redis-server', 'redis-server', startRedis);
-findBrowser();
-buildDashboard();
+const startedAt = performance.now();
+// The checks run next to the tests: each check keeps one core busy, and some tests only wait.
+const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
+if (options.quick) {
+  delete process.env.TEST_POSTGRESQL_URL;
+  delete process.env.TEST_REDIS_URL;
+} else {
+  await start('PostgreSQL', 'postgres', 'postgresql', (program) =>
+    startPostgres(program, { durable: false }),
+  );
+  await start('Redis', 'redis-server', 'redis-server', startRedis);
+  findBrowser();
+  buildDashboard();
+}
 try {
-  await runTests(asked.length > 0 ? asked : globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).sort());
+  await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
 } finally {
   await Promise.all(services.map((service) => service.stop()));
 }
 
+if (options.times) printSlowest();
+if (options.quick) printLeftOut();
 for (const name of missing) {
   console.log(`\n!!! ${name} was not found: the tests that need it DID NOT RUN. Install it and run again.`);
   if (inCi) failed += 1;
@@ -43,7 +79,7 @@ for (const name of missing) {
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
-/** Gives what came of each, to be told behind the tests: in their midst nobody would see it. */
+/** Returns a line for each check. They are printed after the tests, where people see them. */
 async function checkSources(): Promise<string[]> {
   return [
     await check('types', 'tsc', []),
@@ -55,16 +91,16 @@ async function checkSources(): Promise<string[]> {
 
 async function check(title: string, program: string, args: string[]): Promise<string> {
   const child = spawn(`node_modules/.bin/${program}`, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  for (const output of [child.stdout, child.stderr]) {
-    output.on('data', (text) => {
-      said += text;
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (text) => {
+      output += text;
     });
   }
   const [status] = await once(child, 'close');
   if (status === 0) passed += 1;
   else failed += 1;
-  return `${status === 0 ? '✔' : '✖'} ${title}${status === 0 ? '' : `\n${said}`}`;
+  return `${status === 0 ? '✔' : '✖'} ${title}${status === 0 ? '' : `\n${output}`}`;
 }
 
 async function start(
@@ -83,7 +119,7 @@ async function start(
   process.env[`TEST_${title.toUpperCase()}_URL`] = service.url;
 }
 
-/** Nothing to start: each test file has a browser of its own. */
+/** There is nothing to start: each test file opens its own browser. */
 function findBrowser(): void {
   const path = findOrInstall('chromium', 'chromium');
   if (path) process.env.TEST_CHROMIUM = path;
@@ -96,18 +132,49 @@ function buildDashboard(): void {
 }
 
 async function runTests(files: string[]): Promise<void> {
-  // More than there are cores, where a person waits: many a fault is waited for.
+  // More files at a time than cores, because many tests wait. CI machines get no extra load.
   const concurrency = availableParallelism() + (inCi ? 0 : 2);
   const stream = run({ files, concurrency, timeout: 900_000 });
   stream.on('test:pass', ({ details, skip, todo }) => {
-    if (details.type !== 'suite' && skip === undefined && todo === undefined) passed += 1;
+    if (details.type === 'suite') return;
+    if (skip === undefined && todo === undefined) passed += 1;
+    else skipped += 1;
   });
   stream.on('test:fail', ({ details }) => {
-    // A suite fails with its tests, which count themselves, or by what runs before and after them.
+    // A suite fails because of its tests, which are counted themselves, or because of its hooks.
     const { failureType } = details.error as { failureType?: string };
     if (details.type !== 'suite' || failureType !== 'subtestsFailed') failed += 1;
+  });
+  stream.on('test:summary', ({ file, duration_ms }) => {
+    if (file) secondsByFile.set(file.replace(root, ''), duration_ms / 1000);
   });
   const report = stream.compose(new spec());
   report.pipe(process.stdout, { end: false });
   await new Promise((resolve) => report.once('end', resolve));
+}
+
+function selectFiles(): string[] {
+  const notQuick = options.quick ? Object.values(NOT_QUICK).flat() : [];
+  return globSync(ALL_TESTS, { exclude: notQuick }).sort();
+}
+
+function printLeftOut(): void {
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+  console.log(
+    `\n${passed + failed} tests ran on SQLite in ${seconds} s. Left out (npm test runs all of it):`,
+  );
+  console.log('  PostgreSQL and Redis; types, lint and dead code (npm run check)');
+  for (const [reason, patterns] of Object.entries(NOT_QUICK)) {
+    const files = globSync([...patterns]).length;
+    if (requestedFiles.length === 0) console.log(`  tests that ${reason} (files: ${files})`);
+  }
+  if (skipped > 0) console.log(`  ${skipped} tests in these files that need one of them`);
+}
+
+function printSlowest(): void {
+  const slowest = [...secondsByFile].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_SHOWN);
+  console.log(
+    `\nThe slowest test files, of ${secondsByFile.size}, in ${((performance.now() - startedAt) / 1000).toFixed(0)} s:`,
+  );
+  for (const [file, seconds] of slowest) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
 }

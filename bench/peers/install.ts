@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, join } from 'node:path';
 import { runProgram } from '../processes.ts';
 
-/** Installs a peer into its own folder, never among the project's packages. What is there already stays. */
+/** Installs a peer into its own folder, not into the project's node_modules. Does nothing if it is installed. */
 
 const BYTES_PER_BLOCK = 512;
 
@@ -15,18 +15,18 @@ export async function install(folder: string): Promise<void> {
   const mark = join(folder, 'node_modules/.installed');
   if (existsSync(mark) && readFileSync(mark, 'utf8') === fingerprint) return;
   console.log(`Installing ${basename(folder)} …`);
-  // No package's own script runs: none may fetch or compile anything.
+  // Install scripts do not run, so no package can download or compile anything.
   await runProgram('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { folder });
   await runProgram('npm', ['run', 'setup', '--if-present'], { folder });
   writeFileSync(mark, fingerprint);
 }
 
-/** What a peer takes on disk, its generated sources included. */
+/** The disk space of a peer, including generated sources. */
 export function megabytesOf(folder: string): number {
   return toMegabytes(diskBlocks(folder));
 }
 
-/** What the service takes in production: its packages without those of its development. */
+/** The disk space of the service in production, without development packages. */
 export async function ownMegabytes(): Promise<{ withNode: number; withoutNode: number }> {
   const folder = new URL('../../', import.meta.url).pathname;
   const list = await runProgram('npm', ['ls', '--omit=dev', '--all', '--parseable'], { folder });

@@ -13,24 +13,24 @@ import {
 import type { Dialect, RequestPlan } from '../load.ts';
 import { everyMerchant, type Plan } from '../rows.ts';
 
-/** What people pick instead, each in a folder of its own here, and the same work in its own words. */
+/** Popular alternatives, each in its own folder here, with the same work as requests of their own API. */
 export interface Peer {
-  /** Its folder. */
+  /** The name of its folder. */
   id: string;
   title: string;
   dialect: Dialect;
   mePath: string;
-  /** Where the service's own size does not do. */
+  /** If it needs another pool size than the service. */
   poolSize?: number;
-  /** Beyond the database and the port. */
+  /** In addition to the database and the port. */
   env: Record<string, string>;
-  /** What it cannot do is left out. */
+  /** Without those that it cannot do. */
   plans: Partial<Record<string, Plan>>;
-  /** Makes what was answered pending again. */
+  /** Makes answered notifications pending again. */
   reopen: readonly string[];
 }
 
-const SECRET = 'a secret of the benchmark, long enough for anyone';
+const SECRET = 'a secret for the benchmark that is long enough';
 const me = (path: string) => everyMerchant((merchant) => ({ method: 'GET', path, token: merchant - 1 }));
 const signIn = (path: string, name: 'email' | 'username') =>
   everyMerchant((merchant) => ({
@@ -56,7 +56,7 @@ function answer(make: (id: number, answer: object) => { path: string; body: obje
     const id = first + index;
     const text =
       typeOf(id) === 'user_question_request'
-        ? { answer: 'Yes, choose it at checkout and we see to it.' }
+        ? { answer: 'Yes, choose it at checkout and we will do it.' }
         : { agent_response_to_customer: 'A new one is on its way.', resolution_notes: 'Sent again.' };
     const { path, body } = make(id, text);
     return { method: 'POST', path, token: merchantOf(id) - 1, body: JSON.stringify(body) };
@@ -64,7 +64,7 @@ function answer(make: (id: number, answer: object) => { path: string; body: obje
   return { requests, once: true };
 }
 
-/** As Parse's ids were seeded. */
+/** The ids as seed.mjs creates them. */
 const parseId = (id: number) => String(id).padStart(10, '0');
 const pointer = (className: string, id: number) => ({
   __type: 'Pointer',
@@ -101,8 +101,8 @@ export const PEERS: readonly Peer[] = [
       headers: ['x-parse-application-id: deskbell-peer'],
     },
     mePath: '/parse/users/me',
-    // A transaction of its takes a second connection while it holds the first: with fewer than two for every
-    // request that is answered at once, all of them wait for each other for ever.
+    // A transaction needs a second connection while it holds the first. With fewer than two per parallel request
+    // they deadlock.
     poolSize: 2 * MANY,
     env: { MASTER_KEY: SECRET },
     plans: {

@@ -1,12 +1,12 @@
 import type { HashCost } from '../hashing.ts';
 import type { ServiceFigures } from '../report.ts';
 
-interface SubjectReport {
+interface ContenderReport {
   id: string;
   title: string;
   hash: HashCost;
   poolSize: number;
-  /** Its packages in production, without a Node. */
+  /** Its packages in production, without Node. */
   installMegabytes: number;
   readySeconds: number;
   /** After the load. */
@@ -16,7 +16,7 @@ interface SubjectReport {
 interface PeersRow {
   id: string;
   title: string;
-  /** By the subject's id; whoever cannot do it is absent. */
+  /** By the contender's id; absent if it cannot do this. */
   figures: Record<string, ServiceFigures>;
   target?: number;
 }
@@ -26,14 +26,14 @@ export interface PeersReport {
   machine: string;
   node: string;
   seconds: number;
-  /** The Node that the service brings along, beyond its packages. */
+  /** The Node that the service includes. */
   nodeMegabytes: number;
-  subjects: SubjectReport[];
+  contenders: ContenderReport[];
   rows: PeersRow[];
-  verdicts: Verdict[];
+  checks: TargetCheck[];
 }
 
-export interface Verdict {
+export interface TargetCheck {
   title: string;
   value: string;
   target: string;
@@ -45,24 +45,24 @@ const isPeer = (id: string) => !id.startsWith(OURS);
 const count = (value: number) => Math.round(value).toLocaleString('en');
 const time = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 2 : 0));
 
-/** Every target, against the best of the peers in the same run. */
-export function judge({ rows, subjects }: Pick<PeersReport, 'rows' | 'subjects'>): Verdict[] {
-  const verdicts: Verdict[] = [];
+/** Compares with the best peer of the same run. */
+export function checkTargets({ rows, contenders }: Pick<PeersReport, 'rows' | 'contenders'>): TargetCheck[] {
+  const checks: TargetCheck[] = [];
   for (const { title, figures, target } of rows) {
     if (target === undefined) continue;
     const peers = Object.entries(figures).filter(([id]) => isPeer(id));
     const ours = figures[OURS]!;
     const best = Math.max(...peers.map(([, { perSecond }]) => perSecond));
     const times = ours.perSecond / best;
-    // Whoever answered nothing in the time has none.
+    // A peer without any answer has no p99.
     const p99 = Math.min(...peers.map(([, { p99Ms }]) => p99Ms).filter((each) => !Number.isNaN(each)));
-    verdicts.push({
-      title: `${title}, against the best`,
+    checks.push({
+      title: `${title}, against the best peer`,
       value: `${times.toFixed(2)} times`,
       target: `≥ ${target}`,
       met: times >= target,
     });
-    verdicts.push({
+    checks.push({
       title: `${title}, p99`,
       value: `${time(ours.p99Ms)} ms`,
       target: `< ${time(p99)} ms`,
@@ -70,21 +70,21 @@ export function judge({ rows, subjects }: Pick<PeersReport, 'rows' | 'subjects'>
     });
   }
   const memoryOf = (chosen: (id: string) => boolean) =>
-    Math.min(...subjects.filter(({ id }) => chosen(id)).map(({ memoryMegabytes }) => memoryMegabytes));
+    Math.min(...contenders.filter(({ id }) => chosen(id)).map(({ memoryMegabytes }) => memoryMegabytes));
   const memory = memoryOf((id) => id === OURS);
   const least = memoryOf(isPeer);
-  verdicts.push({
+  checks.push({
     title: 'memory after the load',
     value: `${count(memory)} MB`,
     target: `< ${count(least)} MB`,
     met: memory < least,
   });
-  return verdicts;
+  return checks;
 }
 
-export function printPeers({ rows, subjects, verdicts, nodeMegabytes, ...report }: PeersReport): void {
+export function printPeers({ rows, contenders, checks, nodeMegabytes, ...report }: PeersReport): void {
   console.log(`\n${report.machine}, Node ${report.node}, ${report.seconds} s a row, 32 connections\n`);
-  const titleOf = (id: string) => subjects.find((subject) => subject.id === id)!.title;
+  const titleOf = (id: string) => contenders.find((contender) => contender.id === id)!.title;
   printLines([
     ['', '', '/s', 'p50 ms', 'p99 ms', 'CPU µs', 'errors'],
     ...rows.flatMap(({ title, figures }) =>
@@ -101,19 +101,19 @@ export function printPeers({ rows, subjects, verdicts, nodeMegabytes, ...report 
   ]);
   console.log('');
   printLines([
-    ['', 'its hash', 'alone ms', 'hashes/s', 'MB after', 'ready s', 'install MB'],
-    ...subjects.map(({ title, hash, ...each }) => [
+    ['', 'hash', 'single ms', 'hashes/s', 'MB after', 'ready s', 'install MB'],
+    ...contenders.map(({ title, hash, ...each }) => [
       title,
       hash.title,
-      time(hash.aloneMs),
+      time(hash.singleMs),
       count(hash.perSecond),
       count(each.memoryMegabytes),
       each.readySeconds.toFixed(2),
       count(each.installMegabytes),
     ]),
   ]);
-  console.log(`Deskbell brings a Node along, ${count(nodeMegabytes)} MB more.\n`);
-  printLines(verdicts.map(({ title, value, target, met }) => [title, value, target, met ? 'met' : 'missed']));
+  console.log(`Deskbell also includes Node, ${count(nodeMegabytes)} MB.\n`);
+  printLines(checks.map(({ title, value, target, met }) => [title, value, target, met ? 'met' : 'missed']));
 }
 
 function printLines(lines: readonly (readonly string[])[]): void {
@@ -132,8 +132,8 @@ interface Group {
   bars: { id: string; value: number; text: string }[];
 }
 
-/** Each group has a scale of its own: its longest bar is as wide as the plot. */
-export function peersSvg({ rows, subjects, machine, takenAt }: PeersReport): string {
+/** Each group has its own scale: its longest bar is as wide as the plot. */
+export function peersSvg({ rows, contenders, machine, takenAt }: PeersReport): string {
   const faster: Group[] = rows.map(({ title, figures }) => ({
     title: `${title}, requests a second`,
     bars: Object.entries(figures).map(([id, { perSecond, p99Ms }]) => ({
@@ -145,14 +145,14 @@ export function peersSvg({ rows, subjects, machine, takenAt }: PeersReport): str
   const smaller: Group[] = [
     {
       title: 'memory after the load (shorter is better)',
-      bars: subjects.map(({ id, memoryMegabytes: value }) => ({ id, value, text: `${count(value)} MB` })),
+      bars: contenders.map(({ id, memoryMegabytes: value }) => ({ id, value, text: `${count(value)} MB` })),
     },
     {
-      title: 'from its start to its first answer (shorter is better)',
-      bars: subjects.map(({ id, readySeconds: value }) => ({ id, value, text: `${value.toFixed(2)} s` })),
+      title: 'time from start to first answer (shorter is better)',
+      bars: contenders.map(({ id, readySeconds: value }) => ({ id, value, text: `${value.toFixed(2)} s` })),
     },
   ];
-  const titleOf = (id: string) => subjects.find((subject) => subject.id === id)!.title;
+  const titleOf = (id: string) => contenders.find((contender) => contender.id === id)!.title;
   let y = 22;
   const parts: string[] = [];
   for (const { title, bars } of [...faster, ...smaller]) {
@@ -170,7 +170,7 @@ export function peersSvg({ rows, subjects, machine, takenAt }: PeersReport): str
     y += bars.length * BAR.step + GROUP_GAP;
   }
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 ${y}" width="780" height="${y}" role="img" aria-labelledby="title">
-<title id="title">Deskbell beside what people pick instead</title>
+<title id="title">Deskbell and popular alternatives</title>
 <style>
 text { font: 13px system-ui, sans-serif; fill: #24292f }
 .head { font-weight: 600 }
@@ -192,7 +192,7 @@ text { fill: #e6edf3 }
 }
 </style>
 ${parts.join('\n')}
-<text class="note" x="10" y="${y - 10}">32 connections; all that is not on SQLite shares one PostgreSQL. ${machine}, ${takenAt.slice(0, 10)}</text>
+<text class="note" x="10" y="${y - 10}">32 connections; all except SQLite use the same PostgreSQL. ${machine}, ${takenAt.slice(0, 10)}</text>
 </svg>
 `;
 }

@@ -1,41 +1,53 @@
 import { MANY } from '../data.ts';
-import { loadServer, middle, SLICES, sliceSecondsOf, WARM_UP_SECONDS } from '../measure.ts';
+import { load, loadServer, middle, SLICES, sliceSecondsOf, WARM_UP_SECONDS } from '../measure.ts';
 import type { ServiceFigures } from '../report.ts';
 import { ROW_KINDS } from '../rows.ts';
+import { type Contender, openDeskbell, openPeer } from './contender.ts';
 import { ownMegabytes } from './install.ts';
 import { PEERS } from './peers.ts';
 import type { PeersReport } from './report.ts';
-import { openDeskbell, openPeer, type Subject } from './subject.ts';
 
-/** How often the best of the peers the service must be, on PostgreSQL as they are. */
+/** How many times faster than the best peer the service must be, all on PostgreSQL. */
 const TARGETS: Record<string, number> = { list: 6, me: 5, 'sign-in': 1, request: 3.5, answer: 3.5 };
 
-/** At 20 hashes a second each of 32 connections waits longer than a second for its answer. */
+/** At 20 hashes a second each of 32 connections waits more than a second for its answer. */
 const SIGN_IN_SECONDS_MIN = 4;
 
-/** The same work on the same cluster, with the same data; in every row all take turns. */
+/** With `sends`, these seconds of answers come before each slice, so that messages go out during the slice. */
+const ANSWER_FIRST_SECONDS = 2;
+
+export interface PeersOptions {
+  seconds: number;
+  /** The ids of the rows to measure. */
+  rowIds: readonly string[];
+  /** Deskbell runs its worker and sends messages while it is measured, on PostgreSQL only. */
+  sends: boolean;
+}
+
+/** The same work with the same data on the same PostgreSQL server. In every row they take turns. */
 export async function benchPeers(
   postgresUrl: string,
-  seconds: number,
-): Promise<Pick<PeersReport, 'subjects' | 'rows' | 'nodeMegabytes'>> {
-  console.log('The data into Deskbell …');
-  const deskbell = await openDeskbell('postgres', postgresUrl);
-  const subjects = [deskbell, await openDeskbell('sqlite', postgresUrl)];
-  for (const peer of PEERS) subjects.push(await openPeer(peer, postgresUrl, deskbell.poolSize));
-  for (const subject of subjects) await checkList(subject);
+  { seconds, rowIds, sends }: PeersOptions,
+): Promise<Pick<PeersReport, 'contenders' | 'rows' | 'nodeMegabytes'>> {
+  console.log('Loading the data into Deskbell …');
+  const deskbell = await openDeskbell('postgres', postgresUrl, sends);
+  const contenders = [deskbell];
+  if (!sends) contenders.push(await openDeskbell('sqlite', postgresUrl, false));
+  for (const peer of PEERS) contenders.push(await openPeer(peer, postgresUrl, deskbell.poolSize));
+  for (const contender of contenders) await checkList(contender);
 
   const rows: PeersReport['rows'] = [];
-  for (const { id, title } of ROW_KINDS) {
+  for (const { id, title } of ROW_KINDS.filter((row) => rowIds.includes(row.id))) {
     console.log(`${title} …`);
-    const least = id === 'sign-in' ? SIGN_IN_SECONDS_MIN : 1;
-    const figures = await measure(id, subjects, Math.max(least, sliceSecondsOf(seconds)));
+    const minimum = id === 'sign-in' ? SIGN_IN_SECONDS_MIN : 1;
+    const figures = await measure(id, contenders, Math.max(minimum, sliceSecondsOf(seconds)), sends);
     rows.push({ id, title, figures, ...(TARGETS[id] === undefined ? {} : { target: TARGETS[id] }) });
   }
   const { withNode, withoutNode } = await ownMegabytes();
   return {
     rows,
     nodeMegabytes: withNode - withoutNode,
-    subjects: subjects.map(({ id, title, server, hash, installMegabytes, poolSize }) => ({
+    contenders: contenders.map(({ id, title, server, hash, installMegabytes, poolSize }) => ({
       id,
       title,
       hash,
@@ -47,22 +59,32 @@ export async function benchPeers(
   };
 }
 
-async function measure(row: string, subjects: readonly Subject[], seconds: number) {
-  const slices = new Map<Subject, ServiceFigures[]>();
+async function measure(row: string, contenders: readonly Contender[], seconds: number, sends: boolean) {
+  const slices = new Map<Contender, ServiceFigures[]>();
   for (let slice = 0; slice < SLICES; slice += 1) {
-    for (const subject of subjects) {
-      const plan = subject.plan(row, seconds + WARM_UP_SECONDS);
+    for (const contender of contenders) {
+      const plan = contender.plan(row, seconds + WARM_UP_SECONDS);
       if (!plan) continue;
-      if (row === 'answer') await subject.reopen();
-      const figures = await loadServer(subject, plan, MANY, seconds);
-      slices.set(subject, [...(slices.get(subject) ?? []), figures]);
+      if (row === 'answer' || sends) await contender.reopen();
+      // All contenders do the same, although only Deskbell sends messages.
+      const answers = sends && row !== 'answer' ? contender.plan('answer', 1) : undefined;
+      if (answers) await load(contender, answers, MANY, ANSWER_FIRST_SECONDS);
+      const sentBefore = await contender.sentMessages?.();
+      const figures = await loadServer(contender, plan, MANY, seconds);
+      if (sentBefore !== undefined) {
+        const sent = (await contender.sentMessages!()) - sentBefore;
+        console.log(`  ${sent} messages sent during the slice of ${seconds} s`);
+        // Otherwise the remaining messages would slow down the others.
+        await contender.waitUntilSent!();
+      }
+      slices.set(contender, [...(slices.get(contender) ?? []), figures]);
     }
   }
   return Object.fromEntries([...slices].map(([{ id }, figures]) => [id, middle(figures)]));
 }
 
-/** Whoever lists anything but the merchant's 50 pending does other work. */
-async function checkList({ title, server, tokens, dialect, plan }: Subject): Promise<void> {
+/** Makes sure that each lists the merchant's 50 pending notifications, or the comparison is not fair. */
+async function checkList({ title, server, tokens, dialect, plan }: Contender): Promise<void> {
   const request = plan('list', 1)?.requests[0];
   if (!request) return;
   const lines = [dialect.tokenHeader + tokens[0], ...(dialect.headers ?? [])];

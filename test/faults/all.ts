@@ -11,7 +11,7 @@ import { races } from './races.ts';
 import { slow } from './slow.ts';
 import { tokens } from './tokens.ts';
 
-/** In the order in which `npm run test:faults` lets them happen. */
+/** In the order of `npm run test:faults`. */
 export const FAULTS: readonly Fault[] = [
   kills,
   outages,

@@ -10,42 +10,42 @@ import {
 } from '../harness.ts';
 import { openWire } from '../process.ts';
 import { CANARY, type Call, callsByDocument, callsByHand, OPERATIONS, PHONE } from './canaries/calls.ts';
-import { commandsSay, overSimulator, overWebhook, overWhatsApp } from './canaries/channels.ts';
+import { runCommands, throughSimulator, throughWebhook, throughWhatsApp } from './canaries/channels.ts';
 import { type Fault, none } from './fault.ts';
 
-/** Where a canary sang, a line each. */
-type Songs = Record<'log' | 'metrics' | 'errors' | 'commands', string[]>;
+/** Every leak that was found, by where it was found. */
+type Leaks = Record<'log' | 'metrics' | 'errors' | 'commands', string[]>;
 
 export const canaries: Fault = {
   name: 'canaries',
-  title: 'secrets, telephone numbers and texts through every path, while all is well and while nothing is',
+  title: 'secrets, phone numbers and texts on every path, with and without errors',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
-    const songs: Songs = { log: [], metrics: [], errors: [], commands: [] };
-    const { calls, reached, codes } = await throughTheApi(engine, songs);
+    const leaks: Leaks = { log: [], metrics: [], errors: [], commands: [] };
+    const { calls, reached, codes } = await sendThroughApi(engine, leaks);
     let sent = 0;
-    for (const over of [overSimulator, overWebhook, overWhatsApp]) {
-      await over(engine, async (sending) => {
+    for (const sendThrough of [throughSimulator, throughWebhook, throughWhatsApp]) {
+      await sendThrough(engine, async (sending) => {
         sent += sending.sent;
-        await listen(sending.deskbell, [...sending.secrets, CANARY, PHONE, PHONE.slice(1)], songs);
-        if (size === 'short' && over !== overWebhook) return;
-        const said = await commandsSay(sending);
+        await findLeaks(sending.deskbell, [...sending.secrets, CANARY, PHONE, PHONE.slice(1)], leaks);
+        if (size === 'short' && sendThrough !== throughWebhook) return;
+        const output = await runCommands(sending);
         for (const secret of [...sending.secrets, CANARY, AURORA.password])
-          if (said.includes(secret)) songs.commands.push(`${secret}: ${said}`);
-        if (!/webhook/.test(said)) songs.commands.push(`the commands said nothing: ${said}`);
+          if (output.includes(secret)) leaks.commands.push(`${secret}: ${output}`);
+        if (!/webhook/.test(output)) leaks.commands.push(`the commands printed nothing: ${output}`);
       });
     }
-    for (const [where, lines] of Object.entries(songs))
-      for (const line of new Set(lines)) console.log(`${where}: ${line.slice(0, 500)}`);
+    for (const [place, lines] of Object.entries(leaks))
+      for (const line of new Set(lines)) console.log(`${place}: ${line.slice(0, 500)}`);
     return [
       { what: 'calls with canaries', value: calls, atLeast: 4 * OPERATIONS.length },
-      { what: 'messages with canaries, over three channels', value: sent, atLeast: 13 },
+      { what: 'messages with canaries, through three channels', value: sent, atLeast: 13 },
       none(
-        'operations of the document not reached',
+        'operations of the OpenAPI document not called',
         OPERATIONS.filter(({ method, route }) => !reached.has(`${method} ${route}`)).length,
       ),
       none(
-        'kinds of error not met',
+        'error codes not seen',
         [
           'INVALID_CREDENTIALS',
           'INVALID_TOKEN',
@@ -56,32 +56,32 @@ export const canaries: Fault = {
           'SERVICE_UNAVAILABLE',
         ].filter((code) => !codes.has(code)).length,
       ),
-      none('canaries in the log', songs.log.length),
-      none('canaries in the metrics', songs.metrics.length),
-      none('canaries in bodies of errors', songs.errors.length),
-      none('secrets in what commands print', songs.commands.length),
+      none('canaries in the log', leaks.log.length),
+      none('canaries in the metrics', leaks.metrics.length),
+      none('canaries in error bodies', leaks.errors.length),
+      none('secrets in the output of commands', leaks.commands.length),
     ];
   },
 };
 
-/** What the database does meanwhile, one after another; each is worse than the one before. */
-function* weathers(
+/** The states of the database, one after another, each worse than the one before. */
+function* databaseStates(
   engine: Engine,
   deskbell: Deskbell,
   place: DatabasePlace,
 ): Generator<[title: string, () => Promise<void>, end?: () => Promise<void>]> {
-  yield ['while all is well', async () => {}];
-  const holder = engine === 'postgres' ? new pg.Client(place.env.DATABASE_URL) : undefined;
-  if (holder) {
+  yield ['while everything works', async () => {}];
+  const lockHolder = engine === 'postgres' ? new pg.Client(place.env.DATABASE_URL) : undefined;
+  if (lockHolder) {
     yield [
-      'while the database is stuck',
+      'while the tables are locked',
       async () => {
-        await holder.connect();
-        await holder.query(
+        await lockHolder.connect();
+        await lockHolder.query(
           'begin; lock table notifications, users, documents, deliveries in access exclusive mode',
         );
       },
-      () => holder.end(),
+      () => lockHolder.end(),
     ];
   }
   yield [
@@ -114,7 +114,7 @@ function* weathers(
   ];
 }
 
-async function throughTheApi(engine: Engine, songs: Songs) {
+async function sendThroughApi(engine: Engine, leaks: Leaks) {
   const place = await newDatabasePlace(engine);
   const deskbell = await startDeskbell(engine, { LOG_LEVEL: 'trace' }, place);
   const codes = new Set<string>();
@@ -124,26 +124,26 @@ async function throughTheApi(engine: Engine, songs: Songs) {
       await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA })
     ).json;
     const secrets = [CANARY, PHONE, AURORA.email, AURORA.password, token, refresh_token];
-    for (const [title, begin, end] of weathers(engine, deskbell, place)) {
+    for (const [title, begin, end] of databaseStates(engine, deskbell, place)) {
       await begin();
-      const ask = async ([method, path, options]: Call) => {
+      const send = async ([method, path, options]: Call) => {
         const { status, text, json } = await deskbell.call(method, path, options);
         calls += 1;
         if (status < 400) return;
         codes.add(json.code);
         for (const secret of secrets)
-          if (text.includes(secret)) songs.errors.push(`${method} ${path}, ${title}: ${text}`);
+          if (text.includes(secret)) leaks.errors.push(`${method} ${path}, ${title}: ${text}`);
       };
       const all = [
         ...callsByDocument(token, title),
         ...callsByHand({ access_token: token, refresh_token }, title),
       ];
-      // Those that wait for a stuck database wait together.
-      if (end) await Promise.all(all.map(ask));
-      else for (const one of all) await ask(one);
+      // With locked tables every call waits, so they wait in parallel.
+      if (end) await Promise.all(all.map(send));
+      else for (const call of all) await send(call);
       await end?.();
-      await belowHttp(deskbell, songs);
-      await listen(deskbell, secrets, songs);
+      await sendInvalidHttp(deskbell, leaks);
+      await findLeaks(deskbell, secrets, leaks);
     }
     return { calls, codes, reached: reachedRoutes(deskbell) };
   } finally {
@@ -152,7 +152,7 @@ async function throughTheApi(engine: Engine, songs: Songs) {
   }
 }
 
-async function belowHttp(deskbell: Deskbell, songs: Songs): Promise<void> {
+async function sendInvalidHttp(deskbell: Deskbell, leaks: Leaks): Promise<void> {
   const texts = [
     (await rawCall(deskbell, 'GET', `/%${CANARY}`)).text,
     (await rawCall(deskbell, 'PURGE', `/${CANARY}`, { headers: { 'content-type': CANARY } })).text,
@@ -161,17 +161,17 @@ async function belowHttp(deskbell: Deskbell, songs: Songs): Promise<void> {
     texts.push(await (await openWire(Number(new URL(deskbell.url).port), bytes)).closed);
   }
   for (const text of texts)
-    if (text === '' || text.includes(CANARY)) songs.errors.push(`below HTTP: ${text}`);
+    if (text === '' || text.includes(CANARY)) leaks.errors.push(`invalid HTTP: ${text}`);
 }
 
-/** The log so far, and the metrics as they are. */
-async function listen(deskbell: Deskbell, secrets: readonly string[], songs: Songs): Promise<void> {
+/** Searches the log so far and the current metrics. */
+async function findLeaks(deskbell: Deskbell, secrets: readonly string[], leaks: Leaks): Promise<void> {
   const metrics = (await deskbell.call('GET', '/metrics')).text;
   for (const secret of secrets) {
-    songs.log.push(...deskbell.logged.filter((line) => line.includes(secret)));
-    if (metrics.includes(secret)) songs.metrics.push(secret);
+    leaks.log.push(...deskbell.logged.filter((line) => line.includes(secret)));
+    if (metrics.includes(secret)) leaks.metrics.push(secret);
   }
-  if (deskbell.logged.length < 10) songs.log.push('there is no log to look at');
+  if (deskbell.logged.length < 10) leaks.log.push('the log is empty');
 }
 
 const reachedRoutes = ({ logged }: Deskbell) =>

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, type Service, startPostgres } from '../../scripts/services.ts';
 import { freeze } from '../freezing.ts';
-import { ask, setSetting } from './admin.ts';
+import { runAsAdmin, setSetting } from './admin.ts';
 import { type Fault, type Finding, none } from './fault.ts';
-import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered, writesDone } from './load.ts';
+import { type Load, recoverySeconds, slowestMs, startLoad, waitForRecovery, writesDone } from './load.ts';
 import { type Pair, startPair } from './pair.ts';
 
-const WRITES_AGAIN_MAX_S = 10;
-const LEFT_MAX_MS = 5000;
+const RECOVERY_MAX_S = 10;
+const DISCONNECT_MAX_MS = 5000;
 const CLIENTS = 24;
 const PAUSE_MS = 100;
 
@@ -22,14 +22,14 @@ export const failover: Fault = {
     const loads: Load[] = [];
     const findings: Finding[] = [];
     let pair: Pair | undefined;
-    let thaw = () => {};
+    let unfreeze = () => {};
 
     const start = async (options: { port?: number; standbyOf?: string }): Promise<Service> => {
       const postgres = await startPostgres(program, { durable: full, ...options });
       running.push(postgres);
       return postgres;
     };
-    const begin = async (): Promise<Load> => {
+    const beginLoad = async (): Promise<Load> => {
       const load = await startLoad({ urls: pair!.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
       loads.push(load);
       await sleep(full ? 5000 : 700);
@@ -37,23 +37,30 @@ export const failover: Fault = {
     };
     const takeOver = async (title: string, load: Load, standby: Service): Promise<void> => {
       const promotedAt = performance.now();
-      // Without waiting for it: what it still has to replay may break off a statement that does.
-      await ask(standby.url, 'select pg_promote(false)');
-      await untilRecovered(load, promotedAt);
-      // First, while its reads may still go where they went before.
-      const shown = await pair!.shown(title);
+      // Does not wait for the promotion: replaying the log may cancel a statement that waits.
+      await runAsAdmin(standby.url, 'select pg_promote(false)');
+      await waitForRecovery(load, promotedAt);
+      // Checked first, while reads may still go to the old server.
+      const visible = await pair!.measureVisible(title);
       await load.stop();
-      findings.push(...ofTakingOver(title, load, promotedAt), shown, await pair!.told(title));
+      findings.push(
+        ...takeOverFindings(title, load, promotedAt),
+        visible,
+        await pair!.measureNotified(title),
+      );
     };
-    /** An old primary comes back as the standby of the new one, under load. */
+    /** The old primary comes back as the standby of the new one, under load. */
     const rejoin = async (title: string, old: Service, primary: Service): Promise<Service> => {
-      const load = await begin();
+      const load = await beginLoad();
       await old.stop();
       const joined = await start({ port: Number(new URL(old.url).port), standbyOf: primary.url });
       await replicateSynchronously(primary);
       await load.stop();
-      const failed = load.asked.filter(({ done }) => !done).length;
-      findings.push({ ...none(`${title}: failed while it came back as a standby`, failed), bySpeed: true });
+      const failed = load.requests.filter(({ done }) => !done).length;
+      findings.push({
+        ...none(`${title}: requests that failed while it rejoined as a standby`, failed),
+        dependsOnSpeed: true,
+      });
       return joined;
     };
 
@@ -66,83 +73,83 @@ export const failover: Fault = {
         `postgres://deskbell@${first},${second}/postgres?target_session_attrs=read-write`,
       );
 
-      const killed = await begin();
+      const killed = await beginLoad();
       await one.halt('SIGKILL');
       await sleep(full ? 5000 : 500);
       await takeOver('killed', killed, two);
 
       const oneAgain = await rejoin('killed', one, two);
-      const demoted = await begin();
+      const demoted = await beginLoad();
       await setSetting(two.url, 'default_transaction_read_only', 'on');
       await sleep(full ? 5000 : 500);
       await takeOver('demoted', demoted, oneAgain);
-      findings.push(none('demoted: connections that stayed with it', await connectionsLeft(two.url)));
+      findings.push(none('demoted: connections that stayed open to it', await connectionsLeft(two.url)));
 
       if (full) {
         const twoAgain = await rejoin('demoted', two, oneAgain);
-        const alone = await begin();
-        thaw = await freeze(twoAgain);
+        const alone = await beginLoad();
+        unfreeze = await freeze(twoAgain);
         const frozenAt = performance.now();
         await sleep(10_000);
         await oneAgain.halt('SIGKILL');
         const written = writesDone(alone, frozenAt, performance.now()).length;
         findings.push(none('acknowledged while the standby was frozen', written));
-        thaw();
+        unfreeze();
         await takeOver('killed after that', alone, twoAgain);
       }
       return [...findings, ...(await pair.findings(loads))];
     } finally {
-      thaw();
+      unfreeze();
       await Promise.all(loads.map((load) => load.stop()));
-      await pair?.end();
+      await pair?.stop();
       await Promise.all(running.map((postgres) => postgres.stop()));
     }
   },
 };
 
-function ofTakingOver(title: string, load: Load, promotedAt: number): Finding[] {
+function takeOverFindings(title: string, load: Load, promotedAt: number): Finding[] {
   const [write] = writesDone(load, promotedAt);
-  const refused = load.asked.filter(({ done }) => !done).length;
+  const refused = load.requests.filter(({ done }) => !done).length;
   return [
     { what: `${title}: requests refused`, value: refused, atLeast: 1 },
     { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
     {
-      what: `${title}: from the promotion until a write is acknowledged`,
-      value: write === undefined ? Number.NaN : (write.beganAt + write.ms - promotedAt) / 1000,
+      what: `${title}: from the promotion to the first acknowledged write`,
+      value: write === undefined ? Number.NaN : (write.startedAt + write.ms - promotedAt) / 1000,
       unit: 's',
-      atMost: WRITES_AGAIN_MAX_S,
+      atMost: RECOVERY_MAX_S,
     },
     {
-      what: `${title}: from the promotion until 95% succeed`,
+      what: `${title}: from the promotion until 95% of requests succeed`,
       value: recoverySeconds(load, promotedAt),
       unit: 's',
-      atMost: WRITES_AGAIN_MAX_S,
+      atMost: RECOVERY_MAX_S,
     },
   ];
 }
 
-/** Not before its standby streams: until then no write would be acknowledged. */
+/** Waits until the standby streams, because before that no write would be acknowledged. */
 async function replicateSynchronously({ url }: Service): Promise<void> {
-  await untilStandby(url, `state = 'streaming'`);
+  await waitForStandby(url, `state = 'streaming'`);
   await setSetting(url, 'synchronous_standby_names', '*');
-  await untilStandby(url, `sync_state = 'sync'`);
+  await waitForStandby(url, `sync_state = 'sync'`);
 }
 
-async function untilStandby(url: string, isSo: string): Promise<void> {
+async function waitForStandby(url: string, condition: string): Promise<void> {
   for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(50)) {
-    const rows = await ask(
+    const rows = await runAsAdmin(
       url,
-      `select from pg_stat_replication where application_name = 'walreceiver' and ${isSo}`,
+      `select from pg_stat_replication where application_name = 'walreceiver' and ${condition}`,
     );
     if (rows.length > 0) return;
   }
-  throw new Error(`there is no standby of which ${isSo}`);
+  throw new Error(`no standby has ${condition}`);
 }
 
-/** Of the servers', after a while. */
+/** Counts the servers' connections after giving them time to close. */
 async function connectionsLeft(url: string): Promise<number> {
-  for (const giveUpAt = Date.now() + LEFT_MAX_MS; ; await sleep(100)) {
-    const rows = await ask<{ application_name: string }>(
+  for (const giveUpAt = Date.now() + DISCONNECT_MAX_MS; ; await sleep(100)) {
+    const rows = await runAsAdmin<{ application_name: string }>(
       url,
       `select application_name from pg_stat_activity where application_name in ('deskbell', 'deskbell signals')`,
     );

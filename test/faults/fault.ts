@@ -1,37 +1,41 @@
 import type { Engine } from '../../src/database/database.ts';
 
-/** Something that goes wrong around the service, and what must hold all the same. */
+/** Something that goes wrong around the service, and what must still hold. */
 export interface Fault {
-  /** In one word, for the command line. */
+  /** One word, for the command line. */
   name: string;
   title: string;
   engines: readonly Engine[];
-  /** Short within `npm test`, full by `npm run test:faults`. */
+  /** `npm test` runs the short form, `npm run test:faults` the full one. */
   run(engine: Engine, size: Size): Promise<Finding[]>;
 }
 
 export type Size = 'short' | 'full';
 
-/** A figure of the tally. Without a bound it only tells how much was done. */
+/** A measured figure. Without a bound it is only for information. */
 export interface Finding {
   what: string;
   value: number;
   unit?: 'ms' | 's' | 'MB' | '%';
-  /** A count of what a slow machine alone can cause. */
-  bySpeed?: true;
+  /** A count that a slow machine can raise. */
+  dependsOnSpeed?: true;
   atLeast?: number;
   atMost?: number;
 }
 
 export const none = (what: string, value: number): Finding => ({ what, value, atMost: 0 });
 
-/** A figure that is not a number holds no bound. */
+/** NaN is outside every bound. */
 export const holds = ({ value, atLeast, atMost }: Finding): boolean =>
   (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
 
-/** A time, a size or what hangs on them may be a neighbour's doing: it has one more chance. What was lost has none. */
-export const mayTryAgain = (findings: readonly Finding[]): boolean =>
-  !findings.every(holds) && findings.every((finding) => holds(finding) || finding.unit || finding.bySpeed);
+/**
+ * Other programs on the machine can spoil a time or a size, so such a fault gets a second try. A lost write, for
+ * example, does not.
+ */
+export const mayRetry = (findings: readonly Finding[]): boolean =>
+  !findings.every(holds) &&
+  findings.every((finding) => holds(finding) || finding.unit || finding.dependsOnSpeed);
 
 export function lineOf(finding: Finding): string {
   const { what, value, unit = '', atLeast, atMost } = finding;

@@ -1,12 +1,12 @@
-/** The value that this share of all does not exceed. */
+/** The value that the given share of all values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 /**
- * How often a value of the one is larger than one of the other, drawn at random: 0.5 where nothing tells them
- * apart, 1 or 0 where everything does. (Mann and Whitney's U, over all pairs.)
+ * The probability that a random value of the first list is larger than one of the second: 0.5 if the lists do not
+ * differ, 1 or 0 if they differ completely. (The Mann-Whitney U statistic, over all pairs.)
  */
 export function auc(ones: readonly number[], others: readonly number[]): number {
   let sum = 0;
@@ -14,6 +14,6 @@ export function auc(ones: readonly number[], others: readonly number[]): number 
   return sum / (ones.length * others.length);
 }
 
-/** Of an AUC between so many values that nothing tells apart. */
+/** The standard error of the AUC between two lists of these lengths that do not differ. */
 export const aucStandardError = (ones: number, others: number): number =>
   Math.sqrt((ones + others + 1) / (12 * ones * others));

@@ -3,33 +3,33 @@ import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { AURORA, call, NOTIFICATIONS, newDatabasePlace } from '../harness.ts';
-import { type Customers, startCustomers } from './customers.ts';
+import { type DashboardClient, seenKey, startDashboardClient } from './dashboardClient.ts';
+import { shortenWaits, type WaitLimits } from './disturbances.ts';
 import { type Fault, type Finding, none } from './fault.ts';
 import { type LoopbackProxy, startProxy } from './proxy.ts';
-import { type Mortal, startMortal, startMortalWorker } from './servers.ts';
-import { seenKey, type Watching, watch } from './watching.ts';
-import { type Haste, hurry } from './weather.ts';
+import { type RetryingClients, startRetryingClients } from './retryingClients.ts';
+import { type KillableProcess, startKillableServer, startKillableWorker } from './servers.ts';
 
 interface FleetOptions {
-  /** At least both. */
+  /** The run lasts until both are reached. */
   seconds: number;
   kills: number;
-  /** Absent: a killed worker's messages wait for their lease to end, as they do in life. */
-  haste?: Haste;
+  /** Absent: the messages of a killed worker wait until the lease expires, as in production. */
+  waits?: WaitLimits;
 }
 
 const SIZES: Record<'short' | 'full', FleetOptions> = {
-  short: { seconds: 3, kills: 2, haste: { retryMs: 300, settleMs: 2000, leaseMs: 2000 } },
+  short: { seconds: 3, kills: 2, waits: { retryMs: 300, settleMs: 2000, leaseMs: 2000 } },
   full: { seconds: 90, kills: 20 },
 };
 const KILL_AFTER_MS = [300, 1000] as const;
 const SEEN_MAX_MS = 5000;
-/** What is not seen or sent by then never will be. */
+/** What is not seen or sent by then counts as lost. */
 const GIVE_UP_MS = 60_000;
 
 export const fleet: Fault = {
   name: 'fleet',
-  title: 'two servers and two workers behind one address, and always one of them is killed',
+  title: 'two servers and two workers behind one address are killed in turn',
   engines: ['postgres'],
   async run(engine, size) {
     const options = SIZES[size];
@@ -41,55 +41,55 @@ export const fleet: Fault = {
       WORKER: 'false',
       ...place.env,
     };
-    const processes: Mortal[] = [];
+    const processes: KillableProcess[] = [];
     let proxy: LoopbackProxy | undefined;
     let database: Database | undefined;
     const running: { stop(): Promise<void> }[] = [];
     try {
-      // The first makes the tables.
-      const first = await startMortal(env);
+      // The first one creates the tables.
+      const first = await startKillableServer(env);
       processes.push(first);
-      const others = [startMortalWorker(env), startMortal(env), startMortalWorker(env)] as const;
-      for (const one of await Promise.allSettled(others))
-        if (one.status === 'fulfilled') processes.push(one.value);
+      const others = [startKillableWorker(env), startKillableServer(env), startKillableWorker(env)] as const;
+      for (const result of await Promise.allSettled(others))
+        if (result.status === 'fulfilled') processes.push(result.value);
       const second = await others[1];
       await Promise.all(others);
       proxy = await startProxy([first.port, second.port]);
       database = await openDatabase(readConfig(place.env), 'command');
-      if (options.haste) running.push(hurry(database, options.haste));
+      if (options.waits) running.push(shortenWaits(database, options.waits));
 
       const url = `http://127.0.0.1:${proxy.port}`;
       const token: string = (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json
         .access_token;
-      const window = watch(url, token);
-      const customers = startCustomers(url);
-      running.push(window, customers);
-      const kills = await killOneAfterAnother(processes, options);
-      await customers.stop();
-      const unsent = await untilAllSent(database);
-      await untilSeen(window, customers);
+      const dashboard = startDashboardClient(url, token);
+      const clients = startRetryingClients(url);
+      running.push(dashboard, clients);
+      const kills = await killInTurn(processes, options);
+      await clients.stop();
+      const unsent = await waitForAllSent(database);
+      await waitForAllSeen(dashboard, clients);
       return [
-        { what: 'killed, of four', value: kills, atLeast: options.kills },
-        { what: 'requests', value: customers.requests() },
-        { what: 'of them asked once more', value: customers.repeated() },
-        none('failed after that', customers.failed.length),
-        { what: 'streams that broke off and were opened again', value: window.reopened() },
-        ...seenFindings(window, customers),
-        ...(await deliveryFindings(database, customers)),
-        none('messages that were never sent', unsent),
+        { what: 'kills', value: kills, atLeast: options.kills },
+        { what: 'requests', value: clients.requests() },
+        { what: '… that needed a second try', value: clients.retried() },
+        none('… that failed again', clients.failed.length),
+        { what: 'event streams that broke and were reopened', value: dashboard.reconnects() },
+        ...seenFindings(dashboard, clients),
+        ...(await deliveryFindings(database, clients)),
+        none('messages never sent', unsent),
       ];
     } finally {
-      await Promise.all(running.map((one) => one.stop()));
+      await Promise.all(running.map((part) => part.stop()));
       await proxy?.close();
-      await Promise.all(processes.map((one) => one.end()));
+      await Promise.all(processes.map((process) => process.stop()));
       await database?.close();
       await place.remove();
     }
   },
 };
 
-/** The next falls only when the one before is up again: what all clients need is one of two. Gives how many. */
-async function killOneAfterAnother(processes: readonly Mortal[], options: FleetOptions): Promise<number> {
+/** Kills the next process only when the one before is ready again, so that one server always runs. Returns the count. */
+async function killInTurn(processes: readonly KillableProcess[], options: FleetOptions): Promise<number> {
   const [from, to] = KILL_AFTER_MS;
   let kills = 0;
   for (
@@ -98,15 +98,15 @@ async function killOneAfterAnother(processes: readonly Mortal[], options: FleetO
     kills += 1
   ) {
     await sleep(from + Math.random() * (to - from));
-    // A server, a worker, the other server, the other worker; then any of them.
+    // First each process once, then any of them.
     const index = kills < processes.length ? kills : Math.floor(Math.random() * processes.length);
     await processes[index]!.killAndRestart();
   }
   return kills;
 }
 
-/** Gives how many are still open when nothing moves any more. */
-async function untilAllSent(database: Database): Promise<number> {
+/** Returns how many are still unsent at the end. */
+async function waitForAllSent(database: Database): Promise<number> {
   for (const giveUpAt = Date.now() + GIVE_UP_MS; ; await sleep(100)) {
     const row = await database.one<{ open: number }>(
       `select count(*) as open from deliveries where state not in ('sent', 'delivered', 'read')`,
@@ -115,30 +115,30 @@ async function untilAllSent(database: Database): Promise<number> {
   }
 }
 
-const changesOf = ({ raised, answered }: Customers): [key: string, at: number][] => [
+const changesOf = ({ raised, answered }: RetryingClients): [key: string, at: number][] => [
   ...[...raised].map(([address, at]): [string, number] => [seenKey(address, 'requested'), at]),
   ...[...answered].map(([address, at]): [string, number] => [seenKey(address, 'answered'), at]),
 ];
 
-/** Answered is seen instead of requested where both lie between two looks. */
-const seenAt = ({ seen }: Watching, key: string): number | undefined =>
+/** If both changes fall between two loads of the list, only the second is seen. */
+const seenAt = ({ seen }: DashboardClient, key: string): number | undefined =>
   seen.get(key) ?? seen.get(key.replace(/requested$/, 'answered'));
 
-async function untilSeen(window: Watching, customers: Customers): Promise<void> {
-  const keys = changesOf(customers).map(([key]) => key);
+async function waitForAllSeen(dashboard: DashboardClient, clients: RetryingClients): Promise<void> {
+  const keys = changesOf(clients).map(([key]) => key);
   for (const giveUpAt = Date.now() + GIVE_UP_MS; Date.now() < giveUpAt; await sleep(50)) {
-    if (keys.every((key) => seenAt(window, key) !== undefined)) return;
+    if (keys.every((key) => seenAt(dashboard, key) !== undefined)) return;
   }
 }
 
-function seenFindings(window: Watching, customers: Customers): Finding[] {
-  const delays = changesOf(customers).map(([key, at]) => (seenAt(window, key) ?? Number.NaN) - at);
+function seenFindings(dashboard: DashboardClient, clients: RetryingClients): Finding[] {
+  const delays = changesOf(clients).map(([key, at]) => (seenAt(dashboard, key) ?? Number.NaN) - at);
   const seen = delays.filter((ms) => !Number.isNaN(ms));
   return [
     { what: 'acknowledged changes', value: delays.length },
-    none('acknowledged, and never seen in the window', delays.length - seen.length),
+    none('acknowledged changes never seen in the dashboard', delays.length - seen.length),
     {
-      what: 'from acknowledged to seen, the slowest',
+      what: 'longest time from acknowledged to seen',
       value: Math.max(...seen),
       unit: 'ms',
       atMost: SEEN_MAX_MS,
@@ -146,7 +146,7 @@ function seenFindings(window: Watching, customers: Customers): Finding[] {
   ];
 }
 
-async function deliveryFindings(database: Database, { answered }: Customers): Promise<Finding[]> {
+async function deliveryFindings(database: Database, { answered }: RetryingClients): Promise<Finding[]> {
   const rows = await database.all<{ notification_id: number; messages: number }>(
     'select notification_id, count(*) as messages from deliveries group by notification_id',
   );
@@ -154,7 +154,7 @@ async function deliveryFindings(database: Database, { answered }: Customers): Pr
   const notOne = [...answered.keys()].filter((address) => messages.get(address) !== 1).length;
   return [
     { what: 'acknowledged answers', value: answered.size },
-    none('answers with another number of messages than one', notOne),
-    none('notifications with more messages than one', rows.filter((row) => row.messages > 1).length),
+    none('answers without exactly one message', notOne),
+    none('notifications with more than one message', rows.filter((row) => row.messages > 1).length),
   ];
 }

@@ -9,24 +9,24 @@ import { type Fault, type Finding, holds, none } from './fault.ts';
 import { auc, aucStandardError } from './figures.ts';
 
 const LOGIN = '/api/v1/auth/login';
-/** To each side of a half, in a whole run; a smaller one gets three standard errors. */
-const AUC_SLACK = 0.05;
+/** Allowed distance from 0.5. The smaller samples get three standard errors. */
+const AUC_TOLERANCE = 0.05;
 
 export const guessing: Fault = {
   name: 'guessing',
-  title: 'somebody guesses passwords, and who has an account',
+  title: 'password guessing, and guessing who has an account',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const place = await newDatabasePlace(engine);
     const full = size === 'full';
     try {
       return [
-        ...(await withServer(place, 'false', (server) => guessFromOnePlace(server))),
+        ...(await withServer(place, 'false', (server) => guessFromOneAddress(server))),
         ...(await withServer(place, 'true', async (server) => {
-          const people = await addPeople(place);
+          const accounts = await addAccounts(place);
           return [
-            ...(await guessFromManyPlaces(server, full ? 30 : 2)),
-            ...(await tellApart(server, people, full ? { most: 500, some: 150 } : { most: 60, some: 12 })),
+            ...(await guessFromManyAddresses(server, full ? 30 : 2)),
+            ...(await (full ? compareTimes(server, accounts) : compareAnswers(server, accounts))),
           ];
         })),
       ];
@@ -60,10 +60,10 @@ const signIn = (server: Serving, email: string, password: string, address?: stri
     headers: address === undefined ? {} : { 'x-forwarded-for': address },
   });
 
-/** One guesser who spells the address differently each time and says to be somewhere else. */
-async function guessFromOnePlace(server: Serving): Promise<Finding[]> {
+/** One client that writes the email differently each time and sends a different X-Forwarded-For. */
+async function guessFromOneAddress(server: Serving): Promise<Finding[]> {
   const GUESSES = 100;
-  let judged = 0;
+  let checked = 0;
   let refused = 0;
   for (let n = 0; n < GUESSES; n += 1) {
     const email = [...OPERATOR.email]
@@ -75,22 +75,22 @@ async function guessFromOnePlace(server: Serving): Promise<Finding[]> {
       `guess ${n}`,
       `203.0.113.${n}, 10.0.0.${n}`,
     );
-    if (status === 401) judged += 1;
+    if (status === 401) checked += 1;
     if (status === 429) refused += 1;
   }
   return [
-    { what: 'guesses from one place in many disguises', value: GUESSES },
-    { what: '… of which were judged', value: judged, atMost: FAILURES_MAX },
-    { what: '… and refused', value: refused, atLeast: GUESSES - FAILURES_MAX },
+    { what: 'guesses from one address with changing spelling and headers', value: GUESSES },
+    { what: '… that were checked', value: checked, atMost: FAILURES_MAX },
+    { what: '… that were refused', value: refused, atLeast: GUESSES - FAILURES_MAX },
   ];
 }
 
-/** Many guessers, each at an address of its own, of whom the owner at another must not suffer. */
-async function guessFromManyPlaces(server: Serving, places: number): Promise<Finding[]> {
+/** Many clients, each with its own address. The owner must still be able to sign in from another address. */
+async function guessFromManyAddresses(server: Serving, addresses: number): Promise<Finding[]> {
   const EACH = FAILURES_MAX + 2;
   let tooMany = 0;
   let lockedOut = 0;
-  for (let n = 0; n < places; n += 1) {
+  for (let n = 0; n < addresses; n += 1) {
     const replies = [];
     for (let guess = 0; guess < EACH; guess += 1) {
       replies.push(await signIn(server, AURORA.email, `guess ${guess}`, `198.51.100.${n}`));
@@ -100,24 +100,29 @@ async function guessFromManyPlaces(server: Serving, places: number): Promise<Fin
     if (owner.status !== 200) lockedOut += 1;
   }
   return [
-    { what: 'guesses from many places', value: places * EACH },
-    none('… judged beyond the limit of a place', tooMany),
-    none('the owner locked out by them, at an address of their own', lockedOut),
+    { what: 'guesses from many addresses', value: addresses * EACH },
+    none('… checked beyond the limit of an address', tooMany),
+    none('owner locked out at another address', lockedOut),
   ];
 }
 
-/** All of one shape, so that only what the service knows about them may make a difference. */
+/** All emails look alike, so that only the stored account can make a difference. */
 type Kind = 'known' | 'unknown' | 'disabled' | 'operator';
-type People = Record<Kind, string[]>;
-const EACH_KIND = 20;
+type Accounts = Record<Kind, string[]>;
+const ACCOUNTS_PER_KIND = 20;
 
-async function addPeople({ env }: DatabasePlace): Promise<People> {
+async function addAccounts({ env }: DatabasePlace): Promise<Accounts> {
   const database = await openDatabase(readConfig(env), 'command');
-  const some = () =>
-    Array.from({ length: EACH_KIND }, () => `${randomBytes(8).toString('hex')}@shop.example`);
-  const people: People = { known: some(), unknown: some(), disabled: some(), operator: some() };
+  const newEmails = () =>
+    Array.from({ length: ACCOUNTS_PER_KIND }, () => `${randomBytes(8).toString('hex')}@shop.example`);
+  const accounts: Accounts = {
+    known: newEmails(),
+    unknown: newEmails(),
+    disabled: newEmails(),
+    operator: newEmails(),
+  };
   try {
-    for (const [kind, emails] of Object.entries(people).filter(([kind]) => kind !== 'unknown')) {
+    for (const [kind, emails] of Object.entries(accounts).filter(([kind]) => kind !== 'unknown')) {
       for (const email of emails) {
         await database.run(
           `insert into users (merchant_id, email, email_key, name, role, password_hash, created_at, disabled_at)
@@ -133,73 +138,92 @@ async function addPeople({ env }: DatabasePlace): Promise<People> {
   } finally {
     await database.close();
   }
-  return people;
+  return accounts;
 }
 
-const hundredths = (value: number) => Math.round(value * 100) / 100;
-
-/** How many of each kind; `known` and `unknown` are the same. */
+/** The number of sign-ins for known and unknown accounts, and for each of the other kinds. */
 interface Sample {
-  most: number;
-  some: number;
+  main: number;
+  other: number;
 }
+
+const FULL_SAMPLE: Sample = { main: 500, other: 150 };
+const SHORT_SAMPLE: Sample = { main: 5, other: 5 };
+
+/** Whether the answers differ. The short run does not look at the times, because they are statistical. */
+const compareAnswers = async (server: Serving, accounts: Accounts): Promise<Finding[]> => [
+  differentAnswers(await measureSignIns(server, accounts, SHORT_SAMPLE)),
+];
 
 /**
- * Chance alone puts one sample in a hundred out of its bounds. A fresh one, four times as large, decides: what
- * time really tells it shows all the more, and chance does not get that far.
+ * Whether the answers or their times differ. About one sample in a hundred is out of bounds by chance. Then a new
+ * sample, four times as large, decides: a real difference shows even more clearly in it, and chance does not.
  */
-async function tellApart(server: Serving, people: People, sample: Sample): Promise<Finding[]> {
-  const bounds = boundsOf(sample);
-  const findings = await guessByTime(server, people, sample, bounds);
+async function compareTimes(server: Serving, accounts: Accounts): Promise<Finding[]> {
+  const { main, other } = FULL_SAMPLE;
+  const findings = timeFindings(await measureSignIns(server, accounts, FULL_SAMPLE));
   if (findings.every(holds)) return findings;
-  return guessByTime(server, people, { most: 4 * sample.most, some: 4 * sample.some }, bounds);
+  return timeFindings(await measureSignIns(server, accounts, { main: 4 * main, other: 4 * other }));
 }
 
-type Bounds = Record<Exclude<Kind, 'unknown'>, { atLeast: number; atMost: number }>;
+type SignInTimes = { tookMs: Record<Kind, number[]>; answers: ReadonlySet<string> };
 
-function boundsOf({ most, some }: Sample): Bounds {
-  const around = (slack: number) => ({ atLeast: hundredths(0.5 - slack), atMost: hundredths(0.5 + slack) });
-  const ofChance = (count: number) => Math.max(AUC_SLACK, 3 * aucStandardError(count, most));
-  const few = around(ofChance(some));
-  return { known: around(most >= 500 ? AUC_SLACK : ofChance(most)), disabled: few, operator: few };
-}
+const differentAnswers = ({ answers }: SignInTimes): Finding => ({
+  what: 'different answers to failed sign-ins',
+  value: answers.size,
+  atMost: 1,
+});
 
-/** Wrong sign-ins of every kind, in random order, one after another on one connection, against the clock. */
-async function guessByTime(
-  server: Serving,
-  people: People,
-  { most, some }: Sample,
-  bounds: Bounds,
-): Promise<Finding[]> {
-  const counts: Record<Kind, number> = { known: most, unknown: most, disabled: some, operator: some };
-  const order = (Object.keys(counts) as Kind[])
-    .flatMap((kind) => Array.from({ length: counts[kind] }, () => ({ kind, luck: Math.random() })))
-    .sort((a, b) => a.luck - b.luck);
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const tookMs: Record<Kind, number[]> = { known: [], unknown: [], disabled: [], operator: [] };
-  const replies = new Set<string>();
-  try {
-    // The first ones warm the server up.
-    for (let n = 0; n < 10; n += 1) await timedGuess(server, agent, people.known[0]!, `10.255.0.${n}`);
-    for (const [n, { kind }] of order.entries()) {
-      const email = people[kind][n % EACH_KIND]!;
-      // A disabled user's password is right: even that must not show.
-      const password = kind === 'disabled' ? AURORA.password : undefined;
-      const { ms, said } = await timedGuess(server, agent, email, `10.0.${n >> 8}.${n & 255}`, password);
-      tookMs[kind].push(ms);
-      replies.add(said);
-    }
-  } finally {
-    agent.destroy();
-  }
+const roundToHundredths = (value: number) => Math.round(value * 100) / 100;
+
+/** The bounds are those of the first sample, for the larger one, too. */
+function timeFindings(times: SignInTimes): Finding[] {
+  const around = (tolerance: number) => ({
+    atLeast: roundToHundredths(0.5 - tolerance),
+    atMost: roundToHundredths(0.5 + tolerance),
+  });
+  const { main, other } = FULL_SAMPLE;
+  const otherBounds = around(Math.max(AUC_TOLERANCE, 3 * aucStandardError(other, main)));
+  const bounds = { known: around(AUC_TOLERANCE), disabled: otherBounds, operator: otherBounds };
+  const { tookMs } = times;
   return [
-    { what: 'different answers to wrong sign-ins', value: replies.size, atMost: 1 },
+    differentAnswers(times),
     ...(['known', 'disabled', 'operator'] as const).map((kind) => ({
-      what: `AUC by time: ${counts[kind]} ${kind} against ${counts.unknown} unknown`,
+      what: `AUC by time: ${tookMs[kind].length} ${kind} against ${tookMs.unknown.length} unknown`,
       value: auc(tookMs[kind], tookMs.unknown),
       ...bounds[kind],
     })),
   ];
+}
+
+/** Measures failed sign-ins of every kind, in random order, one after another on one connection. */
+async function measureSignIns(
+  server: Serving,
+  accounts: Accounts,
+  { main, other }: Sample,
+): Promise<SignInTimes> {
+  const counts: Record<Kind, number> = { known: main, unknown: main, disabled: other, operator: other };
+  const order = (Object.keys(counts) as Kind[])
+    .flatMap((kind) => Array.from({ length: counts[kind] }, () => ({ kind, random: Math.random() })))
+    .sort((a, b) => a.random - b.random);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const tookMs: Record<Kind, number[]> = { known: [], unknown: [], disabled: [], operator: [] };
+  const answers = new Set<string>();
+  try {
+    // Warm up the server first.
+    for (let n = 0; n < 10; n += 1) await timedGuess(server, agent, accounts.known[0]!, `10.255.0.${n}`);
+    for (const [n, { kind }] of order.entries()) {
+      const email = accounts[kind][n % ACCOUNTS_PER_KIND]!;
+      // The password of a disabled user is correct, and even that must not show.
+      const password = kind === 'disabled' ? AURORA.password : undefined;
+      const { ms, answer } = await timedGuess(server, agent, email, `10.0.${n >> 8}.${n & 255}`, password);
+      tookMs[kind].push(ms);
+      answers.add(answer);
+    }
+  } finally {
+    agent.destroy();
+  }
+  return { tookMs, answers };
 }
 
 function timedGuess(
@@ -208,7 +232,7 @@ function timedGuess(
   email: string,
   address: string,
   password = `wrong ${address}`,
-): Promise<{ ms: number; said: string }> {
+): Promise<{ ms: number; answer: string }> {
   return new Promise((resolve, reject) => {
     const body = JSON.stringify({ email, password });
     const headers = {
@@ -217,7 +241,7 @@ function timedGuess(
       'x-forwarded-for': address,
     };
     const startedAt = performance.now();
-    const asked = request(
+    const sent = request(
       { port, host: '127.0.0.1', method: 'POST', path: LOGIN, agent, headers },
       (response) => {
         let text = '';
@@ -227,11 +251,11 @@ function timedGuess(
         response.once('end', () => {
           const ms = performance.now() - startedAt;
           const { date: _date, 'x-request-id': _id, ...rest } = response.headers;
-          resolve({ ms, said: `${response.statusCode} ${JSON.stringify(rest)} ${text}` });
+          resolve({ ms, answer: `${response.statusCode} ${JSON.stringify(rest)} ${text}` });
         });
       },
     );
-    asked.once('error', reject);
-    asked.end(body);
+    sent.once('error', reject);
+    sent.end(body);
   });
 }

@@ -1,103 +1,104 @@
 import { AURORA, call } from '../harness.ts';
 import { type Fault, type Finding, none } from './fault.ts';
-import { acts, findLost, raisedId } from './kills/acknowledged.ts';
-import { findHalfApplied } from './kills/halfApplied.ts';
+import { acknowledgedActions, findLost, raisedId } from './kills/acknowledged.ts';
 import { countMessages } from './kills/messages.ts';
-import { type Aftermath, type RoundOptions, runRounds } from './kills/rounds.ts';
+import { findPartialWrites } from './kills/partialWrites.ts';
+import { type RoundOptions, type RoundsResult, runRounds } from './kills/run.ts';
 
 interface Options extends Omit<RoundOptions, 'engine'> {
   writesMin: number;
-  replayedAtLast: number;
+  replayedAtEnd: number;
 }
 
 const SIZES: Readonly<Record<'short' | 'full', Options>> = {
   short: {
     kills: 3,
-    journeysPerRound: 30,
+    scenariosPerRound: 30,
     writesMin: 200,
-    replayedAtLast: 40,
+    replayedAtEnd: 40,
     timeOuts: false,
-    haste: { retryMs: 300, settleMs: 2000, leaseMs: 6000 },
+    waits: { retryMs: 300, settleMs: 2000, leaseMs: 6000 },
   },
   full: {
     kills: 50,
-    journeysPerRound: 51,
+    scenariosPerRound: 51,
     writesMin: 5000,
-    replayedAtLast: 200,
+    replayedAtEnd: 200,
     timeOuts: true,
-    // The lease is left longer than any attempt lasts, its time-out included.
-    haste: { retryMs: 1000, settleMs: 4000, leaseMs: 13_000 },
+    // The lease stays longer than any attempt, including its time-out.
+    waits: { retryMs: 1000, settleMs: 4000, leaseMs: 13_000 },
   },
 };
-const SHOWN_MAX = 5;
+const PRINTED_MAX = 5;
 
 export const kills: Fault = {
   name: 'kills',
-  title: 'servers are killed in the middle of mixed writes while the channel errs',
+  title: 'servers are killed during mixed writes while the channel has errors',
   engines: ['sqlite', 'postgres'],
   run(engine, size) {
     const options = SIZES[size];
-    return runRounds({ engine, ...options }, (aftermath) => judge(aftermath, options));
+    return runRounds({ engine, ...options }, (result) => check(result, options));
   },
 };
 
-async function judge(aftermath: Aftermath, options: Options): Promise<Finding[]> {
-  const { url, client, history, database, meta } = aftermath;
-  const { kills: killsAsked, writesMin, replayedAtLast } = options;
-  // Once more under keys that have outlived servers: the same answer, and below no second effect.
+async function check(result: RoundsResult, options: Options): Promise<Finding[]> {
+  const { url, client, history, database, meta } = result;
+  const { kills: killsWanted, writesMin, replayedAtEnd } = options;
+  // Repeat requests whose keys were stored before a kill: same answer, and no second effect (checked below).
   const keyed = (await history.read()).filter(({ request }) => request.key !== undefined);
-  const step = Math.ceil(keyed.length / replayedAtLast);
+  const step = Math.ceil(keyed.length / replayedAtEnd);
   for (let n = 0; n < keyed.length; n += step) await client.replay(keyed[n]!);
 
   const entries = await history.read();
   const { json } = await call(url, 'POST', '/api/v1/auth/login', { body: AURORA });
   const lost = await findLost(url, json.access_token, entries);
-  const halves = await findHalfApplied(database, entries);
-  for (const problem of [...lost.slice(0, SHOWN_MAX), ...halves.slice(0, SHOWN_MAX)]) console.log(problem);
-  const contents = acts(entries, 'answer').flatMap(({ act }) => act.sends ?? []);
+  const partial = await findPartialWrites(database, entries);
+  for (const problem of [...lost.slice(0, PRINTED_MAX), ...partial.slice(0, PRINTED_MAX)])
+    console.log(problem);
+  const contents = acknowledgedActions(entries, 'answer').flatMap(({ action }) => action.sends ?? []);
   const messages = await countMessages(database, meta, contents);
   const { wrong } = messages;
-  const raised = acts(entries, 'raise').map(raisedId);
-  const there = await database.one<{ count: number }>(
+  const raised = acknowledgedActions(entries, 'raise').map(raisedId);
+  const found = await database.one<{ count: number }>(
     'select count(*) as count from notifications where merchant_id = 1 and id >= $1',
     [Math.min(...raised)],
   );
-  const unknown = there!.count + acts(entries, 'withdraw').length - raised.length;
+  const unknown = found!.count + acknowledgedActions(entries, 'delete notification').length - raised.length;
 
   return [
-    { what: 'kills', value: aftermath.kills, atLeast: killsAsked, atMost: killsAsked },
+    { what: 'kills', value: result.kills, atLeast: killsWanted, atMost: killsWanted },
     {
       what: 'acknowledged writes',
       value: entries.filter(({ acknowledged }) => acknowledged).length,
       atLeast: writesMin,
     },
     none('writes never acknowledged', entries.filter(({ acknowledged }) => !acknowledged).length),
-    { what: 'writes under way at a kill, all together', value: aftermath.underWay, atLeast: killsAsked },
-    { what: 'attempts left without an answer', value: client.unanswered(), atLeast: 1 },
+    { what: 'writes in progress at a kill, in total', value: result.inProgress, atLeast: killsWanted },
+    { what: 'attempts without an answer', value: client.unanswered(), atLeast: 1 },
     {
-      what: 'raised and never acknowledged, without a key',
+      what: 'notifications stored but never acknowledged, without a key',
       value: unknown,
       atLeast: 0,
       atMost: client.unanswered(),
     },
     none('acknowledged writes lost', lost.length),
-    none('writes half applied', halves.length),
-    { what: 'asked again under the same key', value: client.replayed(), atLeast: 1 },
-    none('answered otherwise under the same key', client.contradicted()),
+    none('writes partly stored', partial.length),
+    { what: 'requests repeated with the same key', value: client.replayed(), atLeast: 1 },
+    none('… that got a different answer', client.contradicted()),
     { what: 'messages to be sent', value: contents.length },
     none('messages lost', wrong.lost),
-    { what: 'outcomes unknown by kills', value: messages.unknownByKills },
-    { what: 'sent twice by a kill, under one key', value: messages.twiceByKills, atMost: killsAsked },
-    { what: 'outcomes unknown by the channel', value: messages.unknownByChannel },
+    { what: 'unknown outcomes because of kills', value: messages.unknownByKills },
+    { what: 'sent twice because of a kill, with one key', value: messages.twiceByKills, atMost: killsWanted },
+    { what: 'unknown outcomes because of the channel', value: messages.unknownByChannel },
     {
-      what: 'sent twice as the channel kept silent, under one key',
+      what: 'sent twice because the channel gave no answer, with one key',
       value: messages.twiceByChannel,
       atMost: messages.unknownByChannel + messages.unknownByKills,
     },
     none('sent more often than unknown outcomes explain', wrong.unexplained),
-    none('sent under a second key, or one that nobody queued', wrong.underOtherKeys),
-    none('sent before an earlier one to the same customer', wrong.overtaken),
-    none('sent and not known to be', wrong.unsettled),
-    { what: 'failed messages tried again', value: acts(entries, 'retry').length },
+    none('sent with a second or an unknown key', wrong.underOtherKeys),
+    none('sent before an earlier message of the same lane', wrong.overtaken),
+    none('sent but not marked as sent', wrong.unsettled),
+    { what: 'failed messages retried by the merchant', value: acknowledgedActions(entries, 'retry').length },
   ];
 }

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/database/database.ts';
 import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../harness.ts';
 
-/** A merchant's ordinary traffic, and what came of it. */
+/** Ordinary traffic of a merchant, and its outcome. */
 export interface Load {
-  asked: Asked[];
+  requests: RequestRecord[];
   /** Acknowledged writes: the notification's address, and its question or answer. */
   raised: Map<string, string>;
   answered: Map<string, string>;
-  /** What came otherwise than done or refused as the API promises it. */
+  /** Answers that are neither a success nor a refusal as the API promises it. */
   wrong: string[];
   stop(): Promise<void>;
 }
 
-interface Asked {
+interface RequestRecord {
   kind: Kind;
-  beganAt: number;
+  startedAt: number;
   ms: number;
   done: boolean;
 }
@@ -23,7 +23,7 @@ interface Asked {
 interface LoadOptions {
   urls: readonly string[];
   clients: number;
-  /** Each waits so long after a reply. */
+  /** Each client waits this long after a reply. */
   pauseMs: number;
 }
 
@@ -44,7 +44,7 @@ type Kind = (typeof ROUND)[number];
 export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promise<Load> {
   const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
   const { access_token: token, refresh_token: refreshToken } = login.json;
-  const load: Omit<Load, 'stop'> = { asked: [], raised: new Map(), answered: new Map(), wrong: [] };
+  const load: Omit<Load, 'stop'> = { requests: [], raised: new Map(), answered: new Map(), wrong: [] };
   let stopped = false;
 
   async function client(name: number): Promise<void> {
@@ -54,12 +54,12 @@ export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promis
       if (kind === 'answer' && open === undefined) continue;
       const text = `${kind} ${name}-${count}`;
       const request = requestOf(kind, { token, refreshToken, open, text });
-      const beganAt = performance.now();
+      const startedAt = performance.now();
       const reply = await call(urls[count % urls.length]!, ...request).catch((error) => {
         load.wrong.push(`${kind}: ${error.cause ?? error}`);
       });
       const done = reply?.status === 200;
-      load.asked.push({ kind, beganAt, ms: performance.now() - beganAt, done });
+      load.requests.push({ kind, startedAt, ms: performance.now() - startedAt, done });
       if (reply && !done && !isRefusal(reply)) load.wrong.push(`${kind}: ${reply.status} ${reply.text}`);
       if (kind === 'answer' && done) load.answered.set(open!, text);
       if (kind === 'request') {
@@ -69,7 +69,7 @@ export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promis
     }
   }
 
-  // Each begins elsewhere in the round.
+  // Each client starts at a different position of the round.
   const running = Promise.all(Array.from({ length: clients }, (_, name) => client(name)));
   return {
     ...load,
@@ -80,14 +80,17 @@ export async function startLoad({ urls, clients, pauseMs }: LoadOptions): Promis
   };
 }
 
-interface Given {
+interface RequestInput {
   token: string;
   refreshToken: string;
   open: string | undefined;
   text: string;
 }
 
-function requestOf(kind: Kind, { token, refreshToken, open, text }: Given): [string, string, CallOptions] {
+function requestOf(
+  kind: Kind,
+  { token, refreshToken, open, text }: RequestInput,
+): [string, string, CallOptions] {
   switch (kind) {
     case 'list':
       return ['GET', `${NOTIFICATIONS}/?limit=20`, { token }];
@@ -107,46 +110,53 @@ function requestOf(kind: Kind, { token, refreshToken, open, text }: Given): [str
   }
 }
 
-/** As the API promises it for a database that is away. */
+/** As the API promises it for an unavailable database. */
 const isRefusal = ({ status, headers, json }: Reply): boolean =>
   (status === 503 || status === 500) &&
   json?.code === 'SERVICE_UNAVAILABLE' &&
   /^[1-9]\d*$/.test(headers.get('retry-after') ?? '');
 
-export const slowestMs = ({ asked }: Load): number => Math.max(...asked.map(({ ms }) => ms));
+export const slowestMs = ({ requests }: Load): number => Math.max(...requests.map(({ ms }) => ms));
 
 const WINDOW_MS = 1000;
 const SUCCESS_SHARE = 0.95;
 const GIVE_UP_MS = 15_000;
 
-/** Seconds from a moment until, for a second, 95% of what was begun has succeeded. Not a number: never. */
-export function recoverySeconds({ asked }: Load, since: number): number {
-  const later = asked.filter(({ beganAt }) => beganAt >= since).sort((a, b) => a.beganAt - b.beganAt);
-  const lastBeganAt = later.at(-1)?.beganAt ?? since;
-  for (const from of [since, ...later.map(({ beganAt }) => beganAt)]) {
-    if (from + WINDOW_MS > lastBeganAt) break;
-    const begun = later.filter(({ beganAt }) => beganAt >= from && beganAt < from + WINDOW_MS);
-    const done = begun.filter((one) => one.done).length;
-    if (begun.length > 0 && done >= SUCCESS_SHARE * begun.length) return (from + WINDOW_MS - since) / 1000;
+/** Seconds until 95% of the requests that started within one second succeed. NaN: never. */
+export function recoverySeconds({ requests }: Load, since: number): number {
+  const later = requests
+    .filter(({ startedAt }) => startedAt >= since)
+    .sort((a, b) => a.startedAt - b.startedAt);
+  const lastStartedAt = later.at(-1)?.startedAt ?? since;
+  for (const from of [since, ...later.map(({ startedAt }) => startedAt)]) {
+    if (from + WINDOW_MS > lastStartedAt) break;
+    const started = later.filter(({ startedAt }) => startedAt >= from && startedAt < from + WINDOW_MS);
+    const done = started.filter((request) => request.done).length;
+    if (started.length > 0 && done >= SUCCESS_SHARE * started.length)
+      return (from + WINDOW_MS - since) / 1000;
   }
   return Number.NaN;
 }
 
-/** Resolves when it has recovered, or clearly does not. */
-export async function untilRecovered(load: Load, since: number): Promise<void> {
+/** Resolves when the service has recovered, or after a time-out. */
+export async function waitForRecovery(load: Load, since: number): Promise<void> {
   const giveUpAt = since + GIVE_UP_MS;
   while (performance.now() < giveUpAt && Number.isNaN(recoverySeconds(load, since))) await sleep(100);
 }
 
-/** Of requests and answers, begun in this time and acknowledged. */
-export const writesDone = ({ asked }: Load, from: number, to = Number.POSITIVE_INFINITY): readonly Asked[] =>
-  asked.filter(
-    ({ kind, beganAt, done }) =>
-      (kind === 'request' || kind === 'answer') && done && beganAt >= from && beganAt < to,
+/** Acknowledged writes that started in this time. */
+export const writesDone = (
+  { requests }: Load,
+  from: number,
+  to = Number.POSITIVE_INFINITY,
+): readonly RequestRecord[] =>
+  requests.filter(
+    ({ kind, startedAt, done }) =>
+      (kind === 'request' || kind === 'answer') && done && startedAt >= from && startedAt < to,
   );
 
-/** Acknowledged writes that are not in the database, as they were acknowledged. */
-export async function lostOf(database: Database, { raised, answered }: Load): Promise<number> {
+/** Counts acknowledged writes that are missing or different in the database. */
+export async function countLost(database: Database, { raised, answered }: Load): Promise<number> {
   const rows = await database.all<{ id: number; context: string; answer: string | null; deliveries: number }>(
     `select id, context, answer,
         (select count(*) from deliveries where notification_id = notifications.id) as deliveries

@@ -3,14 +3,14 @@ import { findProgram, type Service, startPostgres } from '../../scripts/services
 import { freeze } from '../freezing.ts';
 import { setSetting } from './admin.ts';
 import type { Fault, Finding } from './fault.ts';
-import { type Load, recoverySeconds, slowestMs, startLoad, untilRecovered } from './load.ts';
+import { type Load, recoverySeconds, slowestMs, startLoad, waitForRecovery } from './load.ts';
 import { startPair } from './pair.ts';
 import { type LoopbackProxy, startProxy } from './proxy.ts';
 
-/** A way in which PostgreSQL is away. `begin` gives what ends it, and that resolves when it has ended. */
+/** A way in which PostgreSQL is unavailable. `begin` returns a function that ends the outage. */
 interface Outage {
   title: string;
-  /** Without a short one: test/database-away.test.ts has it. */
+  /** An outage without a short form is tested in test/database-away.test.ts. */
   seconds: { short?: number; full: number };
   begin(postgres: Service, network: LoopbackProxy): Promise<() => unknown>;
 }
@@ -23,17 +23,17 @@ const OUTAGES: readonly Outage[] = [
     begin: (postgres) => halt(postgres, 'SIGINT'),
   },
   {
-    title: 'stopped at once',
+    title: 'stopped immediately',
     seconds: { short: 0.5, full: 10 },
     begin: (postgres) => halt(postgres, 'SIGQUIT'),
   },
   { title: 'frozen', seconds: { full: 30 }, begin: freeze },
   {
-    title: 'cut off, half open',
+    title: 'disconnected, half open',
     seconds: { short: 4.5, full: 30 },
     async begin(_, network) {
-      network.silence();
-      return () => network.speak();
+      network.dropTraffic();
+      return () => network.passTraffic();
     },
   },
   {
@@ -47,12 +47,12 @@ const OUTAGES: readonly Outage[] = [
 ];
 
 const RECOVERY_MAX_S = 5;
-/** More than there are connections, so that some wait for one. */
+/** More clients than database connections, so that some wait for one. */
 const CLIENTS = 24;
 
 export const outages: Fault = {
   name: 'outages',
-  title: 'PostgreSQL goes away and comes back under two servers and a mixed load',
+  title: 'PostgreSQL becomes unavailable and returns, under two servers with mixed load',
   engines: ['postgres'],
   async run(_engine, size) {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: size === 'full' });
@@ -62,52 +62,52 @@ export const outages: Fault = {
       await postgres.stop();
       throw error;
     });
-    let comeBack: (() => unknown) | undefined;
+    let endOutage: (() => unknown) | undefined;
     const loads: Load[] = [];
     try {
       const findings: Finding[] = [];
       for (const { title, seconds, begin } of OUTAGES) {
-        const forSeconds = seconds[size];
-        if (forSeconds === undefined) continue;
+        const outageSeconds = seconds[size];
+        if (outageSeconds === undefined) continue;
         const load = await startLoad({ urls: pair.urls, clients: CLIENTS, pauseMs: 100 });
         loads.push(load);
         await sleep(size === 'full' ? 3000 : 500);
-        comeBack = await begin(postgres, network);
-        await sleep(forSeconds * 1000);
-        await untilRefused(load);
-        await comeBack();
-        comeBack = undefined;
+        endOutage = await begin(postgres, network);
+        await sleep(outageSeconds * 1000);
+        await waitForRefusal(load);
+        await endOutage();
+        endOutage = undefined;
         const backAt = performance.now();
-        await untilRecovered(load, backAt);
+        await waitForRecovery(load, backAt);
         await load.stop();
-        const refused = load.asked.filter(({ done }) => !done).length;
+        const refused = load.requests.filter(({ done }) => !done).length;
         findings.push(
           { what: `${title}: requests refused`, value: refused, atLeast: 1 },
           { what: `${title}: slowest request`, value: slowestMs(load), unit: 'ms', atMost: 5000 },
           {
-            what: `${title}: from its return until 95% succeed`,
+            what: `${title}: from its return until 95% of requests succeed`,
             value: recoverySeconds(load, backAt),
             unit: 's',
             atMost: RECOVERY_MAX_S,
           },
-          await pair.told(title),
+          await pair.measureNotified(title),
         );
       }
       return [...findings, ...(await pair.findings(loads))];
     } finally {
-      await comeBack?.();
+      await endOutage?.();
       await Promise.all(loads.map((load) => load.stop()));
-      await pair.end();
+      await pair.stop();
       await network.close();
       await postgres.stop();
     }
   },
 };
 
-/** It is none before somebody has met it. */
-async function untilRefused({ asked }: Load): Promise<void> {
+/** Waits until at least one request has met the outage. */
+async function waitForRefusal({ requests }: Load): Promise<void> {
   for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(20)) {
-    if (asked.some(({ done }) => !done)) return;
+    if (requests.some(({ done }) => !done)) return;
   }
 }
 

@@ -8,27 +8,27 @@ import { newSecretKey } from '../../src/secrets.ts';
 import { BOREALIS, call, NOTIFICATIONS, QUESTION } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Finding, none } from './fault.ts';
-import { type Load, lostOf } from './load.ts';
-import { type MortalServer, startMortal } from './servers.ts';
+import { countLost, type Load } from './load.ts';
+import { type KillableServer, startKillableServer } from './servers.ts';
 
 /**
- * Two servers on one PostgreSQL, a window that listens at one of them, and what holds for both in the end. A
- * third is only read from, all the time: nothing that fails would tell it that its PostgreSQL was set aside.
+ * Two servers on one PostgreSQL, with an event stream open at one of them. A third server only answers reads, so no
+ * failing write tells it that its PostgreSQL was demoted.
  */
 export interface Pair {
   urls: readonly string[];
-  /** That a change made at the one reaches, by a signal, the window at the other. */
-  told(title: string): Promise<Finding>;
-  /** That a change made at one of them is read at the third. */
-  shown(title: string): Promise<Finding>;
+  /** How long a change at one server takes to reach the event stream at the other. */
+  measureNotified(title: string): Promise<Finding>;
+  /** How long a change takes until the third server shows it. */
+  measureVisible(title: string): Promise<Finding>;
   findings(loads: readonly Load[]): Promise<Finding[]>;
-  end(): Promise<void>;
+  stop(): Promise<void>;
 }
 
-/** Below the five seconds after which a window is told without any signal: the second would take as long. */
-const TOLD_MAX_MS = 3000;
-const TOLD_TIMES = 2;
-const READ_EVERY_MS = 20;
+/** Less than the five seconds after which a server polls for changes without any signal. */
+const NOTIFIED_MAX_MS = 3000;
+const NOTIFY_TIMES = 2;
+const READ_INTERVAL_MS = 20;
 
 export async function startPair(databaseUrl: string): Promise<Pair> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-pair-'));
@@ -41,22 +41,22 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     RATE_LIMIT_PER_MINUTE: '0',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
   };
-  const servers: MortalServer[] = [];
-  const end = async () => {
-    await Promise.all(servers.map((server) => server.end()));
+  const servers: KillableServer[] = [];
+  const stop = async () => {
+    await Promise.all(servers.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    // Where the messages are sent there is always something to tell: the window is at the other.
-    servers.push(await startMortal({ ...env, WORKER: 'false' }), await startMortal(env));
-    const reader = await startMortal({ ...env, WORKER: 'false' });
+    // The worker's server always has changes to report, so the event stream is at the other one.
+    servers.push(await startKillableServer({ ...env, WORKER: 'false' }), await startKillableServer(env));
+    const reader = await startKillableServer({ ...env, WORKER: 'false' });
     servers.push(reader);
-    const [listening, other] = servers as [MortalServer, MortalServer];
+    const [listening, other] = servers as [KillableServer, KillableServer];
     const login = await call(other.url, 'POST', '/api/v1/auth/login', { body: BOREALIS });
     const token: string = login.json.access_token;
-    const window = await listen(listening, token);
-    // It stays open for as long as its server runs.
-    window.ended.catch(() => {});
+    const stream = await listen(listening, token);
+    // It stays open until its server stops.
+    stream.ended.catch(() => {});
 
     const raise = () =>
       call(other.url, 'POST', `${NOTIFICATIONS}/request`, {
@@ -64,10 +64,10 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
         body: { ...QUESTION, conversation_id: 4 },
       });
 
-    let ends = false;
+    let stopped = false;
     let newestRead: number | undefined;
     const reading = (async () => {
-      for (; !ends; await sleep(READ_EVERY_MS)) {
+      for (; !stopped; await sleep(READ_INTERVAL_MS)) {
         const list = await call(reader.url, 'GET', `${NOTIFICATIONS}/?limit=1`, { token }).catch(
           () => undefined,
         );
@@ -75,74 +75,74 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
       }
     })();
 
-    async function shownAfterMs(): Promise<number> {
-      const beganAt = performance.now();
+    async function visibleAfterMs(): Promise<number> {
+      const startedAt = performance.now();
       const address = (await raise()).headers.get('location');
       while (address !== `${NOTIFICATIONS}/${newestRead}`) {
-        if (performance.now() - beganAt > 10_000) return Number.NaN;
-        await sleep(READ_EVERY_MS);
+        if (performance.now() - startedAt > 10_000) return Number.NaN;
+        await sleep(READ_INTERVAL_MS);
       }
-      return performance.now() - beganAt;
+      return performance.now() - startedAt;
     }
 
-    async function slowestToldMs(): Promise<number> {
+    async function slowestNotifiedMs(): Promise<number> {
       let slowest = 0;
-      for (let time = 0; time < TOLD_TIMES; time += 1) {
-        const before = window.heard.length;
-        const beganAt = performance.now();
+      for (let time = 0; time < NOTIFY_TIMES; time += 1) {
+        const before = stream.heard.length;
+        const startedAt = performance.now();
         const reply = await raise();
         if (reply.status !== 200) return Number.NaN;
-        const isTold = () => window.heard.slice(before).some(({ event }) => event === 'inbox');
-        while (!isTold() && performance.now() - beganAt < 10_000) await sleep(5);
-        slowest = Math.max(slowest, performance.now() - beganAt);
+        const isNotified = () => stream.heard.slice(before).some(({ event }) => event === 'inbox');
+        while (!isNotified() && performance.now() - startedAt < 10_000) await sleep(5);
+        slowest = Math.max(slowest, performance.now() - startedAt);
       }
       return slowest;
     }
 
     return {
       urls: [listening.url, other.url],
-      async told(title) {
-        const what = `${title}: another server’s change is told after`;
-        return { what, value: await slowestToldMs(), unit: 'ms', atMost: TOLD_MAX_MS };
+      async measureNotified(title) {
+        const what = `${title}: a change at another server is reported after`;
+        return { what, value: await slowestNotifiedMs(), unit: 'ms', atMost: NOTIFIED_MAX_MS };
       },
-      async shown(title) {
-        const what = `${title}: a server that only reads shows a change after`;
-        return { what, value: await shownAfterMs(), unit: 'ms', atMost: TOLD_MAX_MS };
+      async measureVisible(title) {
+        const what = `${title}: a read-only server shows a change after`;
+        return { what, value: await visibleAfterMs(), unit: 'ms', atMost: NOTIFIED_MAX_MS };
       },
-      findings: (loads) => inTheEnd(env, loads, servers),
-      async end() {
-        window.stop();
-        ends = true;
+      findings: (loads) => finalFindings(env, loads, servers),
+      async stop() {
+        stream.stop();
+        stopped = true;
         await reading;
-        await end();
+        await stop();
       },
     };
   } catch (error) {
-    await end();
+    await stop();
     throw error;
   }
 }
 
-async function inTheEnd(
+async function finalFindings(
   env: Record<string, string>,
   loads: readonly Load[],
-  servers: readonly MortalServer[],
+  servers: readonly KillableServer[],
 ): Promise<Finding[]> {
   const database = await openDatabase(readConfig(env), 'command');
   try {
-    const lost = await Promise.all(loads.map((load) => lostOf(database, load)));
+    const lost = await Promise.all(loads.map((load) => countLost(database, load)));
     const sum = (figures: readonly number[]) => figures.reduce((a, b) => a + b, 0);
     const wrong = loads.flatMap((load) => load.wrong);
-    for (const one of wrong.slice(0, 10)) console.error(one);
+    for (const answer of wrong.slice(0, 10)) console.error(answer);
     return [
-      { what: 'requests', value: sum(loads.map(({ asked }) => asked.length)) },
+      { what: 'requests', value: sum(loads.map(({ requests }) => requests.length)) },
       {
         what: 'acknowledged writes',
         value: sum(loads.map(({ raised, answered }) => raised.size + answered.size)),
       },
       none('acknowledged and lost', sum(lost)),
       none('refused without SERVICE_UNAVAILABLE and Retry-After', wrong.length),
-      none('servers that ended', servers.filter((server) => !server.lives()).length),
+      none('servers that stopped', servers.filter((server) => !server.isRunning()).length),
     ];
   } finally {
     await database.close();

@@ -2,22 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
 /**
- * A client that asks for next to nothing every ten milliseconds and keeps the time. A thread of its own: the
- * one that abuses is busy itself, and would measure that.
+ * A client that sends a tiny request every ten milliseconds and measures the latency. It runs in its own thread,
+ * because the thread that sends the abusive requests is busy and would measure itself.
  */
-const EVERY_MS = 10;
+const INTERVAL_MS = 10;
 const { url } = workerData as { url: string };
 const latenciesMs: number[] = [];
-let over = false;
+let stopped = false;
 parentPort!.once('message', () => {
-  over = true;
+  stopped = true;
 });
-while (!over) {
+while (!stopped) {
   const startedAt = performance.now();
   const ok = await fetch(`${url}/healthz`)
     .then(async (reply) => (await reply.text()) !== '' && reply.ok)
     .catch(() => false);
   latenciesMs.push(ok ? performance.now() - startedAt : Number.POSITIVE_INFINITY);
-  await sleep(EVERY_MS);
+  await sleep(INTERVAL_MS);
 }
 parentPort!.postMessage(latenciesMs);

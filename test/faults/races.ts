@@ -3,9 +3,9 @@ import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { AURORA, call, NOTIFICATIONS, newDatabasePlace, outcome, QUESTION } from '../harness.ts';
 import { type Fault, none } from './fault.ts';
-import { type MortalServer, startMortal } from './servers.ts';
+import { type KillableServer, startKillableServer } from './servers.ts';
 
-const AT_ONCE = 100;
+const PARALLEL = 100;
 const REFUSAL = {
   status: 500,
   code: 'ALREADY_ANSWERED',
@@ -14,12 +14,12 @@ const REFUSAL = {
 
 export const races: Fault = {
   name: 'races',
-  title: 'a hundred answers to one notification arrive at once',
+  title: 'a hundred answers to one notification at the same time',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const rounds = size === 'short' ? 5 : 200;
     const place = await newDatabasePlace(engine);
-    const servers: MortalServer[] = [];
+    const servers: KillableServer[] = [];
     let database: Database | undefined;
     const env = {
       LOG_LEVEL: 'error',
@@ -28,20 +28,20 @@ export const races: Fault = {
       ...place.env,
     };
     try {
-      for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) servers.push(await startMortal(env));
+      for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) servers.push(await startKillableServer(env));
       database = await openDatabase(readConfig(place.env), 'command');
       const urls = servers.map(({ url }) => url);
       const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
       const token: string = login.json.access_token;
       const winners = new Map<number, string>();
-      let notOne = 0;
-      let otherwise = 0;
+      let notOneWinner = 0;
+      let unexpected = 0;
       let unavailable = 0;
       for (let round = 0; round < rounds; round += 1) {
         const raised = await call(urls[0]!, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
         const address = raised.headers.get('location')!;
         const replies = await Promise.all(
-          Array.from({ length: AT_ONCE }, (_, n) =>
+          Array.from({ length: PARALLEL }, (_, n) =>
             call(urls[n % urls.length]!, 'POST', `${address}/answer`, {
               token,
               body: { answer: `Answer ${n}.` },
@@ -49,24 +49,25 @@ export const races: Fault = {
           ),
         );
         const won = replies.flatMap(({ status }, n) => (status === 200 ? [n] : []));
-        if (won.length !== 1) notOne += 1;
+        if (won.length !== 1) notOneWinner += 1;
         else winners.set(Number(address.split('/').at(-1)), `Answer ${won[0]}.`);
         unavailable += replies.filter(({ json }) => json.code === 'SERVICE_UNAVAILABLE').length;
-        const others = replies.filter((reply) => reply.status !== 200 && !isRefusal(outcome(reply)));
-        otherwise += others.length;
-        for (const { status, text } of others.slice(0, 3)) console.error(`round ${round}: ${status} ${text}`);
+        const wrongReplies = replies.filter((reply) => reply.status !== 200 && !isRefusal(outcome(reply)));
+        unexpected += wrongReplies.length;
+        for (const { status, text } of wrongReplies.slice(0, 3))
+          console.error(`round ${round}: ${status} ${text}`);
       }
-      const kept = await keptOf(database, winners);
+      const stored = await countStored(database, winners);
       return [
-        { what: 'rounds, of a hundred answers each', value: rounds },
-        none('rounds that not exactly one has won', notOne),
-        none('losers that were not told so as the contract says', otherwise - unavailable),
-        { ...none('told to come again later', unavailable), bySpeed: true },
-        none('winners whose answer was not kept', rounds - kept.answers),
-        none('winners with another number of messages than one', rounds - kept.deliveries),
+        { what: 'rounds of a hundred answers', value: rounds },
+        none('rounds without exactly one winner', notOneWinner),
+        none('losers without the error of the contract', unexpected - unavailable),
+        { ...none('asked to retry later', unavailable), dependsOnSpeed: true },
+        none('winners whose answer was not stored', rounds - stored.answers),
+        none('winners without exactly one message', rounds - stored.deliveries),
       ];
     } finally {
-      await Promise.all(servers.map((server) => server.end()));
+      await Promise.all(servers.map((server) => server.stop()));
       await database?.close();
       await place.remove();
     }
@@ -79,19 +80,19 @@ const isRefusal = (reply: Record<string, unknown>): boolean =>
   reply.code === REFUSAL.code &&
   reply.detail === REFUSAL.detail;
 
-/** How many have kept the winner's answer, and how many have sent it in exactly one message. */
-async function keptOf(database: Database, winners: ReadonlyMap<number, string>) {
-  const kept = { answers: 0, deliveries: 0 };
+/** How many notifications have the winner's answer, and how many have exactly one message with it. */
+async function countStored(database: Database, winners: ReadonlyMap<number, string>) {
+  const stored = { answers: 0, deliveries: 0 };
   for (const [id, answer] of winners) {
     const row = await database.one<{ answer: string }>('select answer from notifications where id = $1', [
       id,
     ]);
-    if (JSON.parse(row?.answer ?? '{}').answer === answer) kept.answers += 1;
+    if (JSON.parse(row?.answer ?? '{}').answer === answer) stored.answers += 1;
     const messages = await database.all<{ content: string }>(
       'select content from deliveries where notification_id = $1',
       [id],
     );
-    if (messages.length === 1 && messages[0]!.content === answer) kept.deliveries += 1;
+    if (messages.length === 1 && messages[0]!.content === answer) stored.deliveries += 1;
   }
-  return kept;
+  return stored;
 }

@@ -6,51 +6,55 @@ import { freePort } from '../../scripts/services.ts';
 
 const SERVER = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const COMMAND_LINE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-/** Halves the time to start, as with `npm start`. */
+/** Halves the start time, as with `npm start`. */
 const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url));
 const READY_MAX_MS = 60_000;
 
-/** Of its output, the last: a run is long. */
-const SAID_MAX_LENGTH = 20_000;
+/** Only the end of the output is kept, because a run is long. */
+const OUTPUT_MAX_LENGTH = 20_000;
 
 type Env = Record<string, string>;
 
-/** A process that is killed and started again. */
-export interface Mortal {
-  /** Whether it runs, as it should unless it is being killed. */
-  lives(): boolean;
-  /** SIGKILL; resolves when it is at work again. `whileDead` runs between the two. */
-  killAndRestart(whileDead?: () => Promise<unknown>): Promise<void>;
-  end(): Promise<void>;
+/** A process that can be killed and restarted. */
+export interface KillableProcess {
+  /** False if it has stopped without being killed. */
+  isRunning(): boolean;
+  /** Sends SIGKILL; resolves when the process is ready again. `whileDown` runs between the two. */
+  killAndRestart(whileDown?: () => Promise<unknown>): Promise<void>;
+  stop(): Promise<void>;
 }
 
-/** Always at the same address. */
-export interface MortalServer extends Mortal {
+/** It keeps its address. */
+export interface KillableServer extends KillableProcess {
   url: string;
   port: number;
 }
 
-export async function startMortal(env: Env): Promise<MortalServer> {
+export async function startKillableServer(env: Env): Promise<KillableServer> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const mortal = await start([SERVER], { ...env, PORT: String(port) }, () => answers(`${url}/healthz`));
-  return { ...mortal, url, port };
+  const server = await start([SERVER], { ...env, PORT: String(port) }, () => isHealthy(`${url}/healthz`));
+  return { ...server, url, port };
 }
 
-/** A worker alone, as `npm run deskbell -- work` starts it. */
-export const startMortalWorker = (env: Env): Promise<Mortal> =>
-  start([COMMAND_LINE, 'work'], { ...env, LOG_LEVEL: 'info' }, async (said) =>
-    said.includes('sending messages'),
+/** Only a worker, as `npm run deskbell -- work` starts it. */
+export const startKillableWorker = (env: Env): Promise<KillableProcess> =>
+  start([COMMAND_LINE, 'work'], { ...env, LOG_LEVEL: 'info' }, async (output) =>
+    output.includes('sending messages'),
   );
 
-const answers = (url: string) =>
+const isHealthy = (url: string) =>
   fetch(url, { signal: AbortSignal.timeout(2000) })
     .then(async (reply) => (await reply.text()) !== '' && reply.ok)
     .catch(() => false);
 
-async function start(args: string[], env: Env, isReady: (said: string) => Promise<boolean>): Promise<Mortal> {
+async function start(
+  args: string[],
+  env: Env,
+  isReady: (output: string) => Promise<boolean>,
+): Promise<KillableProcess> {
   let child: ChildProcess;
-  let said = '';
+  let output = '';
   let ended = false;
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
@@ -60,25 +64,25 @@ async function start(args: string[], env: Env, isReady: (said: string) => Promis
       env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    said = '';
+    output = '';
     ended = false;
-    // Not before its last words have arrived.
+    // On 'close', not 'exit': by then all output has arrived.
     child.once('close', () => {
       ended = true;
     });
-    for (const output of [child.stdout!, child.stderr!]) {
-      output.on('data', (text) => {
-        said = (said + text).slice(-SAID_MAX_LENGTH);
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (text) => {
+        output = (output + text).slice(-OUTPUT_MAX_LENGTH);
       });
     }
     for (const giveUpAt = Date.now() + READY_MAX_MS; Date.now() < giveUpAt; await sleep(20)) {
-      if (ended) throw new Error(`the process ended by itself: ${said}`);
-      if (await isReady(said)) return;
+      if (ended) throw new Error(`the process stopped unexpectedly: ${output}`);
+      if (await isReady(output)) return;
     }
-    throw new Error(`the process is not ready: ${said}`);
+    throw new Error(`the process is not ready: ${output}`);
   }
 
-  async function die(): Promise<void> {
+  async function kill9(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const closed = once(child, 'close');
     child.kill('SIGKILL');
@@ -86,22 +90,22 @@ async function start(args: string[], env: Env, isReady: (said: string) => Promis
   }
 
   try {
-    // The first start of all may fall on a moment when nothing answers in time; later ones are what is tried.
-    await launch().catch((error) => (/no host answers/.test(said) ? launch() : Promise.reject(error)));
+    // The very first start may hit a moment when the database is too slow. Only later starts are under test.
+    await launch().catch((error) => (/no host isHealthy/.test(output) ? launch() : Promise.reject(error)));
   } catch (error) {
     kill();
     throw error;
   }
   return {
-    lives: () => !ended,
-    async killAndRestart(whileDead) {
-      if (ended) throw new Error(`the process ended by itself: ${said}`);
-      await die();
-      await whileDead?.();
+    isRunning: () => !ended,
+    async killAndRestart(whileDown) {
+      if (ended) throw new Error(`the process stopped unexpectedly: ${output}`);
+      await kill9();
+      await whileDown?.();
       await launch();
     },
-    async end() {
-      await die();
+    async stop() {
+      await kill9();
       process.off('exit', kill);
     },
   };

@@ -2,28 +2,28 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Meta's server for one number, as far as a client of the Cloud API can tell. */
+/** A fake of Meta's Cloud API for one phone number. */
 export interface Meta {
   url: string;
-  /** Where the webhooks go; statuses are sent only once it is set. */
+  /** The target of the webhooks. Without it, no statuses are sent. */
   webhookUrl: string | undefined;
-  /** What becomes of accepted messages: the statuses sent by themselves, in this order. */
+  /** The statuses that are reported for each accepted message, in this order. */
   statuses: Status[];
-  /** Everything it accepted, in order. */
+  /** All accepted messages, in order. */
   accepted: Accepted[];
   /** The error codes it refused requests with, in order. */
   refused: number[];
   /** How often each key was accepted. */
   tally(): Map<string, number>;
-  /** How many requests it leaves without an answer. */
+  /** How many requests are open without an answer. */
   holding(): number;
-  /** What happens to the next requests, one each. */
+  /** Faults for the next requests, one each. */
   next(...faults: Fault[]): void;
-  /** Opens the window and reports it, as a customer's message does. */
+  /** Reports a message of the customer, which opens the 24-hour window. */
   customerWrites(phone: string, message?: Record<string, unknown>): Promise<void>;
-  /** Reports a status, as often as it is called. */
+  /** Reports a status, once per call. */
   report(message: Accepted, status: Status, extra?: Record<string, unknown>): Promise<void>;
-  /** Resolves when every webhook of its own accord has arrived. */
+  /** Resolves when all automatic webhooks have arrived. */
   reported(): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,21 +37,21 @@ interface Accepted {
   type: 'text' | 'template';
   content: string;
   atMs: number;
-  /** Its sender was not told that it was accepted. */
+  /** Accepted, but the sender got no answer. */
   withheld: boolean;
   body: Body;
 }
 
-/** What goes wrong, before the message is accepted or after. */
+/** What goes wrong, before or after the message is accepted. */
 export type Fault =
   | { code: number; http?: number }
   | { http: number; text?: string }
-  /** Accepted; a status says otherwise later. */
+  /** Accepted, but a later status says that it failed. */
   | { failsWith: number }
-  /** Accepted or not, no answer ever comes, or the connection is cut. */
+  /** No answer ever comes, or the connection is closed, before or after the message is accepted. */
   | { hang: 'before' | 'after' }
   | { cut: 'before' | 'after' }
-  /** Accepted; the answer comes when this resolves. */
+  /** Accepted, and the answer comes when this resolves. */
   | { answersAfter: Promise<unknown> }
   | 'none';
 
@@ -61,7 +61,7 @@ interface Options {
   token?: string;
   appSecret?: string;
   template?: string;
-  /** Distinct customers a day reached outside a window. */
+  /** Different customers per day that can be reached outside a window. */
   portfolioLimit?: number;
 }
 
@@ -86,7 +86,7 @@ export const META = {
   template: 'answer_ready',
 };
 
-/** The settings that lead a Deskbell to it. */
+/** Settings that make Deskbell use it. */
 export const metaEnv = ({ url }: Pick<Meta, 'url'>, settings: Record<string, string> = {}) => ({
   CHANNEL: 'whatsapp',
   WHATSAPP_BASE_URL: url,
@@ -159,7 +159,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     },
   };
 
-  /** Anything but 200 is repeated. */
+  /** Repeats until the answer is 200. */
   async function post(value: Record<string, unknown>): Promise<void> {
     const [body, headers] = signed(bodyWith(value, phoneNumberId), appSecret);
     while (!closed && meta.webhookUrl) {
@@ -188,11 +188,13 @@ export async function startMeta(options: Options): Promise<Meta> {
     if (rest !== 'messages') return void refuse(100);
 
     const fault = faults.shift() ?? 'none';
-    const asked = (name: string) => (fault !== 'none' && name in fault ? (fault as never)[name] : undefined);
-    if (asked('cut') === 'before') return void request.socket.destroy();
-    if (asked('hang') === 'before') return void held.add(response);
-    if (asked('code') !== undefined) return void refuse(asked('code')!, asked('http'));
-    if (asked('http') !== undefined) return void response.writeHead(asked('http')!).end(asked('text') ?? '');
+    const faultValue = (name: string) =>
+      fault !== 'none' && name in fault ? (fault as never)[name] : undefined;
+    if (faultValue('cut') === 'before') return void request.socket.destroy();
+    if (faultValue('hang') === 'before') return void held.add(response);
+    if (faultValue('code') !== undefined) return void refuse(faultValue('code')!, faultValue('http'));
+    if (faultValue('http') !== undefined)
+      return void response.writeHead(faultValue('http')!).end(faultValue('text') ?? '');
 
     const body = JSON.parse(text) as Body;
     const problem = shapeProblem(body, template) ?? limitProblem(body.to as string);
@@ -201,13 +203,13 @@ export async function startMeta(options: Options): Promise<Meta> {
     if (body.type === 'text' && !open) return void refuse(131047);
 
     const message = accept(body);
-    const overLimit = !open && !takePlace(message.to);
-    const failure: number | undefined = overLimit ? 131049 : asked('failsWith');
+    const overLimit = !open && !reserveQuota(message.to);
+    const failure: number | undefined = overLimit ? 131049 : faultValue('failsWith');
     reportLater(message, failure);
-    message.withheld = asked('cut') === 'after' || asked('hang') === 'after';
-    if (asked('cut') === 'after') return void request.socket.destroy();
-    if (asked('hang') === 'after') return void held.add(response);
-    await asked('answersAfter');
+    message.withheld = faultValue('cut') === 'after' || faultValue('hang') === 'after';
+    if (faultValue('cut') === 'after') return void request.socket.destroy();
+    if (faultValue('hang') === 'after') return void held.add(response);
+    await faultValue('answersAfter');
     answer(200, {
       messaging_product: 'whatsapp',
       contacts: [{ input: message.to, wa_id: message.to.slice(1) }],
@@ -234,7 +236,7 @@ export async function startMeta(options: Options): Promise<Meta> {
 
   function reportLater(message: Accepted, failure: number | undefined): void {
     const send = async () => {
-      // One after another, as listed; a failed message has no other fate.
+      // One after another, as listed. A failed message gets no other status.
       const extra = { errors: [{ code: failure, title: 'failed' }] };
       if (failure !== undefined) await meta.report(message, 'failed', extra);
       else for (const status of meta.statuses) await meta.report(message, status);
@@ -243,7 +245,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     reports.add(work);
   }
 
-  /** Throughput of the number and of the pair, by what was accepted before. */
+  /** Checks the rate limits of the number and of the pair of number and customer. */
   function limitProblem(to: string): number | undefined {
     const at = now().getTime();
     if (meta.accepted.filter(({ atMs }) => atMs > at - 1000).length >= PER_SECOND) return 130429;
@@ -258,7 +260,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     return owed + PAIR.everyMs > PAIR.burst * PAIR.everyMs ? 131056 : undefined;
   }
 
-  function takePlace(to: string): boolean {
+  function reserveQuota(to: string): boolean {
     const at = now().getTime();
     for (const [phone, reached] of reachedAt) if (at - reached >= DAY_MS) reachedAt.delete(phone);
     if (!reachedAt.has(to) && reachedAt.size >= portfolioLimit) return false;
@@ -269,7 +271,7 @@ export async function startMeta(options: Options): Promise<Meta> {
   return meta;
 }
 
-/** The code that a body of the wrong shape is refused with. */
+/** The error code for an invalid body. */
 function shapeProblem(body: Body, template: string): number | undefined {
   const data = body.biz_opaque_callback_data;
   if (body.messaging_product !== 'whatsapp' || typeof body.to !== 'string') return 100;
@@ -292,7 +294,7 @@ function shapeProblem(body: Body, template: string): number | undefined {
 
 const seconds = (at: Date) => String(Math.floor(at.getTime() / 1000));
 
-/** A webhook's body around one value or several. */
+/** The body of a webhook with one value or several. */
 export function bodyWith(
   values: Record<string, unknown> | Record<string, unknown>[],
   phoneNumberId = META.phoneNumberId,

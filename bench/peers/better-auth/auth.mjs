@@ -8,7 +8,7 @@ export const auth = betterAuth({
   secret: BETTER_AUTH_SECRET,
   database: new pg.Pool({ connectionString: DATABASE_URL, max: Number(POOL_SIZE) }),
   emailAndPassword: { enabled: true },
-  // Nobody is refused here, as elsewhere in this benchmark.
+  // No rate limit, as everywhere in this benchmark.
   rateLimit: { enabled: false },
   telemetry: { enabled: false },
 });

@@ -1,6 +1,6 @@
 import { hashPassword, verifyPassword } from 'better-auth/crypto';
 import { PASSWORD } from '../../data.ts';
-import { tellHashes } from '../../hashing.ts';
+import { printHashCost } from '../../hashing.ts';
 
 const hash = await hashPassword(PASSWORD);
-await tellHashes('scrypt, N 16384, r 16, p 1', () => verifyPassword({ hash, password: PASSWORD }));
+await printHashCost('scrypt, N 16384, r 16, p 1', () => verifyPassword({ hash, password: PASSWORD }));

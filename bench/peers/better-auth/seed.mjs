@@ -1,4 +1,4 @@
-/** Tables and users; prints a session's cookie for each. It knows no notifications. */
+/** Creates tables and users, and prints a session cookie for each. It has no notifications. */
 import { createHmac } from 'node:crypto';
 import { hashPassword } from 'better-auth/crypto';
 import { getMigrations } from 'better-auth/db/migration';

@@ -1,4 +1,4 @@
-/** Tables and data; prints a token for each merchant. */
+/** Creates tables and data, and prints a token for each merchant. */
 import { readFileSync } from 'node:fs';
 import bcrypt from 'bcrypt';
 import jwt from 'jsonwebtoken';

@@ -9,7 +9,7 @@ const prisma = new PrismaClient({
   adapter: new PrismaPg({ connectionString: DATABASE_URL, max: Number(POOL_SIZE) }),
 });
 
-/** What each type asks for: in the context, and in the answer. */
+/** The required fields of each type: in the context and in the answer. */
 const FIELDS = {
   user_question_request: { requested: ['question'], answered: ['answer'] },
   user_support_request: {

@@ -1,4 +1,4 @@
--- As `prisma migrate` writes them for schema.prisma: its engine is downloaded from elsewhere, so they stand here.
+-- What `prisma migrate` creates for schema.prisma. They are here because its engine would have to be downloaded.
 create type "Status" as enum ('requested', 'answered');
 
 create table "Merchant" (id serial primary key, name text not null);

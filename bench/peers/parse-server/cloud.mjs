@@ -1,6 +1,6 @@
 /* global Parse */
 
-/** What each type asks for: in the context, and in the answer. */
+/** The required fields of each type: in the context and in the answer. */
 const FIELDS = {
   user_question_request: { requested: ['question'], answered: ['answer'] },
   user_support_request: {
@@ -16,7 +16,7 @@ Parse.Cloud.beforeSave('Notification', async ({ object, user, master }) => {
   const context = object.get('context');
   const missing = fields.requested.find((field) => !context?.[field]);
   if (missing) throw new Parse.Error(Parse.Error.VALIDATION_ERROR, `${missing} is required`);
-  // Finds only what the user may read.
+  // Finds it only if the user may read it.
   const conversation = await object.get('conversation').fetch({ sessionToken: user.getSessionToken() });
   object.set({
     status: 'requested',

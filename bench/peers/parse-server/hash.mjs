@@ -1,6 +1,6 @@
 import password from 'parse-server/lib/password.js';
 import { PASSWORD } from '../../data.ts';
-import { tellHashes } from '../../hashing.ts';
+import { printHashCost } from '../../hashing.ts';
 
 const hash = await password.hash(PASSWORD);
-await tellHashes('bcrypt, cost 10', () => password.compare(PASSWORD, hash));
+await printHashCost('bcrypt, cost 10', () => password.compare(PASSWORD, hash));

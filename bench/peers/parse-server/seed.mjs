@@ -1,4 +1,4 @@
-/** Classes and data; prints a session's token for each merchant. */
+/** Creates classes and data, and prints a session token for each merchant. */
 import { createHash } from 'node:crypto';
 import { ParseServer } from 'parse-server';
 import password from 'parse-server/lib/password.js';
@@ -56,7 +56,7 @@ const definitions = Object.entries(classes).map(([className, fields]) => ({
 const server = new ParseServer({ ...options, schema: { definitions } });
 await server.start();
 
-/** An object's id in its class: ten characters, as Parse makes them. */
+/** The id of an object: ten characters, as Parse creates them. */
 const id = (number) => `lpad(cast(${number} as text), 10, '0')`;
 const owner = `array[${id(merchant)}]`;
 const time = `cast(${at} as timestamptz)`;

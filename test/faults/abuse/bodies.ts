@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc, { type Arbitrary } from 'fast-check';
 import { BODY_MAX_BYTES } from '../../../src/http/json.ts';
 
-/** Bodies that fit a schema by and large, and everything that can be wrong with one. */
+/** Bodies that mostly match a schema, and everything that can be wrong with one. */
 
 export interface Schema {
   type?: string;
@@ -37,7 +37,7 @@ const ODD_TEXTS = [
   'a'.repeat(5000),
   '\r\nSet-Cookie: x=1',
 ];
-/** As JSON text, since not every one survives JSON.stringify. */
+/** As JSON text, because JSON.stringify would change some of them. */
 const ODD_LITERALS = [
   '1e400',
   '-1e400',
@@ -77,14 +77,14 @@ const manyKeys = fc
   .constantFrom(100, 5000)
   .map((count) => `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join(',')}}`);
 
-const wrongValue: Arbitrary<string> = fc.oneof(
+const invalidValue: Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...ODD_LITERALS) },
   { weight: 4, arbitrary: oddText.map((text) => JSON.stringify(text)) },
   { weight: 3, arbitrary: fc.json() },
   { weight: 1, arbitrary: fc.oneof(deep, wide, manyKeys) },
 );
 
-function rightValue(schema: Schema): Arbitrary<string> {
+function validValue(schema: Schema): Arbitrary<string> {
   if (schema.enum) return fc.constantFrom(...schema.enum).map((value) => JSON.stringify(value));
   switch (schema.type) {
     case 'string':
@@ -98,11 +98,11 @@ function rightValue(schema: Schema): Arbitrary<string> {
     case 'object':
       return objectText(schema);
     default:
-      return wrongValue;
+      return invalidValue;
   }
 }
 
-/** Members missing, wrong, doubled, unknown, in any order. */
+/** Members are missing, wrong, duplicate or unknown, in any order. */
 function objectText({ properties = {} }: Schema): Arbitrary<string> {
   const members = Object.entries(properties).map(([name, schema]) =>
     fc
@@ -111,18 +111,18 @@ function objectText({ properties = {} }: Schema): Arbitrary<string> {
           { weight: 9, arbitrary: fc.constant(name) },
           { weight: 1, arbitrary: fc.constantFrom(name.toUpperCase(), '__proto__') },
         ),
-        fc.oneof({ weight: 4, arbitrary: rightValue(schema) }, { weight: 1, arbitrary: wrongValue }),
+        fc.oneof({ weight: 4, arbitrary: validValue(schema) }, { weight: 1, arbitrary: invalidValue }),
         fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 0),
       )
       .map(([key, value, times]) => Array.from({ length: times }, () => `${JSON.stringify(key)}:${value}`)),
   );
   const unknown = fc.array(
-    fc.tuple(fc.oneof(oddText, fc.constantFrom('__proto__', 'constructor', 'toJSON')), wrongValue),
+    fc.tuple(fc.oneof(oddText, fc.constantFrom('__proto__', 'constructor', 'toJSON')), invalidValue),
     { maxLength: 2 },
   );
-  return fc.tuple(fc.tuple(...members), unknown, fc.boolean()).map(([known, others, backwards]) => {
+  return fc.tuple(fc.tuple(...members), unknown, fc.boolean()).map(([known, others, reversed]) => {
     const all = [...known.flat(), ...others.map(([key, value]) => `${JSON.stringify(key)}:${value}`)];
-    return `{${(backwards ? all.reverse() : all).join(',')}}`;
+    return `{${(reversed ? all.reverse() : all).join(',')}}`;
   });
 }
 
@@ -130,7 +130,7 @@ const JSON_HEADER = ['Content-Type', 'application/json'] as const;
 const plain = (text: string): Body => ({ bytes: Buffer.from(text), headers: [JSON_HEADER] });
 const as = (type: string, bytes: Buffer): Body => ({ bytes, headers: [['Content-Type', type]] });
 
-/** Half a text, a comma too many, a comment, and the like. */
+/** Half a text, an extra comma, a comment, and so on. */
 const broken = (text: Arbitrary<string>): Arbitrary<string> =>
   fc.oneof(
     fc
@@ -194,14 +194,14 @@ const encoded = (text: Arbitrary<string>): Arbitrary<Body> =>
         bytes: gzipSync(it),
         headers: [JSON_HEADER, ['Content-Encoding', encoding] as const],
       })),
-    // A hundred kilobytes that would be a hundred megabytes.
-    fc.constant({ bytes: BOMB, headers: [JSON_HEADER, ['Content-Encoding', 'gzip'] as const] }),
+    // A hundred kilobytes that decompress to a hundred megabytes.
+    fc.constant({ bytes: GZIP_BOMB, headers: [JSON_HEADER, ['Content-Encoding', 'gzip'] as const] }),
     fc.tuple(text, fc.constantFrom(...CONTENT_TYPES)).map(([it, type]) => as(type, Buffer.from(it))),
     text.map((it) => ({ bytes: Buffer.from(it), headers: [JSON_HEADER, JSON_HEADER] })),
     text.map((it) => ({ bytes: Buffer.from(it), headers: [] })),
   );
 
-const BOMB = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '), { level: 9 });
+const GZIP_BOMB = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '), { level: 9 });
 
 export const EMPTY: Body = { bytes: Buffer.alloc(0), headers: [] };
 
@@ -210,7 +210,7 @@ export function bodyFor(schema: Schema | undefined): Arbitrary<Body> {
   return fc.oneof(
     { weight: schema ? 8 : 2, arbitrary: text.map(plain) },
     { weight: schema ? 1 : 8, arbitrary: fc.constant(EMPTY) },
-    { weight: 2, arbitrary: wrongValue.map(plain) },
+    { weight: 2, arbitrary: invalidValue.map(plain) },
     { weight: 2, arbitrary: broken(text).map(plain) },
     { weight: 3, arbitrary: encoded(text) },
     { weight: 1, arbitrary: sized.map(plain) },

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 
-/** Bytes for a connection of their own, and what they deserve. */
+/** Bytes to send on a new connection, and the answers to expect. */
 export interface Attack {
   bytes: Buffer;
-  /** The methods of the requests in it, each of which is answered; or, of what is no HTTP, nothing. */
+  /** The methods of the requests in it; each must be answered. Empty if it is not HTTP. */
   methods: readonly string[];
-  /** More was announced than comes: the sender hangs up after a while. */
+  /** The bytes end before the request does, so the sender closes the connection after a while. */
   half: boolean;
 }
 
@@ -17,33 +17,33 @@ export interface Answer {
 
 export interface Exchanged {
   answers: Answer[];
-  /** What came and is no answer. */
+  /** Received bytes that are not an answer. */
   rest: string;
-  end: 'answered' | 'closed' | 'silent';
+  end: 'answered' | 'closed' | 'timeout';
 }
 
-const SILENT_AFTER_MS = 10_000;
-/** Time enough to be told what is wrong; whoever hangs up first is told nothing. */
-const HANG_UP_AFTER_MS = 100;
+const TIMEOUT_MS = 10_000;
+/** Long enough for the server to send an error first. */
+const CLOSE_AFTER_MS = 100;
 
-/** Sends the attack and takes what comes for it, until each request is answered or the server hangs up. */
+/** Sends the attack and reads until each request is answered or the server closes the connection. */
 export function exchange(port: number, { bytes, methods, half }: Attack): Promise<Exchanged> {
   return new Promise((resolve) => {
     const answers: Answer[] = [];
     let received: Buffer = Buffer.alloc(0);
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const finish = (end: Exchanged['end']) => {
-      clearTimeout(silence);
-      clearTimeout(hangUp);
-      // Without a reset each of thousands of connections would keep its port for a minute.
+      clearTimeout(timeout);
+      clearTimeout(close);
+      // Without a reset, each of thousands of connections would hold its port for a minute.
       socket.resetAndDestroy();
       resolve({ answers, rest: received.toString('latin1'), end });
     };
-    const hangUp = setTimeout(() => half && socket.end(), HANG_UP_AFTER_MS);
-    const silence = setTimeout(finish, SILENT_AFTER_MS, 'silent');
+    const close = setTimeout(() => half && socket.end(), CLOSE_AFTER_MS);
+    const timeout = setTimeout(finish, TIMEOUT_MS, 'timeout');
     socket.on('error', () => {});
     socket.on('close', () => {
-      // A body without a length ends with its connection.
+      // A body without a length ends with the connection.
       const last = takeAnswer(received, methods[answers.length], true);
       if (last) {
         answers.push(last.answer);
@@ -57,7 +57,7 @@ export function exchange(port: number, { bytes, methods, half }: Attack): Promis
         const taken = takeAnswer(received, methods[answers.length], false);
         if (!taken) return;
         received = taken.rest;
-        // Those below 200 only announce an answer.
+        // A status below 200 comes before the real answer.
         if (taken.answer.status >= 200) answers.push(taken.answer);
         if (methods.length > 0 && answers.length === methods.length) return finish('answered');
       }
@@ -81,24 +81,24 @@ function takeAnswer(
       return [line.slice(0, at).toLowerCase(), line.slice(at + 1).trim()] as const;
     }),
   );
-  const behind = received.subarray(headEnd + 4);
+  const afterHead = received.subarray(headEnd + 4);
   const withBody = (body: Buffer, rest: Buffer) => ({
     answer: { status, headers, body: body.toString() },
     rest,
   });
   const nothing = Buffer.alloc(0);
-  const bodiless = method === 'HEAD' || status < 200 || status === 204 || status === 304;
-  // Events go on for as long as one listens.
-  if (bodiless || headers.get('content-type')?.startsWith('text/event-stream'))
-    return withBody(nothing, behind);
+  const hasNoBody = method === 'HEAD' || status < 200 || status === 204 || status === 304;
+  // An event stream does not end.
+  if (hasNoBody || headers.get('content-type')?.startsWith('text/event-stream'))
+    return withBody(nothing, afterHead);
   if (headers.get('transfer-encoding') === 'chunked') {
-    const [body, rest] = takeChunks(behind) ?? [];
+    const [body, rest] = takeChunks(afterHead) ?? [];
     return body && rest ? withBody(body, rest) : undefined;
   }
   const length = headers.get('content-length');
-  if (length === undefined) return closed ? withBody(behind, nothing) : undefined;
-  if (behind.length < Number(length)) return undefined;
-  return withBody(behind.subarray(0, Number(length)), behind.subarray(Number(length)));
+  if (length === undefined) return closed ? withBody(afterHead, nothing) : undefined;
+  if (afterHead.length < Number(length)) return undefined;
+  return withBody(afterHead.subarray(0, Number(length)), afterHead.subarray(Number(length)));
 }
 
 function takeChunks(bytes: Buffer): [body: Buffer, rest: Buffer] | undefined {

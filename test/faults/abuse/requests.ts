@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from 'fast-check';
 import { type Body, bodyFor, EMPTY, oddText, type Schema } from './bodies.ts';
 import type { Attack } from './exchange.ts';
 
-/** Requests to every address of the document, with whatever can be odd about one. */
+/** Requests to every operation of the OpenAPI document, with all kinds of unusual input. */
 
 interface Operation {
   parameters?: { name: string; in: string }[];
@@ -196,7 +196,7 @@ const headers: Arbitrary<readonly Header[]> = fc.oneof(
   },
 );
 
-/** How the body is announced; `half` where more is announced than comes. */
+/** How the headers announce the body; `half` if the headers announce more than the bytes that follow. */
 type Framing = (bytes: Buffer) => { headers: Header[]; bytes: Buffer; half?: boolean };
 const length =
   (value: (bytes: Buffer) => string, half = true): Framing =>
@@ -212,7 +212,7 @@ const chunks = (bytes: Buffer) =>
     Buffer.from('0\r\n\r\n'),
   ]);
 
-const RIGHT: Framing = (bytes) => ({
+const CORRECT: Framing = (bytes) => ({
   headers: bytes.length > 0 ? [['Content-Length', String(bytes.length)]] : [],
   bytes,
 });
@@ -306,7 +306,7 @@ export const bytesOf = ({ method, target, headers, body }: Omit<RequestParts, 'h
   ]);
 };
 
-/** For every operation alike. */
+/** Every operation is equally likely. */
 export function requestsTo(document: ApiDocument, token: string): Arbitrary<Attack> {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
@@ -329,7 +329,7 @@ function requestTo(path: string, method: string, operation: Operation, token: st
       ? fc.oneof({ weight: 5, arbitrary: fc.constant(EMPTY) }, bodyFor(schema))
       : bodyFor(schema);
   const framing = fc.oneof(
-    { weight: 8, arbitrary: fc.constant(RIGHT) },
+    { weight: 8, arbitrary: fc.constant(CORRECT) },
     { weight: 1, arbitrary: fc.constantFrom(...ODD_FRAMINGS) },
   );
   const dashboard: Header[] = path.startsWith('/session') ? [['X-Deskbell-Dashboard', '1']] : [];

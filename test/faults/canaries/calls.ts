@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { AURORA, type CallOptions, NOTIFICATIONS } from '../../harness.ts';
 
-/** What people entrust to the service, marked: no canary may sing. */
+/** Markers for confidential data. They must not appear in logs, metrics or errors. */
 export const CANARY = 'c4n4ry';
-export const PHONE = '+3499900011122';
+/** With one more digit it is a possible number; anything else would not be sent. */
+export const PHONE = '+3469990001';
+export const phone = (lastDigit: number) => `${PHONE}${lastDigit}`;
 
 export type Call = [method: string, path: string, options: CallOptions];
 
@@ -17,7 +19,7 @@ export function callsByHand(
     token,
     body: { notification_type: 'user_question_request', conversation_id: 1, context, ...rest },
   });
-  const known = question({ question: text, lead_phone: PHONE, [CANARY]: { [CANARY]: text } });
+  const known = question({ question: text, lead_phone: phone(9), [CANARY]: { [CANARY]: text } });
   const calls: Call[] = [
     ['POST', `${AUTH}/login?${CANARY}=${CANARY}`, { body: AURORA }],
     ['POST', `${AUTH}/login`, { body: { email: `${CANARY}@x.example`, password: CANARY } }],
@@ -51,7 +53,7 @@ export function callsByHand(
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text }, { notification_type: CANARY })],
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text }, { conversation_id: CANARY })],
     ['POST', `${NOTIFICATIONS}/request`, question({ question: text, document_id: CANARY })],
-    ['POST', `${NOTIFICATIONS}/request`, question({ lead_phone: PHONE, [CANARY]: CANARY })],
+    ['POST', `${NOTIFICATIONS}/request`, question({ lead_phone: phone(9), [CANARY]: CANARY })],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { answer: text.repeat(1000) } }],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { answer: { [CANARY]: CANARY } } }],
     ['POST', `${NOTIFICATIONS}/4/answer`, { token, body: { resolve_only: CANARY } }],
@@ -84,7 +86,7 @@ const document: { paths: Record<string, Record<string, Operation>> } = JSON.pars
   readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8'),
 );
 
-/** Every operation of the document, as the log names it. */
+/** Every operation of the OpenAPI document, with its route as the log writes it. */
 export const OPERATIONS = Object.entries(document.paths).flatMap(([path, operations]) =>
   Object.entries(operations).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -94,23 +96,23 @@ export const OPERATIONS = Object.entries(document.paths).flatMap(([path, operati
   })),
 );
 
-/** Canaries in every place that the document knows: path, query, headers, members, with a token and without. */
+/** Puts canaries everywhere the document allows: path, query, headers and members, with and without a token. */
 export function callsByDocument(token: string, title: string): Call[] {
-  // The stream of events goes on for as long as somebody listens; its errors come at once.
+  // The event stream does not end, so it is only called with invalid tokens.
   return OPERATIONS.flatMap(({ method, path, operation }) => {
     const { parameters = [], requestBody } = operation;
-    const named = (place: string) => parameters.filter((it) => it.in === place).map(({ name }) => name);
+    const namesIn = (place: string) => parameters.filter((it) => it.in === place).map(({ name }) => name);
     const at = (id: string) => path.replaceAll(/\{\w+\}/g, id);
-    const lasting = path.endsWith('/events');
-    const headers = Object.fromEntries(named('header').map((name) => [name, CANARY]));
+    const isStream = path.endsWith('/events');
+    const headers = Object.fromEntries(namesIn('header').map((name) => [name, CANARY]));
     const schema = requestBody?.content['application/json']?.schema;
     const withBody = (body: unknown): CallOptions => (schema ? { token, body, headers } : { token, headers });
     const known = schema ? valueFor(schema, `${CANARY} ${title}`) : undefined;
     return [
-      [method, at(CANARY), { ...withBody(known), token: lasting ? CANARY : token }],
-      [method, at('5'), { ...withBody(known), token: lasting ? `${token}${CANARY}` : token }],
+      [method, at(CANARY), { ...withBody(known), token: isStream ? CANARY : token }],
+      [method, at('5'), { ...withBody(known), token: isStream ? `${token}${CANARY}` : token }],
       [method, `${at('5')}?${CANARY}=${CANARY}`, { ...withBody(known), token: CANARY }],
-      ...named('query').map((name): Call => [method, `${at('5')}?${name}=${CANARY}`, { token }]),
+      ...namesIn('query').map((name): Call => [method, `${at('5')}?${name}=${CANARY}`, { token }]),
       ...Object.keys(schema?.properties ?? {}).map(
         (name): Call => [method, at('5'), withBody({ ...(known as object), [name]: { [CANARY]: [CANARY] } })],
       ),

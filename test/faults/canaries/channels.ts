@@ -4,12 +4,12 @@ import { run, settingsOf } from '../../command.ts';
 import { AURORA, call, type Deskbell, NOTIFICATIONS, startDeskbell } from '../../harness.ts';
 import { startReceiver, webhookEnv } from '../../receiver.ts';
 import { META, metaEnv, startMeta } from '../../stand-ins/meta.ts';
-import { CANARY, PHONE } from './calls.ts';
+import { CANARY, phone } from './calls.ts';
 
-/** A server with one of the channels, its secrets, and what goes wrong there. */
+/** A server with one of the channels, and its secrets. */
 interface Sending {
   deskbell: Deskbell;
-  /** Nobody may read these, not even on the command line. */
+  /** These must not be printed anywhere, not even on the command line. */
   secrets: string[];
   /** The settings of its channel. */
   env: Record<string, string>;
@@ -17,9 +17,8 @@ interface Sending {
 }
 
 const MESSAGES = 6;
-const phone = (n: number) => `${PHONE}${n}`;
 
-/** Each message to a customer of its own: none waits for another's second attempt. */
+/** Each message goes to a different customer, so that none waits for the retry of another. */
 async function answerAll(deskbell: Deskbell): Promise<string> {
   const token = await deskbell.signIn();
   const text = `${CANARY} is the answer`;
@@ -34,7 +33,7 @@ async function answerAll(deskbell: Deskbell): Promise<string> {
   return token;
 }
 
-export async function overSimulator(
+export async function throughSimulator(
   engine: Engine,
   work: (sending: Sending) => Promise<void>,
 ): Promise<void> {
@@ -47,9 +46,12 @@ export async function overSimulator(
   }
 }
 
-export async function overWebhook(engine: Engine, work: (sending: Sending) => Promise<void>): Promise<void> {
+export async function throughWebhook(
+  engine: Engine,
+  work: (sending: Sending) => Promise<void>,
+): Promise<void> {
   const receiver = await startReceiver();
-  const troubles = [
+  const faults = [
     () => receiver.answer,
     () => (response) => response.writeHead(500, { 'x-why': CANARY }).end(CANARY),
     () => (response) => response.destroy(),
@@ -57,7 +59,7 @@ export async function overWebhook(engine: Engine, work: (sending: Sending) => Pr
     () => (response) => response.writeHead(410).end(CANARY),
     () => (response) => response.writeHead(200, { 'content-length': '999999' }).end(CANARY),
   ] satisfies (() => typeof receiver.answer)[];
-  const answers = troubles.map((make) => make());
+  const answers = faults.map((make) => make());
   let count = 0;
   receiver.answer = (response, received) => {
     count += 1;
@@ -84,7 +86,10 @@ export async function overWebhook(engine: Engine, work: (sending: Sending) => Pr
   }
 }
 
-export async function overWhatsApp(engine: Engine, work: (sending: Sending) => Promise<void>): Promise<void> {
+export async function throughWhatsApp(
+  engine: Engine,
+  work: (sending: Sending) => Promise<void>,
+): Promise<void> {
   const meta = await startMeta({ now: () => new Date() });
   const env = metaEnv(meta, { LOG_LEVEL: 'trace' });
   const deskbell = await startDeskbell(engine, env);
@@ -93,7 +98,7 @@ export async function overWhatsApp(engine: Engine, work: (sending: Sending) => P
     for (let n = 0; n < MESSAGES; n += 1) {
       await meta.customerWrites(phone(n), { text: { body: `${CANARY} writes` }, profile: { name: CANARY } });
     }
-    await windowsOpen(deskbell);
+    await waitForOpenWindows(deskbell);
     meta.next(
       'none',
       { code: 131016, http: 500 },
@@ -126,16 +131,16 @@ export async function overWhatsApp(engine: Engine, work: (sending: Sending) => P
   }
 }
 
-async function windowsOpen({ database }: Deskbell): Promise<void> {
+async function waitForOpenWindows({ database }: Deskbell): Promise<void> {
   for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt; await sleep(20)) {
     const row = await database.one<{ open: number }>('select count(*) as open from customer_windows');
     if (row!.open === MESSAGES) return;
   }
-  throw new Error('the customers’ messages were not worked off');
+  throw new Error('the customers’ messages were not processed');
 }
 
-/** Everything that commands print about the same database, with a secret of their own on the way in. */
-export async function commandsSay({ deskbell, env: channel }: Sending): Promise<string> {
+/** Runs commands on the same database, with secrets in their input, and returns everything they print. */
+export async function runCommands({ deskbell, env: channel }: Sending): Promise<string> {
   const env = { ...settingsOf(deskbell), ...channel };
   const secret = `whsec_${Buffer.from(`${CANARY}${CANARY}${CANARY}${CANARY}`).toString('base64')}`;
   const commands: [args: string[], input?: string][] = [
@@ -164,10 +169,10 @@ export async function commandsSay({ deskbell, env: channel }: Sending): Promise<
       `${CANARY} is no secret`,
     ],
   ];
-  let said = '';
+  let output = '';
   for (const [args, input = ''] of commands) {
     const { stdout, stderr } = await run(args, { env, input });
-    said += `${stdout}${stderr}`;
+    output += `${stdout}${stderr}`;
   }
-  return said;
+  return output;
 }

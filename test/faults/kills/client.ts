@@ -1,34 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, call, type Reply } from '../../harness.ts';
-import type { MortalServer } from '../servers.ts';
-import type { Acknowledgement, Act, Entry, History, Request } from './history.ts';
+import type { KillableServer } from '../servers.ts';
+import type { Acknowledgement, Action, Entry, History, Request } from './history.ts';
 
-/** One that goes on asking until it is told: any server, as often as it takes, under one key. */
+/** A client that repeats a request, at any server and with the same key, until it gets an answer. */
 export interface Client {
-  write(act: Act, request: Request, options?: WriteOptions): Promise<Reply>;
+  write(action: Action, request: Request, options?: WriteOptions): Promise<Reply>;
   read(path: string): Promise<Reply>;
-  /** Asks again for what was acknowledged, under its key, and compares. */
+  /** Repeats an acknowledged request with its key, and compares the answers. */
   replay(entry: Entry): Promise<void>;
-  /** Attempts that were left without an answer: nobody knows what became of them. */
+  /** Attempts without an answer: the client does not know whether they were performed. */
   unanswered(): number;
   replayed(): number;
-  /** Those that were answered otherwise the second time. */
+  /** Replays that got a different answer. */
   contradicted(): number;
-  /** Whatever is still being asked for is given up. */
+  /** Gives up all open requests. */
   stop(): void;
 }
 
 interface WriteOptions {
-  /** No token is sent. */
-  open?: boolean;
-  /** Where an earlier attempt was left without an answer: whether this reply says that it was performed. */
+  /** Sends no token. */
+  withoutToken?: boolean;
+  /** After an attempt without an answer: whether this reply shows that the attempt was performed. */
   performed?(reply: Reply): boolean | Promise<boolean>;
 }
 
 const GIVE_UP_MS = 300_000;
 const REPLAYED_SHARE = 0.1;
 
-export function createClient(servers: readonly MortalServer[], history: History): Client {
+export function createClient(servers: readonly KillableServer[], history: History): Client {
   let token: Promise<string> | undefined;
   let unanswered = 0;
   let replayed = 0;
@@ -36,34 +36,35 @@ export function createClient(servers: readonly MortalServer[], history: History)
   let stopped = false;
 
   async function tokenOf(): Promise<string> {
-    token ??= persist({ method: 'POST', path: '/api/v1/auth/login', body: AURORA }, { open: true }).then(
-      ({ json }) => json.access_token as string,
-    );
+    token ??= repeatUntilDone(
+      { method: 'POST', path: '/api/v1/auth/login', body: AURORA },
+      { withoutToken: true },
+    ).then(({ json }) => json.access_token as string);
     return token;
   }
 
-  async function persist(
+  async function repeatUntilDone(
     request: Omit<Request, 'method'> & { method: string },
-    { open = false, performed }: WriteOptions = {},
+    { withoutToken = false, performed }: WriteOptions = {},
   ): Promise<Reply> {
     const { method, path, body, key, ifMatch } = request;
-    const bearer = open ? undefined : await tokenOf();
+    const bearer = withoutToken ? undefined : await tokenOf();
     const headers = {
       ...(key === undefined ? {} : { 'idempotency-key': key }),
       ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
     };
-    let last = 'nothing';
-    let left = 0;
+    let last = 'no reply';
+    let withoutAnswer = 0;
     for (const giveUpAt = Date.now() + GIVE_UP_MS; !stopped && Date.now() < giveUpAt; ) {
       const { url } = servers[Math.floor(Math.random() * servers.length)]!;
       const reply = await call(url, method, path, { token: bearer, body, headers }).catch((error) => {
         last = String(error.cause ?? error);
-        // Where nobody listens, nothing was asked.
-        if (error.cause?.code !== 'ECONNREFUSED') left += 1;
+        // If the connection was refused, the request was never sent.
+        if (error.cause?.code !== 'ECONNREFUSED') withoutAnswer += 1;
       });
-      const done = reply?.status === 200 || (reply && left > 0 && (await performed?.(reply)));
+      const done = reply?.status === 200 || (reply && withoutAnswer > 0 && (await performed?.(reply)));
       if (done) {
-        unanswered += left;
+        unanswered += withoutAnswer;
         return reply;
       }
       if (reply) {
@@ -77,23 +78,23 @@ export function createClient(servers: readonly MortalServer[], history: History)
   }
 
   async function replay({ request, acknowledged }: Entry): Promise<void> {
-    const reply = await persist(request);
+    const reply = await repeatUntilDone(request);
     const same = JSON.stringify(acknowledgementOf(reply)) === JSON.stringify(acknowledged);
     replayed += 1;
     if (!same || reply.headers.get('idempotency-replayed') !== 'true') contradicted += 1;
   }
 
   return {
-    async write(act, request, options) {
-      const id = await history.asked(act, request);
-      const reply = await persist(request, options);
+    async write(action, request, options) {
+      const id = await history.requested(action, request);
+      const reply = await repeatUntilDone(request, options);
       const acknowledged = acknowledgementOf(reply);
       await history.acknowledged(id, acknowledged);
       if (request.key !== undefined && Math.random() < REPLAYED_SHARE)
-        await replay({ id, act, request, acknowledged });
+        await replay({ id, action, request, acknowledged });
       return reply;
     },
-    read: (path) => persist({ method: 'GET', path }),
+    read: (path) => repeatUntilDone({ method: 'GET', path }),
     replay,
     unanswered: () => unanswered,
     replayed: () => replayed,

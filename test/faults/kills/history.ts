@@ -1,25 +1,25 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 
-/** What the clients asked for and what they were told, on the disk before anybody goes on. */
+/** A log of all requests and their answers, written to disk before the client continues. */
 
-/** What a request means, for the comparison with what is there in the end. */
-export type Act =
-  | { act: 'raise'; field: 'question' | 'support_request_reason'; text: string }
+/** What a request does, to compare it with the database at the end. */
+export type Action =
+  | { type: 'raise'; field: 'question' | 'support_request_reason'; text: string }
   | {
-      act: 'answer';
+      type: 'answer';
       notification: number;
       answer: Record<string, unknown>;
-      /** What the customer is to be sent, if anything. */
+      /** The message to the customer, if there is one. */
       sends?: string;
-      /** What the knowledge base is to say; of a document that the question named, in which version. */
+      /** The document text that the answer creates; with its id and version if the question named a document. */
       teaches?: { body: string; document?: number; version?: number };
     }
-  | { act: 'withdraw'; notification: number }
-  | { act: 'edit'; document: number; body: string; version: number }
-  | { act: 'forget'; document: number }
-  | { act: 'sign in' }
-  | { act: 'sign out'; session: string }
-  | { act: 'retry'; delivery: number };
+  | { type: 'delete notification'; notification: number }
+  | { type: 'edit'; document: number; body: string; version: number }
+  | { type: 'delete document'; document: number }
+  | { type: 'sign in' }
+  | { type: 'sign out'; session: string }
+  | { type: 'retry'; delivery: number };
 
 export interface Request {
   method: 'POST' | 'PATCH' | 'DELETE';
@@ -33,45 +33,45 @@ export interface Request {
 export interface Acknowledgement {
   status: number;
   location: string | null;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server said
+  // biome-ignore lint/suspicious/noExplicitAny: the server may send any JSON
   json: any;
 }
 
 export interface Entry {
   id: number;
-  act: Act;
+  action: Action;
   request: Request;
   acknowledged?: Acknowledgement;
 }
 
 export interface History {
-  /** Resolves when it is on the disk: only then the request is sent. */
-  asked(act: Act, request: Request): Promise<number>;
-  /** Resolves when it is on the disk: only then it counts as acknowledged. */
-  acknowledged(id: number, by: Acknowledgement): Promise<void>;
-  /** How many were asked and not acknowledged yet. */
-  underWay(): number;
-  /** From the disk. */
+  /** Resolves when the entry is on disk. Only then is the request sent. */
+  requested(action: Action, request: Request): Promise<number>;
+  /** Resolves when the entry is on disk. Only then does the write count as acknowledged. */
+  acknowledged(id: number, acknowledgement: Acknowledgement): Promise<void>;
+  /** How many requests are not acknowledged yet. */
+  inProgress(): number;
+  /** Reads all entries from disk. */
   read(): Promise<Entry[]>;
   close(): Promise<void>;
 }
 
 export async function openHistory(file: string): Promise<History> {
   const append = appender(await open(file, 'ax'));
-  let asked = 0;
+  let requested = 0;
   let acknowledged = 0;
   return {
-    async asked(act, request) {
-      asked += 1;
-      const id = asked;
-      await append.line({ id, act, request });
+    async requested(action, request) {
+      requested += 1;
+      const id = requested;
+      await append.line({ id, action, request });
       return id;
     },
-    async acknowledged(id, by) {
-      await append.line({ id, acknowledged: by });
+    async acknowledged(id, acknowledgement) {
+      await append.line({ id, acknowledged: acknowledgement });
       acknowledged += 1;
     },
-    underWay: () => asked - acknowledged,
+    inProgress: () => requested - acknowledged,
     async read() {
       const entries = new Map<number, Entry>();
       for (const line of (await readFile(file, 'utf8')).trimEnd().split('\n')) {
@@ -84,7 +84,7 @@ export async function openHistory(file: string): Promise<History> {
   };
 }
 
-/** Lines that come while the disk is busy share the next write. */
+/** Lines that arrive during a write share the next one. */
 function appender(handle: FileHandle): { line(value: object): Promise<void>; close(): Promise<void> } {
   let waiting = '';
   let next: Promise<void> | undefined;

@@ -1,11 +1,11 @@
 import { ERROR_CODES, type ErrorCode, isFailure } from '../../../src/errors.ts';
 import type { Answer, Attack, Exchanged } from './exchange.ts';
 
-/** What no answer may be, whatever was asked. */
-export const OFFENCES = ['internal error', 'leak', 'shapeless error', 'no answer'] as const;
-export type Offence = (typeof OFFENCES)[number];
+/** What must never happen, whatever the request. */
+export const PROBLEMS = ['internal error', 'leak', 'malformed error', 'no answer'] as const;
+export type Problem = (typeof PROBLEMS)[number];
 
-/** Stacks, files, modules and SQL, as Node and both databases print them. */
+/** Stack traces, files, modules and SQL, as Node and both databases print them. */
 const LEAKS = [
   /\bat .{1,200}\(.{1,200}:\d+:\d+\)/,
   /\bat (file|node):/,
@@ -18,22 +18,23 @@ const LEAKS = [
   /no such (table|column)|violates .{1,40} constraint|relation ".{1,80}" does/i,
 ];
 
-/** Why this outcome is a finding, or nothing. */
-export function judge(
+/** The problem with this outcome and its details, if there is one. */
+export function findProblem(
   { methods, half }: Attack,
   { answers, end, rest }: Exchanged,
-): [Offence, string] | undefined {
+): [Problem, string] | undefined {
   for (const answer of answers) {
-    const offence = judgeAnswer(answer);
-    if (offence) return offence;
+    const problem = problemOfAnswer(answer);
+    if (problem) return problem;
   }
-  if (end === 'silent') return ['no answer', `${answers.length} of ${methods.length} came, then silence`];
+  if (end === 'timeout')
+    return ['no answer', `${answers.length} of ${methods.length} answers, then a time-out`];
   if (!half && answers.length < methods.length) return ['no answer', `the connection was closed: ${rest}`];
   return undefined;
 }
 
-function judgeAnswer({ status, headers, body }: Answer): [Offence, string] | undefined {
-  if (Number.isNaN(status)) return ['shapeless error', 'no status line'];
+function problemOfAnswer({ status, headers, body }: Answer): [Problem, string] | undefined {
+  if (Number.isNaN(status)) return ['malformed error', 'no status line'];
   for (const text of [body, ...headers.values()]) {
     const leak = LEAKS.map((pattern) => pattern.exec(text)?.[0]).find((found) => found !== undefined);
     if (leak !== undefined) return ['leak', leak];
@@ -41,7 +42,7 @@ function judgeAnswer({ status, headers, body }: Answer): [Offence, string] | und
   if (status < 400 || body === '') return status >= 500 ? ['internal error', `${status}, empty`] : undefined;
   const { code } = parsed(body);
   if (isFailure(code as ErrorCode)) return ['internal error', `${status} ${body}`];
-  return isErrorBody(body, headers) ? undefined : ['shapeless error', `${status} ${body.slice(0, 200)}`];
+  return isErrorBody(body, headers) ? undefined : ['malformed error', `${status} ${body.slice(0, 200)}`];
 }
 
 function isErrorBody(body: string, headers: ReadonlyMap<string, string>): boolean {

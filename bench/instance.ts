@@ -14,49 +14,51 @@ import { storeAnswerSchemas } from '../src/notifications/kinds.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { asAdmin, newDatabase } from './cluster.ts';
 import { MERCHANTS, PASSWORD, seed } from './data.ts';
-import { atTheEnd, type ServerProcess, startServer } from './processes.ts';
+import { onExit, type ServerProcess, startServer } from './processes.ts';
 
 /** A seeded database, and the real server on it. */
-export interface Place {
+export interface Instance {
   engine: Engine;
   config: Config;
   passwordHash: string;
-  /** One a merchant, in order. */
+  /** One for each merchant, in order. */
   tokens: string[];
   server: ServerProcess;
   idleMegabytes: number;
-  /** One more process on the same data. */
-  startAnother(): Promise<ServerProcess>;
-  /** Works on the data beside the server, then leaves tidy tables. */
-  arrange(work: (database: Database) => Promise<void>): Promise<void>;
+  /** Starts another process on the same data. */
+  startAnother(settings?: Record<string, string>): Promise<ServerProcess>;
+  /** Changes the data while the server runs, then vacuums the tables. */
+  changeData(work: (database: Database) => Promise<void>): Promise<void>;
+  /** Works on the data and returns a result, without vacuuming. */
+  query<T>(work: (database: Database) => Promise<T>): Promise<T>;
   remove(): Promise<void>;
 }
 
 const IDLE_AFTER_MS = 2000;
-/** As npm start has it: sources are compiled once, not at every start. */
+/** As with npm start: sources are compiled once, not at every start. */
 export const COMPILE_CACHE = new URL('../node_modules/.cache/node', import.meta.url).pathname;
 const now = () => new Date();
 
-export async function openPlace(
+export async function openInstance(
   engine: Engine,
   options: {
     notifications: number;
     postgresUrl: string | undefined;
     profileFolder?: string | undefined;
-    /** The second start counts: the first fills the cache of compiled sources. */
+    /** Measures the second start, because the first one fills the compile cache. */
     startTwice?: boolean;
-    /** Else nothing is sent: messages would go out for minutes after the answers, and fall into other rows. */
+    /** Runs the worker. Without it nothing is sent, so that messages of one row do not slow down the next. */
     sends?: boolean;
   },
-): Promise<Place> {
+): Promise<Instance> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-bench-'));
-  const removeFolder = atTheEnd(async () => rmSync(folder, { recursive: true, force: true }));
+  const removeFolder = onExit(async () => rmSync(folder, { recursive: true, force: true }));
   const env = {
     NODE_ENV: 'production',
     NODE_COMPILE_CACHE: COMPILE_CACHE,
     DEMO: 'false',
     LOG_LEVEL: 'info',
-    // The limit is counted as ever, and refuses nobody.
+    // The rate limit counts as usual, but never refuses.
     RATE_LIMIT_PER_MINUTE: '100000000',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
     WORKER: String(options.sends ?? false),
@@ -68,24 +70,28 @@ export async function openPlace(
   const config = readConfig(env);
   const passwordHash = await createPasswords(config.hashesAtOnce).hash(PASSWORD);
 
-  const arrange: Place['arrange'] = async (work) => {
+  const query: Instance['query'] = async (work) => {
     const database = await openDatabase(config, 'command');
     try {
-      await work(database);
+      return await work(database);
     } finally {
       await database.close();
     }
+  };
+  const changeData: Instance['changeData'] = async (work) => {
+    await query(work);
     if (config.databaseUrl) await asAdmin(config.databaseUrl, ['vacuum analyze', 'checkpoint']);
   };
   let tokens: string[] = [];
-  await arrange(async (database) => {
+  await changeData(async (database) => {
     await migrate(database, now);
     await storeAnswerSchemas(database);
     await seed(database, options.notifications, passwordHash);
     tokens = await signTokens(database, config);
   });
 
-  const start = () => startServer(env, folder, options.profileFolder);
+  const start = (settings: Record<string, string> = {}) =>
+    startServer({ ...env, ...settings }, folder, options.profileFolder);
   if (options.startTwice) await (await start()).stop();
   const server = await start();
   await sleep(IDLE_AFTER_MS);
@@ -97,7 +103,8 @@ export async function openPlace(
     server,
     idleMegabytes: server.residentMegabytes(),
     startAnother: start,
-    arrange,
+    changeData,
+    query,
     async remove() {
       await server.stop();
       await removeFolder();

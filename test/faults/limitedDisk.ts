@@ -3,39 +3,41 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder whose room can be taken away from a running server, and given back. */
-export interface Room {
-  way: string;
+/** A folder whose free space can be taken away from a running server, and given back. */
+export interface LimitedFolder {
+  kind: string;
   folder: string;
-  take(pid: number): void;
-  giveBack(pid: number): void;
+  fill(pid: number): void;
+  free(pid: number): void;
   remove(): void;
 }
 
-const newFolder = () => mkdtempSync(join(tmpdir(), 'deskbell-room-'));
+const newFolder = () => mkdtempSync(join(tmpdir(), 'deskbell-disk-'));
 const mustRun = (program: string, ...args: string[]) => {
   const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
 };
 
-/** No file may grow any more: needs no rights but those over one's own process. */
-export function roomByQuota(): Room {
+/** Forbids the process to make files larger. Needs no special rights. */
+export function folderWithQuota(): LimitedFolder {
   const folder = newFolder();
   const limit = (pid: number, soft: string) =>
     mustRun('prlimit', '--pid', String(pid), `--fsize=${soft}:unlimited`);
   return {
-    way: 'quota',
+    kind: 'quota',
     folder,
-    take: (pid) => limit(pid, '0'),
-    giveBack: (pid) => limit(pid, 'unlimited'),
+    fill: (pid) => limit(pid, '0'),
+    free: (pid) => limit(pid, 'unlimited'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
 const DISK_MB = 24;
 
-/** A disk of its own, and full: only root may make one. Nothing where that is refused. */
-export function roomOnSmallDisk(): (Room & { lock(): void; unlock(): void }) | undefined {
+/** A small disk that can be filled. Only root can mount one; otherwise the result is undefined. */
+export function folderOnSmallDisk():
+  | (LimitedFolder & { makeReadOnly(): void; makeWritable(): void })
+  | undefined {
   const folder = newFolder();
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', folder]);
   if (status !== 0) {
@@ -47,12 +49,12 @@ export function roomOnSmallDisk(): (Room & { lock(): void; unlock(): void }) | u
     mustRun('umount', folder);
     rmSync(folder, { recursive: true });
   };
-  // However a run ends, no mount of it stays.
+  // However the run ends, the disk is unmounted.
   process.once('exit', remove);
   return {
-    way: 'full-disk',
+    kind: 'full-disk',
     folder,
-    take() {
+    fill() {
       const file = openSync(filler, 'w');
       try {
         for (const bytes of [64 * 1024, 4096]) {
@@ -60,17 +62,16 @@ export function roomOnSmallDisk(): (Room & { lock(): void; unlock(): void }) | u
           try {
             for (;;) writeSync(file, block);
           } catch {
-            // Full, but for less than a block.
+            // Full, except for less than a block.
           }
         }
       } finally {
         closeSync(file);
       }
     },
-    giveBack: () => rmSync(filler, { force: true }),
-    /** Read-only, and back. */
-    lock: () => mustRun('mount', '-o', 'remount,ro', folder),
-    unlock: () => mustRun('mount', '-o', 'remount,rw', folder),
+    free: () => rmSync(filler, { force: true }),
+    makeReadOnly: () => mustRun('mount', '-o', 'remount,ro', folder),
+    makeWritable: () => mustRun('mount', '-o', 'remount,rw', folder),
     remove() {
       process.off('exit', remove);
       remove();

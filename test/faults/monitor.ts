@@ -5,61 +5,61 @@ import { Worker } from 'node:worker_threads';
 import { call } from '../harness.ts';
 import type { Serving } from '../process.ts';
 
-/** How a server feels, by its own figures and as a patient second client sees it. */
-export interface Vitals {
+/** The state of a server, by its own metrics and as a second client sees it. */
+export interface ServerHealth {
   residentMb: number[];
   stalls: Stall[];
   latenciesMs: number[];
-  /** Requests that failed by the server's own count. */
+  /** Failed requests, as the server counts them. */
   failed: number;
 }
 
-/** The longest that the event loop stood still, in an interval. */
+/** The longest block of the event loop in an interval. */
 interface Stall {
   ms: number;
-  /** Without the time for which other programs had the cores. */
+  /** Without the time in which other programs used the cores. */
   ownMs: number;
 }
 
-const LOOK_EVERY_MS = 200;
-/** The loop's delay is sampled by a timer of this period, which is part of each sample. */
+const POLL_INTERVAL_MS = 200;
+/** The event loop delay is sampled by a timer with this period, which is included in each sample. */
 const RESOLUTION_MS = 10;
 
-export function watchVitals({ url, child }: Serving): { stop(): Promise<Vitals> } {
+export function monitorServer({ url, child }: Serving): { stop(): Promise<ServerHealth> } {
   const residentMb: number[] = [];
   const stalls: Stall[] = [];
   let failed = 0;
-  let over = false;
-  let waitedMs = coreWaitMs(child.pid!);
+  let stopped = false;
+  let waitMs = coreWaitMs(child.pid!);
   const probe = new Worker(new URL('./probe.ts', import.meta.url), { workerData: { url } });
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const { text } = await call(url, 'GET', '/metrics');
     const figure = (name: string) =>
       Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
     residentMb.push(figure('process_resident_memory_bytes') / 2 ** 20);
-    const before = waitedMs;
-    waitedMs = coreWaitMs(child.pid!);
+    const before = waitMs;
+    waitMs = coreWaitMs(child.pid!);
     const ms = Math.max(0, figure('nodejs_eventloop_lag_max_seconds') * 1000 - RESOLUTION_MS);
-    stalls.push({ ms, ownMs: Math.max(0, ms - (waitedMs - before)) });
+    stalls.push({ ms, ownMs: Math.max(0, ms - (waitMs - before)) });
     const failures = text.matchAll(/^deskbell_http_requests_total\{.*outcome="failed".*\} (\d+)$/gm);
     failed = [...failures].reduce((sum, [, count]) => sum + Number(count), 0);
   }
-  const looking = (async () => {
-    await look();
-    // What was before is none of ours.
+  const polling = (async () => {
+    await poll();
+    // Ignore what happened before.
     stalls.length = 0;
-    while (!over) {
-      await sleep(LOOK_EVERY_MS);
-      await look();
+    while (!stopped) {
+      await sleep(POLL_INTERVAL_MS);
+      await poll();
     }
   })();
-  // Heard of where it is awaited.
-  looking.catch(() => {});
+  // An error is reported where the promise is awaited.
+  polling.catch(() => {});
   return {
     async stop() {
-      over = true;
-      await looking.finally(() => probe.postMessage('stop'));
+      stopped = true;
+      await polling.finally(() => probe.postMessage('stop'));
       const [latenciesMs] = (await once(probe, 'message')) as [number[]];
       await probe.terminate();
       return { residentMb, stalls, latenciesMs, failed };
@@ -67,7 +67,7 @@ export function watchVitals({ url, child }: Serving): { stop(): Promise<Vitals> 
   };
 }
 
-/** For how long, in all, the main thread was ready and no core was free. Linux tells; elsewhere it is none. */
+/** How long the main thread has waited for a free core in total. Linux only; elsewhere 0. */
 function coreWaitMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;

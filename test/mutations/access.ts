@@ -1,42 +1,42 @@
-import { caughtBy, type PlantedFault } from './fault.ts';
+import { caughtBy, type Mutation } from './mutation.ts';
 
-/** Who gets in, and what is told to whom. */
-export const OF_ACCESS: readonly PlantedFault[] = [
+/** Authentication, authorization and secrets. */
+export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/faults/tokens.test.ts', [
     {
       name: 'the algorithm of a token is not pinned',
       file: 'src/auth/tokens.ts',
       find: 'algorithms: [ALGORITHM],',
       replace: '',
-      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
+      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the audience of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'audience: KINDS[kind].audience,',
       replace: '',
-      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
+      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the issuer of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'issuer: settings.issuer,',
       replace: '',
-      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
+      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the type of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'typ: KINDS[kind].typ,',
       replace: '',
-      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
+      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
     {
-      name: 'a token may be spelled in several ways',
+      name: 'a token is accepted in several encodings',
       file: 'src/auth/tokens.ts',
       find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
       replace: '',
-      test: 'tokens that are forged, bent, borrowed or sent oddly (sqlite)',
+      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
   ]),
   ...caughtBy('test/tokens.test.ts', [
@@ -71,7 +71,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/keys.test.ts', [
     {
-      name: 'tokens of a withdrawn key are remembered',
+      name: 'tokens of a withdrawn key stay in the cache',
       file: 'src/auth/tokens.ts',
       find: 'if (generation !== verifiedGeneration) {',
       replace: 'if (verified.size > REMEMBERED_MAX) {',
@@ -80,7 +80,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/sign-in.test.ts', [
     {
-      name: 'no hash is compared for an unknown e-mail',
+      name: 'no hash is compared for an unknown email',
       file: 'src/auth/passwords.ts',
       find: 'const fits = await verify(stored ?? NO_PASSWORD, password);',
       replace: 'const fits = stored !== undefined && (await verify(stored, password));',
@@ -99,21 +99,21 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/sign-in-limits.test.ts', [
     {
-      name: 'an e-mail in capitals has failures of its own',
+      name: 'an email in capitals has its own count of failures',
       file: 'src/auth/store.ts',
       find: `createHash('sha256').update(emailKey)`,
       replace: `createHash('sha256').update(email)`,
       test: 'an e-mail in capitals or with spaces is no other account',
     },
     {
-      name: 'X-Forwarded-For is believed by default',
+      name: 'X-Forwarded-For is trusted by default',
       file: 'src/config.ts',
       find: `if (given === undefined || given === 'false') return false;`,
       replace: `if (given === 'false') return false;\n  if (given === undefined) return true;`,
       test: 'without TRUST_PROXY nobody gets a new allowance by naming another address',
     },
     {
-      name: 'guesses at once are judged beyond the limit',
+      name: 'parallel guesses are checked beyond the limit',
       file: 'src/auth/store.ts',
       find: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}',
       replace: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < 1000',
@@ -122,7 +122,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/rate-limits.test.ts', [
     {
-      name: 'a forged token buys a new allowance',
+      name: 'a forged token gets a new rate limit',
       file: 'src/http/limits.ts',
       find: 'caller === undefined || caller instanceof Error ? `address:${ip}`',
       replace: 'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${ip}`',
@@ -161,17 +161,17 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/faults/canaries.test.ts', [
     {
-      name: 'a telephone number stands in an error',
+      name: 'an error contains a phone number',
       file: 'src/notifications/rules.ts',
       find: 'if (isMissing(member(context, field))) return refuse(required(field));',
       replace: `if (isMissing(member(context, field)))
       return refuse(invalid(field, \`\${field} is required of \${member(context, 'lead_phone')}\`));`,
-      test: 'secrets, telephone numbers and texts through every path, while all is well and while nothing is (sqlite)',
+      test: 'secrets, phone numbers and texts on every path, with and without errors (sqlite)',
     },
   ]),
   ...caughtBy('test/errors.test.ts', [
     {
-      name: 'a library’s text stands in an error',
+      name: 'an error contains a library’s text',
       file: 'src/http/errors.ts',
       find: '      return internalError(error);',
       replace: `      return new ApiError('INTERNAL_ERROR', String(error));`,
@@ -180,7 +180,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/channel-settings.test.ts', [
     {
-      name: 'a channel’s secret is stored unsealed',
+      name: 'a channel’s secret is stored unencrypted',
       file: 'src/delivery/channels/settings.ts',
       find: 'const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));',
       replace: 'const sealed = JSON.stringify(settings);',
@@ -189,7 +189,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/webhook-private.test.ts', [
     {
-      name: 'a webhook may lie in a private network by default',
+      name: 'a webhook may point to a private network by default',
       file: 'src/config.ts',
       find: 'flag(field.variable) ?? false',
       replace: 'flag(field.variable) ?? true',
@@ -198,7 +198,7 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [
     {
-      name: 'a name may lead a webhook into a private network',
+      name: 'a webhook’s host name may resolve to a private address',
       file: 'src/delivery/channels/webhook/publicAddress.ts',
       find: 'const allowed = found.filter(({ address }) => isPublicAddress(address));',
       replace: 'const allowed = found;',

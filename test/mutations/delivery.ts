@@ -1,7 +1,7 @@
-import { caughtBy, type PlantedFault } from './fault.ts';
+import { caughtBy, type Mutation } from './mutation.ts';
 
-/** The way to the customer, and databases that go away. */
-export const OF_DELIVERY: readonly PlantedFault[] = [
+/** Messages to customers, and databases that are unavailable. */
+export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/delivery.test.ts', [
     {
       name: 'a delivery read has no tenant filter',
@@ -11,7 +11,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
       test: 'deliveries, telephones and limits of another merchant are absent',
     },
     {
-      name: 'the day’s limit is not kept',
+      name: 'the daily limit is not enforced',
       file: 'src/delivery/quota.ts',
       find: 'if (freeAt) return { taken: false, freeAt };',
       replace: '',
@@ -20,7 +20,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/whatsapp-webhook.test.ts', [
     {
-      name: 'WhatsApp’s signature is taken over the parsed body',
+      name: 'WhatsApp’s signature is computed over the parsed body',
       file: 'src/delivery/channels/whatsapp/routes.ts',
       find: `createHmac('sha256', candidate).update(body).digest()`,
       replace: `createHmac('sha256', candidate).update(JSON.stringify(JSON.parse(String(body)))).digest()`,
@@ -34,7 +34,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
       test: 'refuses a body without a valid signature, and changes nothing',
     },
     {
-      name: 'a late report moves a delivery back',
+      name: 'a late status moves a delivery back',
       file: 'src/delivery/queue/statuses.ts',
       find: 'filter((name) => RANK[name] < RANK[state])',
       replace: 'filter((name) => RANK[name] !== RANK[state])',
@@ -57,7 +57,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
     {
-      name: 'what a dead worker may have sent is sent without a look at the echo',
+      name: 'a message that a dead worker may have sent is sent again without waiting for its status',
       file: 'src/delivery/queue/prepare.ts',
       find: 'if (delivery.taken_over === 1 && channel.type.reportsStatus) {',
       replace: 'if (delivery.taken_over === 2 && channel.type.reportsStatus) {',
@@ -66,14 +66,14 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/outbox-worker.test.ts', [
     {
-      name: 'an attempt is settled by whoever no longer holds it',
+      name: 'a worker settles an attempt after it has lost the lease',
       file: 'src/delivery/queue/enqueue.ts',
       find: `and state = 'sending' and attempts = $3 and due_at = $13`,
       replace: `and (state = 'sending' or attempts = $3 or due_at = $13)`,
       test: 'ignores what the former holder of a lease says',
     },
     {
-      name: 'a message is sent although its lease has run out',
+      name: 'a message is sent although its lease has expired',
       file: 'src/delivery/queue/prepare.ts',
       find: 'if (Date.parse(delivery.due_at) - now().getTime() < ATTEMPT_MAX_MS) {',
       replace: 'if (Date.parse(delivery.due_at) < 0) {',
@@ -125,7 +125,7 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/webhook-messages.test.ts', [
     {
-      name: 'a message that is sent again has a new key',
+      name: 'a retried message has a new key',
       file: 'src/delivery/channels/webhook/channel.ts',
       find: `'webhook-id': message.key,`,
       replace: "'webhook-id': `${message.key}-${message.attempts}`,",
@@ -134,14 +134,14 @@ export const OF_DELIVERY: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/database-away.test.ts', [
     {
-      name: 'a connection that breaks while idle ends the process',
+      name: 'a connection that breaks while idle stops the process',
       file: 'src/database/postgres.ts',
       find: `pool.on('error', (error) => options.onConnectionLost?.(error));`,
       replace: '',
       test: 'PostgreSQL is stopped under a server at rest, which stays and recovers',
     },
     {
-      name: 'a query waits for a frozen database without end',
+      name: 'a query waits for a frozen database without a time-out',
       file: 'src/database/postgres.ts',
       find: '    query_timeout: QUERY_TIMEOUT_MS,\n',
       replace: '',

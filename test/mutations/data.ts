@@ -1,7 +1,7 @@
-import { caughtBy, type PlantedFault } from './fault.ts';
+import { caughtBy, type Mutation } from './mutation.ts';
 
-/** Tenants, transactions, races and what the contract promises of a request. */
-export const OF_DATA: readonly PlantedFault[] = [
+/** Tenants, transactions, races, and what the contract promises about a request. */
+export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/tenancy.test.ts', [
     {
       name: 'the list has no tenant filter',
@@ -11,7 +11,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       test: 'lists the merchant’s own notifications and no other',
     },
     {
-      name: 'a notification can be raised in a foreign conversation',
+      name: 'a notification can be raised in another merchant’s conversation',
       file: 'src/notifications/routes.ts',
       find: 'const merchantId = merchantOf(request);\n          const id = await raise(',
       replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await raise(',
@@ -59,7 +59,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       test: 'nothing is acknowledged before it is committed, in whatever company it comes',
     },
     {
-      name: 'a commit is not waited for',
+      name: 'nobody waits for the commit',
       file: 'src/database/postgres.ts',
       find: 'await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));',
       replace: 'commit(client, TRANSACTION_MAX_MS).catch(() => {});',
@@ -74,28 +74,28 @@ export const OF_DATA: readonly PlantedFault[] = [
       test: 'an answer under a key whose place among the answered cannot be written leaves no trace, and can be given again',
     },
     {
-      name: 'answer, message and lesson are not one transaction',
+      name: 'answer, message and document are not one transaction',
       file: 'src/database/sqlite.ts',
       find: 'chain: (steps) => enqueue((own) => own.chain(steps), true),',
       replace: 'chain: (steps) => enqueue((own) => own.chain(steps), false),',
       test: 'an answer without a key whose lesson cannot be written leaves no trace, and can be given again',
     },
     {
-      name: 'a document is taught outside the transaction of the answer',
+      name: 'a document is updated outside the transaction of the answer',
       file: 'src/notifications/answer.ts',
       find: 'await inTransaction(queries, async (tx) => {',
       replace: 'await ((work: (own: never) => Promise<void>) => work(queries as never))(async (tx) => {',
       test: 'an answer about a document whose lesson cannot be written leaves no trace, and can be given again',
     },
     {
-      name: 'the key is remembered outside the transaction',
+      name: 'the key is stored outside the transaction',
       file: 'src/notifications/idempotency.ts',
       find: 'await tx.run(\n      `insert into idempotency_keys',
       replace: 'void database.run(\n      `insert into idempotency_keys',
       test: 'a key is not remembered for what was not committed',
     },
     {
-      name: 'a statement that failed is not undone with its transaction',
+      name: 'a failed statement is not rolled back',
       file: 'src/database/sqlite.ts',
       find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
       replace: `if (job.savepoint) writer.exec('release job');`,
@@ -108,7 +108,7 @@ export const OF_DATA: readonly PlantedFault[] = [
       file: 'src/notifications/store.ts',
       find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
       replace: 'where merchant_id = $1 and id = $2 returning id',
-      test: 'a hundred answers to one notification arrive at once (postgres)',
+      test: 'a hundred answers to one notification at the same time (postgres)',
     },
   ]),
   ...caughtBy('test/idempotency.test.ts', [
@@ -129,14 +129,14 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/notification-freshness.test.ts', [
     {
-      name: 'a list that was kept is shown whatever its version',
+      name: 'a cached list is served whatever its version',
       file: 'src/notifications/list.ts',
       find: 'if (kept?.version === version) {',
       replace: 'if (kept) {',
       test: 'has a new tag and the new content after every write, at every server',
     },
     {
-      name: 'the ETag stays when a notification is answered',
+      name: 'the ETag stays the same when a notification is answered',
       file: 'migrations/0001_foundation.sql',
       find: 'create trigger notifications_updated after update on notifications begin',
       replace: 'create trigger notifications_updated after update of created_at on notifications begin',
@@ -145,14 +145,14 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/notification-request.test.ts', [
     {
-      name: 'a request that does not fit is answered with 400',
+      name: 'an invalid request is answered with 400',
       file: 'src/errors.ts',
       find: 'VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },',
       replace: 'VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 400 },',
       test: 'refuses what does not fit with 500, in words, and names the field',
     },
     {
-      name: 'of a member given twice the first is stored, and the last is judged',
+      name: 'of a duplicate member the first is stored and the last is validated',
       file: 'src/http/json.ts',
       find: 'found = objectText.slice(valueStart, valueEnd).trim();',
       replace: 'found ??= objectText.slice(valueStart, valueEnd).trim();',
@@ -161,7 +161,7 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('src/notifications/rules.test.ts', [
     {
-      name: 'what every object inherits is taken for data',
+      name: 'inherited members count as data',
       file: 'src/notifications/rules.ts',
       find: 'Object.hasOwn(object, key) ? object[key] : undefined;',
       replace: 'object[key];',
@@ -170,14 +170,14 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/json-input.test.ts', [
     {
-      name: 'a body may be of any size',
+      name: 'a body may have any size',
       file: 'src/http/json.ts',
       find: `{ parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES },`,
       replace: `{ parseAs: 'buffer', bodyLimit: 2 ** 30 },`,
       test: 'may have 256 KiB and not a byte more, whether its length is announced or not',
     },
     {
-      name: 'a body may be of any depth',
+      name: 'a body may have any depth',
       file: 'src/http/json.ts',
       find: 'if (depth > DEPTH_MAX) throw',
       replace: 'if (depth > 10_000) throw',
@@ -186,28 +186,28 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/notification-races.test.ts', [
     {
-      name: 'those raised together may be in a foreign conversation',
+      name: 'a batch of notifications may use another merchant’s conversation',
       file: 'src/notifications/raise.ts',
       find: 'join conversations c on c.merchant_id = asked.merchant and c.id = asked.conversation',
       replace: 'join conversations c on c.id = asked.conversation',
       test: 'judges each of many requests by itself, whoever sends it and whatever the others are',
     },
     {
-      name: 'those raised together are told of one another’s ids',
+      name: 'a batch of notifications returns the wrong ids',
       file: 'src/notifications/raise.ts',
       find: 'return asked.map(({ place }) => ids.get(place));',
       replace: 'return asked.map(({ place }) => ids.get(place)).reverse();',
       test: 'gives each of a hundred requests a notification of its own',
     },
     {
-      name: 'one that is refused takes those raised with it along',
+      name: 'one refused notification fails its whole batch',
       file: 'src/notifications/raise.ts',
       find: 'if (!isRefused(error)) throw error;',
       replace: 'throw error;',
       test: 'refuses those that the database refuses, and none of those beside them',
     },
     {
-      name: 'merchants wait for one another’s inboxes',
+      name: 'a merchant waits for another merchant’s inbox',
       file: 'src/notifications/raise.ts',
       find: 'for no key update skip locked',
       replace: 'for no key update',
@@ -216,7 +216,7 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/tenancy.test.ts', [
     {
-      name: 'of those looked up together each gets what comes first',
+      name: 'a batched lookup returns another caller’s row',
       file: 'src/database/lookup.ts',
       find: 'return ids.map((id) => byKey.get(id));',
       replace: 'return ids.map((_, n) => rows[n % rows.length]);',
@@ -225,7 +225,7 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/faults/failover.test.ts', [
     {
-      name: 'a server that was set aside is read from for ever',
+      name: 'a demoted database server is read from forever',
       file: 'src/database/hosts.ts',
       find: 'if (!(problem instanceof ReadOnlyServer)) return;',
       replace: 'if (problem !== undefined) return;',
@@ -234,16 +234,16 @@ export const OF_DATA: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/faults/slow.test.ts', [
     {
-      name: 'who never reads is never cut off',
+      name: 'a client that never reads is never disconnected',
       file: 'src/http/stalls.ts',
       find: 'if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();',
       replace: 'if (nowMs - seen.sinceMs >= 60 * STALLED_MAX_MS) socket.resetAndDestroy();',
-      test: 'hundreds of connections are slow on purpose (sqlite)',
+      test: 'hundreds of connections that are slow on purpose (sqlite)',
     },
   ]),
   ...caughtBy('test/database-away.test.ts', [
     {
-      name: 'every report waits for a database that is away',
+      name: 'every status report waits for an unavailable database',
       file: 'src/delivery/channels/whatsapp/inbound.ts',
       find: 'if (err instanceof DatabaseUnavailable) throw err;',
       replace: '',

@@ -2,18 +2,18 @@ import fc, { type Arbitrary } from 'fast-check';
 import type { Attack } from './exchange.ts';
 import { bytesOf } from './requests.ts';
 
-/** What comes over the wire and is not one request: several, half of one, another protocol, none at all. */
-export function wires(token: string): Arbitrary<Attack> {
+/** Bytes that are not one valid request: several requests, half a request, another protocol, or garbage. */
+export function malformedTraffic(token: string): Arbitrary<Attack> {
   const authorization = ['Authorization', `Bearer ${token}`] as const;
   const LIST = '/api/v1/notification/';
-  const get = (target: string) => bytesOf({ method: 'GET', target, headers: [authorization], body: NOTHING });
-  const noHttp = (text: string | Uint8Array): Attack => ({
+  const get = (target: string) => bytesOf({ method: 'GET', target, headers: [authorization], body: NO_BODY });
+  const notHttp = (text: string | Uint8Array): Attack => ({
     bytes: typeof text === 'string' ? Buffer.from(text, 'latin1') : Buffer.from(text),
     methods: [],
     half: true,
   });
 
-  const garbage = fc.uint8Array({ minLength: 1, maxLength: 300 }).map(noHttp);
+  const garbage = fc.uint8Array({ minLength: 1, maxLength: 300 }).map(notHttp);
   const pipelined = fc
     .array(fc.constantFrom('/healthz', '/nowhere', `${LIST}?limit=1`, `${LIST}abc`), {
       minLength: 2,
@@ -24,15 +24,15 @@ export function wires(token: string): Arbitrary<Attack> {
       methods: targets.map(() => 'GET'),
       half: false,
     }));
-  const halfAHead = fc
+  const halfHead = fc
     .double({ min: 0, max: 0.99, noNaN: true })
-    .map((share) => ({ ...noHttp(get(LIST).subarray(0, Math.ceil(get(LIST).length * share))) }));
+    .map((share) => ({ ...notHttp(get(LIST).subarray(0, Math.ceil(get(LIST).length * share))) }));
   const mangled = fc
     .tuple(fc.nat({ max: get(LIST).length - 1 }), fc.integer({ min: 0, max: 255 }))
     .map(([at, byte]) => {
       const bytes = Buffer.from(get(LIST));
       bytes[at] = byte;
-      return noHttp(bytes);
+      return notHttp(bytes);
     });
   const smuggled = fc
     .tuple(
@@ -49,7 +49,7 @@ export function wires(token: string): Arbitrary<Attack> {
       fc.constantFrom('0\r\n\r\n', '5c\r\n', '1\r\nZ\r\nQ\r\n\r\n', ''),
     )
     .map(([headers, body]) =>
-      noHttp(
+      notHttp(
         `POST ${LIST}request HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}` +
           `DELETE ${LIST}1 HTTP/1.1\r\nHost: x\r\n\r\n`,
       ),
@@ -85,7 +85,7 @@ export function wires(token: string): Arbitrary<Attack> {
     `GET / HTTP/1.1\r\n${'x'.repeat(200_000)}`,
     `GET / HTTP/1.1\r\nHost: ${'é'.repeat(100)}\r\n\r\n`,
   );
-  return fc.oneof(garbage, pipelined, halfAHead, mangled, smuggled, shapes.map(noHttp));
+  return fc.oneof(garbage, pipelined, halfHead, mangled, smuggled, shapes.map(notHttp));
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BODY = Buffer.alloc(0);

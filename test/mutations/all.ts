@@ -1,0 +1,7 @@
+import { ACCESS_MUTATIONS } from './access.ts';
+import { DATA_MUTATIONS } from './data.ts';
+import { DELIVERY_MUTATIONS } from './delivery.ts';
+import type { Mutation } from './mutation.ts';
+
+/** Everything that `npm run test:mutations` plants, one after another. */
+export const MUTATIONS: readonly Mutation[] = [...DATA_MUTATIONS, ...ACCESS_MUTATIONS, ...DELIVERY_MUTATIONS];
