@@ -113,6 +113,15 @@ describe('the text of the docs', () => {
       .filter((command) => command !== undefined),
   );
 
+  it('mentions npm scripts that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const names = PAGES.flatMap((page) => [...proseOf(page).matchAll(/npm run ([\w:]+)/g)]).map(
+      ([, name]) => name!,
+    );
+    assert.ok(names.length > 10);
+    for (const name of names) assert.ok(name in scripts, name);
+  });
+
   it('mentions commands', () => assert.ok(mentioned.size > 10));
   for (const command of mentioned) {
     it(`mentions "${command}", which exists with these options`, async () => {

@@ -134,8 +134,9 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
       assert.equal(code, 0, stderr);
     },
     async close() {
-      await stopServer();
+      // At once: how a server shuts down is another test's subject.
       for (const child of running) process.kill(-child.pid!, 'SIGKILL');
+      await server?.ended;
       rmSync(folder, { recursive: true, force: true });
     },
   };
