@@ -11,11 +11,11 @@ export interface NotRun {
   because: string;
 }
 
-const MINUTES = 'takes minutes, and is run by itself: its figures are on the page';
+const MINUTES = 'takes minutes and runs separately';
 
 export const NOT_RUN: readonly NotRun[] = [
   { page: 'README.md', first: 'npm test', because: 'this test is a part of it' },
-  { page: 'CONTRIBUTING.md', first: 'npm start             # run the server', because: MINUTES },
+  { page: 'CONTRIBUTING.md', first: 'npm start                # run the server', because: MINUTES },
   {
     page: 'docs/performance.md',
     first: 'npm run bench                  # against the theoretical maximum',

@@ -69,7 +69,7 @@ async function subscribe(shell: Shell, script: string): Promise<void> {
   await listener.ended;
 }
 
-/** A genuine message is taken once; whatever else comes is refused, and the receiver keeps running. */
+/** A genuine message is accepted once. Everything else is refused, and the receiver keeps running. */
 async function receive(shell: Shell, script: string): Promise<void> {
   const receiver = shell.node(script, { WEBHOOK_SECRET: SECRET, PORT: '0' });
   const [, port] = await receiver.prints(/listening at (\d+)/);

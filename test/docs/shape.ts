@@ -5,7 +5,7 @@ const QUOTED = new Set(['message', 'detail', 'code', 'field', 'type']);
 
 /**
  * Fails unless the real value looks like the documented one: the same keys, the same kinds of values, and at least one
- * element where the page shows some. Null stands for a value that may be absent, so it matches every plain value.
+ * element where the page shows some. Null means a value that may be absent, so it matches every plain value.
  */
 export function assertShape(documented: unknown, real: unknown, path = 'the body'): void {
   if (Array.isArray(documented)) {

@@ -41,7 +41,7 @@ export interface Shell {
 }
 
 /** A sample for Node, running. */
-export interface Script {
+interface Script {
   child: ChildProcess;
   stdout(): string;
   prints(pattern: RegExp): Promise<RegExpExecArray>;
