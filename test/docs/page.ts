@@ -48,6 +48,7 @@ export function runPage(page: string, open: () => Promise<Parts>): void {
       const { shell, standIns } = parts;
       const { language, text } = sample;
       if (language === 'sh') {
+        last = undefined;
         last = await runShell(shell, replaceAll(text, standIns), showsError(samples[index + 1]));
       } else if (language === 'js') {
         const found = SCRIPT_TESTS.filter((one) => one.page === page && text.includes(one.contains));
@@ -56,7 +57,8 @@ export function runPage(page: string, open: () => Promise<Parts>): void {
       } else if (language === 'sse') {
         await compareEvent(shell, text);
       } else if (language === 'json') {
-        assertShape(JSON.parse(text), JSON.parse(last!.stdout));
+        assert.ok(last, 'the sample before has no output');
+        assertShape(JSON.parse(text), JSON.parse(last.stdout));
       } else {
         compareHttp(text, text.startsWith('HTTP/') ? last!.stdout : await webhookCall(parts));
       }
