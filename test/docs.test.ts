@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { Engine } from '../src/database/database.ts';
+import { run } from './command.ts';
+import { isNotRun, NOT_RUN } from './docs/notRun.ts';
+import { runPage } from './docs/page.ts';
+import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
+import { openShell } from './docs/shell.ts';
+import { engines, newDatabasePlace, onEachEngine } from './harness.ts';
+import { root } from './process.ts';
+import { startReceiver } from './receiver.ts';
+
+const samples = PAGES.flatMap(samplesOf);
+const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
+/** Pages whose samples speak to a server with the demo, on either engine. */
+const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
+/** Its samples start servers of their own: the first ones with the embedded database, the others with PostgreSQL. */
+const PRODUCTION = 'docs/production.md';
+
+describe('the samples of the docs', () => {
+  it('name a language that this test knows how to check', () => {
+    assert.ok(samples.length > 30);
+    for (const sample of samples) assert.ok(LANGUAGES.includes(sample.language), titleOf(sample));
+  });
+
+  it('are left out only where they are on the list, and the list names no other', () => {
+    for (const { page, first } of NOT_RUN) {
+      const found = samples.filter((sample) => sample.page === page && firstLineOf(sample) === first);
+      assert.equal(found.length, 1, `${page}: ${first}`);
+    }
+    for (const sample of samples.filter(({ language }) => ['ini', 'nginx'].includes(language))) {
+      assert.ok(isNotRun(sample), titleOf(sample));
+    }
+  });
+
+  for (const sample of samples.filter(isNotRun)) {
+    it(`${titleOf(sample)}: is not run, but its syntax is right`, () => checkSyntax(sample));
+  }
+});
+
+onEachEngine('the docs, with a server', (engine) => {
+  for (const page of WITH_DEMO) {
+    describe(page, () => runPage(page, () => withDemo(engine)));
+  }
+});
+
+async function withDemo(engine: Engine) {
+  const place = await newDatabasePlace(engine);
+  const shell = await openShell(place.env);
+  const receiver = await startReceiver();
+  await shell.startServer('npm start');
+  const standIns = {
+    'http://127.0.0.1:8000': shell.url,
+    // The receiver is on this machine, and private addresses need to be allowed.
+    'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
+  };
+  return { engine, shell, receiver, place, standIns };
+}
+
+describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
+  runPage(PRODUCTION, async () => {
+    const place = await newDatabasePlace('postgres');
+    const shell = await openShell();
+    const { DATABASE_URL: url = '' } = place.env;
+    const { username, host, pathname } = new URL(url);
+    const standIns = {
+      '/var/lib/deskbell': join(shell.folder, 'data'),
+      'postgres://deskbell:password@db.internal/deskbell': url,
+      'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,
+    };
+    return { engine: 'postgres' as const, shell, place, standIns };
+  });
+});
+
+describe('the other pages', () => {
+  for (const page of PAGES.filter((one) => !WITH_DEMO.includes(one) && one !== PRODUCTION)) {
+    if (samplesOf(page).some((sample) => sample.language !== 'text' && !isNotRun(sample))) {
+      describe(page, () =>
+        runPage(page, async () => ({ engine: 'sqlite' as const, shell: await openShell(), standIns: {} })),
+      );
+    }
+  }
+});
+
+function checkSyntax({ language, text }: Sample): void {
+  const lines = text
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim())
+    .filter((line) => line !== '');
+  if (language === 'ini') {
+    for (const line of lines) assert.match(line, /^(\[\w+\]|\w+=\S.*)$/);
+  } else if (language === 'nginx') {
+    for (const line of lines) assert.match(line, /^(\w[^;{}]*[;{]|location [^;{}]+\{|\})$/);
+    assert.equal(text.split('{').length, text.split('}').length);
+  } else {
+    assert.equal(language, 'sh');
+    const { status, stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    for (const [, name] of text.matchAll(/npm (?:run )?([\w:]+)/g)) assert.ok(name! in scripts, name);
+  }
+}
+
+describe('the text of the docs', () => {
+  const commands =
+    /^(?:npm run deskbell -- )(.+)|^((?:merchant|user|conversation|knowledge|channel|delivery|keys|db) [a-z].*)/;
+  const mentioned = new Set(
+    PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+)`/g)])
+      .flatMap(([, code]) => commands.exec(code!)?.slice(1) ?? [])
+      .filter((command) => command !== undefined),
+  );
+
+  it('mentions npm scripts that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const names = PAGES.flatMap((page) => [...proseOf(page).matchAll(/npm run ([\w:]+)/g)]).map(
+      ([, name]) => name!,
+    );
+    assert.ok(names.length > 10);
+    for (const name of names) assert.ok(name in scripts, name);
+  });
+
+  it('mentions commands', () => assert.ok(mentioned.size > 10));
+  for (const command of mentioned) {
+    it(`mentions "${command}", which exists with these options`, async () => {
+      const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
+      const { code, stderr } = await run([...words, '--help']);
+      assert.equal(code, 0, stderr);
+    });
+  }
+
+  for (const page of PAGES) {
+    it(`has links in ${page} that lead somewhere`, () => {
+      for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s]+)\)|(?:src)="([^"]+)"/g)) {
+        if (target === undefined || /^https?:/.test(target)) continue;
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? page : join(dirname(page), path);
+        assert.ok(existsSync(join(root, file)), `${page}: ${target}`);
+        if (anchor !== undefined) assert.ok(anchorsOf(file).includes(anchor), `${page}: ${target}`);
+      }
+    });
+  }
+});
+
+/** As GitHub makes them. */
+const anchorsOf = (page: string) =>
+  [...readPage(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\d _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+describe('the map in the README', () => {
+  const [, map] = samplesOf('README.md').filter(({ language }) => language === 'text');
+  const entries = entriesOf(map!.text);
+
+  it('names only what exists', () => {
+    assert.ok(entries.length > 20);
+    for (const entry of entries) assert.ok(existsSync(join(root, entry)), entry);
+  });
+
+  it('names every folder of the source', () => {
+    const folders = readdirSync(join(root, 'src')).filter((name) =>
+      statSync(join(root, 'src', name)).isDirectory(),
+    );
+    for (const name of folders) assert.ok(entries.includes(`src/${name}/`), name);
+  });
+
+  it('is right about the files a request passes, too', () => {
+    const [flow] = samplesOf('README.md').filter(({ language }) => language === 'text');
+    let folder = '';
+    let files = 0;
+    for (const line of flow!.text.split('\n')) {
+      const [, path] = /(src\/\S+)/.exec(line) ?? [];
+      const [, file] = /^ *│? +(\S+\.ts|\S+\/) /.exec(line) ?? [];
+      if (path) {
+        assert.ok(existsSync(join(root, path)), path);
+        folder = path;
+      } else if (file) {
+        files += 1;
+        assert.ok(existsSync(join(root, folder, file)), `${folder}${file}`);
+      }
+    }
+    assert.ok(files > 5);
+  });
+});
+
+/** The paths of a tree that is drawn by indentation; several names on a line are separated by commas. */
+function entriesOf(tree: string): string[] {
+  const entries: string[] = [];
+  const parents: string[] = [];
+  for (const line of tree.split('\n')) {
+    const [, indent = '', names] = /^( *)(\S+(?:, \S+)*)(?: {2,}|$)/.exec(line) ?? [];
+    if (!names) continue;
+    const depth = indent.length / 2;
+    const paths = names.split(', ').map((name) => parents.slice(0, depth).join('') + name);
+    entries.push(...paths);
+    parents[depth] = names;
+  }
+  return entries;
+}

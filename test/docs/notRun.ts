@@ -1,0 +1,34 @@
+import { firstLineOf, type Sample } from './samples.ts';
+
+/**
+ * Samples that are not executed, each with its reason. A sample that is not listed here is run, so a new one that cannot
+ * run fails until somebody decides about it. Their syntax is checked all the same.
+ */
+export interface NotRun {
+  page: string;
+  /** The sample's first line. */
+  first: string;
+  because: string;
+}
+
+const MINUTES = 'takes minutes and runs separately';
+
+export const NOT_RUN: readonly NotRun[] = [
+  { page: 'README.md', first: 'npm test', because: 'this test is a part of it' },
+  { page: 'CONTRIBUTING.md', first: 'npm start                # run the server', because: MINUTES },
+  {
+    page: 'docs/performance.md',
+    first: 'npm run bench                  # against the theoretical maximum',
+    because: MINUTES,
+  },
+  {
+    page: 'docs/reliability.md',
+    first: 'npm run test:faults -- --write   # all faults, about 15 minutes',
+    because: MINUTES,
+  },
+  { page: 'docs/production.md', first: 'server {', because: 'nginx and its certificates are not here' },
+  { page: 'docs/production.md', first: '[Unit]', because: 'systemd does not run here' },
+];
+
+export const isNotRun = (sample: Sample) =>
+  NOT_RUN.some(({ page, first }) => page === sample.page && first === firstLineOf(sample));

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import type { Engine } from '../../src/database/database.ts';
+import { type DatabasePlace, QUESTION, raise, startDeskbell } from '../harness.ts';
+import { listen } from '../listening.ts';
+import { type Receiver, webhookEnv } from '../receiver.ts';
+import { isNotRun } from './notRun.ts';
+import { type Sample, samplesOf, titleOf } from './samples.ts';
+import { raiseQuestion, SCRIPT_TESTS, signIn } from './scripts.ts';
+import { assertShape, parseHttp, patternOf } from './shape.ts';
+import type { Result, Shell } from './shell.ts';
+
+/** Programs that run until they are stopped. */
+const SERVER = 'npm start\n';
+const WORKER = 'npm run deskbell -- work\n';
+/** What a person types when a sample asks. */
+const TYPED: readonly { contains: string; input: string }[] = [
+  { contains: ' user add ', input: 'correct horse battery staple\n' },
+];
+/** curl's exit code for a response with a status from 400 on. */
+const CURL_HTTP_ERROR = 22;
+
+/** What the samples of a page run in. */
+interface Parts {
+  engine: Engine;
+  shell: Shell;
+  receiver?: Receiver;
+  place?: DatabasePlace;
+  /** What a sample names, and what takes its place here. */
+  standIns: Record<string, string>;
+}
+
+/** Runs the samples of a page from top to bottom, each as a test. */
+export function runPage(page: string, open: () => Promise<Parts>): void {
+  let parts: Parts;
+  let last: Result | undefined;
+  before(async () => {
+    parts = await open();
+  });
+  after(async () => {
+    await parts?.shell.close();
+    await parts?.receiver?.close();
+    await parts?.place?.remove();
+  });
+  const samples = samplesOf(page).filter((sample) => !isNotRun(sample) && sample.language !== 'text');
+  for (const [index, sample] of samples.entries()) {
+    it(titleOf(sample), async () => {
+      const { shell, standIns } = parts;
+      const { language, text } = sample;
+      if (language === 'sh') {
+        last = undefined;
+        last = await runShell(shell, replaceAll(text, standIns), showsError(samples[index + 1]));
+      } else if (language === 'js') {
+        const found = SCRIPT_TESTS.filter((one) => one.page === page && text.includes(one.contains));
+        assert.equal(found.length, 1, 'each sample for Node has one test in test/docs/scripts.ts');
+        await found[0]!.run(shell, text);
+      } else if (language === 'sse') {
+        await compareEvent(shell, text);
+      } else if (language === 'json') {
+        assert.ok(last, 'the sample before has no output');
+        assertShape(JSON.parse(text), JSON.parse(last.stdout));
+      } else {
+        compareHttp(text, text.startsWith('HTTP/') ? last!.stdout : await webhookCall(parts));
+      }
+    });
+  }
+}
+
+const replaceAll = (text: string, standIns: Record<string, string>) =>
+  Object.entries(standIns).reduce((done, [shown, real]) => done.replaceAll(shown, real), text);
+
+/** Whether the page shows the body of an error as the output of the sample before. */
+function showsError(next: Sample | undefined): boolean {
+  if (next?.language !== 'json') return false;
+  const body = JSON.parse(next.text);
+  return 'code' in body && 'detail' in body;
+}
+
+async function runShell(shell: Shell, text: string, fails: boolean): Promise<Result | undefined> {
+  if (text === SERVER) {
+    await shell.startServer(text);
+    return undefined;
+  }
+  if (text === WORKER) {
+    await shell.startAndStop(text);
+    return undefined;
+  }
+  const input = TYPED.find(({ contains }) => text.includes(contains))?.input;
+  const result = await shell.run(text, input);
+  assert.equal(result.code, fails ? CURL_HTTP_ERROR : 0, `${result.stdout}${result.stderr}`);
+  return result;
+}
+
+/** Everything that the page shows must be there; a real message may have more headers. */
+function compareHttp(documented: string, real: string): void {
+  const [shown, sent] = [parseHttp(documented), parseHttp(real)];
+  assert.equal(sent.start, shown.start);
+  for (const [name, value] of shown.headers) {
+    assert.equal(patternOf(sent.headers.get(name) ?? ''), patternOf(value), name);
+  }
+  assertShape(JSON.parse(shown.body), JSON.parse(sent.body));
+}
+
+/** What a receiver gets when a notification is answered. */
+async function webhookCall({ engine, receiver }: Parts): Promise<string> {
+  const deskbell = await startDeskbell(engine, webhookEnv(receiver!));
+  try {
+    const token = await deskbell.signIn();
+    const context = { ...QUESTION.context, lead_phone: '+34611550101' };
+    const address = await raise(deskbell, token, { ...QUESTION, context });
+    await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes, a Colombian one.' } });
+    await deskbell.allSent();
+    const { method, path, headers, body } = receiver!.received[0]!;
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    return `${method} ${path} HTTP/1.1\n${lines.join('\n')}\n\n${body}`;
+  } finally {
+    await deskbell.close();
+  }
+}
+
+async function compareEvent(shell: Shell, documented: string): Promise<void> {
+  const token = await signIn(shell);
+  const stream = await listen(shell, token);
+  try {
+    await raiseQuestion(shell, token);
+    const { event, id, data } = await stream.next('inbox', 10_000);
+    const [, ...shown] = /^event: (.+)\nid: ([\da-f]+)\ndata: (.+)\n$/.exec(documented) ?? [];
+    assert.deepEqual([shown[0], shown[2]], [event, data]);
+    assert.match(id, /^[\da-f]+$/);
+  } finally {
+    stream.stop();
+  }
+}

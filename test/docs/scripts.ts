@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { AURORA, call, QUESTION } from '../harness.ts';
+import type { Shell } from './shell.ts';
+
+/** How each sample for Node is used, by the page and a line of it. Returns when it has done what the page promises. */
+export interface ScriptTest {
+  page: string;
+  contains: string;
+  run(shell: Shell, script: string): Promise<void>;
+}
+
+const SECRET = `whsec_${Buffer.alloc(24, 'docs').toString('base64')}`;
+
+export const SCRIPT_TESTS: readonly ScriptTest[] = [
+  { page: 'docs/api.md', contains: "'idempotency-key': key", run: askAndWait },
+  { page: 'docs/api.md', contains: '/api/v1/events', run: subscribe },
+  { page: 'docs/channels.md', contains: 'standardwebhooks', run: receive },
+];
+
+export async function signIn({ url }: Pick<Shell, 'url'>): Promise<string> {
+  return (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
+}
+
+export const raiseQuestion = ({ url }: Pick<Shell, 'url'>, token: string) =>
+  call(url, 'POST', '/api/v1/notification/request', { token, body: QUESTION });
+
+/** The assistant asks, the merchant answers, the assistant prints the answer. A second run asks nothing new. */
+async function askAndWait(shell: Shell, script: string): Promise<void> {
+  const token = await signIn(shell);
+  const open = async (): Promise<{ id: number; context: { question: string } }[]> =>
+    (await call(shell.url, 'GET', '/api/v1/notification/?status=requested', { token })).json;
+  const before = (await open()).length;
+  const assistant = shell.node(script, { DESKBELL_URL: shell.url });
+  let raised = await open();
+  for (; raised.length === before && assistant.child.exitCode === null; await sleep(50))
+    raised = await open();
+  const [question] = raised;
+  assert.equal(question?.context.question, 'Do you ship to Iceland?');
+  const answered = await call(shell.url, 'POST', `/api/v1/notification/${question.id}/answer`, {
+    token,
+    body: { answer: 'Yes, in a week.' },
+  });
+  assert.equal(answered.status, 200, answered.text);
+  for (const { ended } of [assistant, shell.node(script, { DESKBELL_URL: shell.url })]) {
+    const { code, stdout, stderr } = await ended;
+    assert.deepEqual([code, stdout], [0, 'Yes, in a week.\n'], stderr);
+  }
+  assert.equal((await open()).length, before);
+}
+
+async function subscribe(shell: Shell, script: string): Promise<void> {
+  const token = await signIn(shell);
+  const listener = shell.node(script, { DESKBELL_URL: shell.url, DESKBELL_TOKEN: token });
+  // It prints nothing until something changes, so change something until it does.
+  const printed = listener.prints(/changed: inbox/);
+  let done = false;
+  const changing = (async () => {
+    for (; !done; await sleep(200)) await raiseQuestion(shell, token);
+  })();
+  await printed.finally(() => {
+    done = true;
+  });
+  await changing;
+  listener.child.kill();
+  await listener.ended;
+}
+
+/** A genuine message is accepted once. Everything else is refused, and the receiver keeps running. */
+async function receive(shell: Shell, script: string): Promise<void> {
+  const receiver = shell.node(script, { WEBHOOK_SECRET: SECRET, PORT: '0' });
+  const [, port] = await receiver.prints(/listening at (\d+)/);
+  const message = (content: string) =>
+    JSON.stringify({ type: 'message.send', data: { recipient: '+34611550101', content } });
+  const genuine = (body: string, id: string, at = new Date()) => ({
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(SECRET).sign(id, at, body),
+  });
+  const post = (headers: Record<string, string>, body: string) => postRaw(Number(port), headers, body);
+
+  const body = message('Olá, até já.');
+  assert.equal(await post(genuine(body, 'm1'), body), 204);
+  assert.equal(await post(genuine(body, 'm1'), body), 204, 'a repetition is accepted');
+
+  const good = genuine(body, 'm2');
+  const signature = good['webhook-signature'];
+  const old = new Date(Date.now() - 3_600_000);
+  const refused: [what: string, headers: Record<string, string>, body: string][] = [
+    ['another text', good, message('Pay here.')],
+    ['another id', { ...good, 'webhook-id': 'm3' }, body],
+    ['an old message', genuine(body, 'm4', old), body],
+    ['no signature', { ...good, 'webhook-signature': '' }, body],
+    ['an empty version', { ...good, 'webhook-signature': 'v1' }, body],
+    // As many characters as a genuine one, and more bytes: comparing them as buffers throws.
+    [
+      'bytes that are not ASCII',
+      { ...good, 'webhook-signature': `v1,${'é'.repeat(signature.length - 3)}` },
+      body,
+    ],
+    ['a timestamp that is none', { ...good, 'webhook-timestamp': 'é' }, body],
+    ['no headers', {}, body],
+  ];
+  for (const [what, headers, text] of refused) assert.equal(await post(headers, text), 401, what);
+  await hangUp(Number(port));
+
+  const last = message('Still here.');
+  assert.equal(await post(genuine(last, 'm5'), last), 204, 'it still runs');
+  assert.deepEqual(receiver.stdout().split('\n').slice(1, -1), [
+    'to +34611550101: Olá, até já.',
+    'to +34611550101: Still here.',
+  ]);
+  assert.equal(receiver.child.exitCode, null);
+  receiver.child.kill();
+  await receiver.ended;
+}
+
+/** Like fetch, but header values go out as Latin-1 bytes. */
+function postRaw(port: number, headers: Record<string, string>, body: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sending = request({ port, host: '127.0.0.1', method: 'POST', headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode!));
+    });
+    sending.on('error', reject).end(body);
+  });
+}
+
+/** Sends half a request and resets the connection. */
+async function hangUp(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  await new Promise((resolve) => socket.once('connect', resolve));
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf');
+  await sleep(100);
+  socket.resetAndDestroy();
+  await sleep(100);
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findProgram, freePort } from '../../scripts/services.ts';
+import { root } from '../process.ts';
+
+/** What a fresh clone needs to run `npm start` and `npm run deskbell`. */
+const CLONED = [
+  ...['package.json', 'package-lock.json', 'node_modules', 'bin', 'src', 'scripts', 'migrations'],
+  ...['dashboard', 'openapi.json'],
+];
+/** Without `-f`, curl calls every response a success. */
+const PRELUDE = `set -euo pipefail
+curl() { command curl --fail-with-body "$@"; }
+set -a
+[ ! -f .variables ] || . ./.variables
+`;
+const READY_MAX_MS = 90_000;
+
+export interface Result {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A folder like a fresh clone and a shell in it. Variables that one sample sets are there for the next one. */
+export interface Shell {
+  folder: string;
+  url: string;
+  run(script: string, input?: string): Promise<Result>;
+  node(script: string, env?: Record<string, string>): Script;
+  /** Runs in the background until the server responds; an earlier server is stopped first. */
+  startServer(script: string): Promise<void>;
+  /** Runs until its first line in the log, then stops it. It must exit with 0. */
+  startAndStop(script: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A sample for Node, running. */
+interface Script {
+  child: ChildProcess;
+  stdout(): string;
+  prints(pattern: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<Result>;
+}
+
+export async function openShell(settings: Record<string, string> = {}): Promise<Shell> {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-docs-'));
+  for (const name of CLONED) symlinkSync(join(root, name), join(folder, name));
+  const port = await freePort();
+  const env = {
+    HOME: folder,
+    PATH: [join(root, 'node_modules/.bin'), process.env.PATH, ...postgresTools()].join(delimiter),
+    PORT: String(port),
+    npm_config_update_notifier: 'false',
+    ...settings,
+  };
+  const url = `http://127.0.0.1:${port}`;
+  const running = new Set<ChildProcess>();
+  let server: Script | undefined;
+
+  function start(file: string, args: string[], more: Record<string, string> = {}, input = ''): Script {
+    // A group of its own: nothing that a failed sample started is left behind.
+    const child = spawn(file, args, { cwd: folder, env: { ...env, ...more }, detached: true });
+    running.add(child);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    // A script that reads no input may have ended already.
+    child.stdin.on('error', () => {}).end(input);
+    const ended = once(child, 'close').then(([code]) => {
+      running.delete(child);
+      return { code, stdout, stderr };
+    });
+    return {
+      child,
+      stdout: () => stdout,
+      ended,
+      async prints(pattern) {
+        for (const deadline = Date.now() + READY_MAX_MS; Date.now() < deadline; await sleep(20)) {
+          const found = pattern.exec(stdout);
+          if (found) return found;
+          if (child.exitCode !== null) break;
+        }
+        return assert.fail(`it did not print ${pattern}:\n${stdout}${stderr}`);
+      },
+    };
+  }
+  const bash = (script: string, input?: string) => start('bash', ['-c', PRELUDE + script], {}, input);
+
+  async function stop({ child, ended }: Script): Promise<Result> {
+    // To npm alone, as a service manager does: npm passes it on.
+    child.kill('SIGTERM');
+    return ended;
+  }
+  async function stopServer(): Promise<void> {
+    if (server) await stop(server);
+    server = undefined;
+  }
+
+  return {
+    folder,
+    url,
+    run: (script, input) => bash(`${script}\nexport -p > .variables\n`, input).ended,
+    node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
+    async startServer(script) {
+      await stopServer();
+      server = bash(`exec ${script}`);
+      for (const deadline = Date.now() + READY_MAX_MS; ; await sleep(50)) {
+        const ready = await fetch(`${url}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+        if (ready) return;
+        if (server.child.exitCode !== null || Date.now() > deadline) {
+          const { stdout, stderr } = await stop(server);
+          assert.fail(`the server did not start:\n${stdout}${stderr}`);
+        }
+      }
+    },
+    async startAndStop(script) {
+      const program = bash(`exec ${script}`);
+      await program.prints(/^\{.*\}$/m);
+      const { code, stderr } = await stop(program);
+      assert.equal(code, 0, stderr);
+    },
+    async close() {
+      // At once: how a server shuts down is another test's subject.
+      for (const child of running) process.kill(-child.pid!, 'SIGKILL');
+      await server?.ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Debian keeps them off the PATH. */
+function postgresTools(): string[] {
+  const server = findProgram('postgres');
+  return server && existsSync(server) ? [dirname(server)] : [];
+}
