@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { afterEach, it } from 'node:test';
 import { onEachEngine } from './harness.ts';
 import { makeQueuesDue } from './sending.ts';
 import { type Fault, META } from './stand-ins/meta.ts';
@@ -87,15 +87,17 @@ onEachEngine('each error of WhatsApp', (engine) => {
     }
   }
 
-  /** Closes open deliveries and resumes the channel for the next test. */
+  /** Closes open deliveries and resumes the channel, so that a test that fails does not break the next ones. */
   async function clear(): Promise<void> {
-    await whatsapp.deskbell.database.run('delete from channel_stops');
-    // Its queue rests while the channel is stopped: as after `channel resume`.
-    await makeQueuesDue(whatsapp.deskbell.database, whatsapp.deskbell.clock.now());
-    await whatsapp.deskbell.database.run(
+    const { database, clock } = whatsapp.deskbell;
+    await database.run(
       `update deliveries set state = 'failed' where state in ('queued', 'sending', 'waiting')`,
     );
+    await database.run('delete from channel_stops');
+    // Its queue rests while the channel is stopped: as after `channel resume`.
+    await makeQueuesDue(database, clock.now());
   }
+  afterEach(clear);
 
   for (const [code, expected] of BY_CODE) {
     it(`${code} means the same in the response and in a status`, async () => {
@@ -112,7 +114,6 @@ onEachEngine('each error of WhatsApp', (engine) => {
     it(`${JSON.stringify(fault)} is handled`, async () => {
       whatsapp.meta.next(fault);
       await assertExpected(await whatsapp.send(newPhone()), expected);
-      await clear();
     });
   }
 
