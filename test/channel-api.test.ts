@@ -4,6 +4,7 @@ import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { WEBHOOK, WHATSAPP } from '../src/delivery/channels/registry.ts';
 import { setDailyLimit, setOwnChannel } from '../src/delivery/channels/settings.ts';
+import { type ChannelStop, refusedStop, stopChannel } from '../src/delivery/queue/endpoints.ts';
 import { assertError, BOREALIS, onEachEngine, raise, useDeskbell } from './harness.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'channel api').toString('base64')}`;
@@ -86,19 +87,29 @@ onEachEngine('GET /api/v1/channel', (engine) => {
     });
   });
 
-  it('shows that the channel is stopped, since when and why', async () => {
+  it('shows that the channel is stopped or does not answer, since when and why', async () => {
     const { database, clock } = deskbell;
-    const since = clock.now().toISOString();
-    const until = new Date(clock.now().getTime() + 300_000).toISOString();
-    await database.run(
-      'insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)',
-      ['whatsapp:123456', '190', since, until],
-    );
-    const { json } = await show(await deskbell.signIn());
-    assert.deepEqual(
-      { state: json.state, code: json.code, since: json.since, until: json.until },
-      { state: 'stopped', code: '190', since, until },
-    );
+    const token = await deskbell.signIn();
+    const since = clock.now();
+    const stateAfter = async (stop: ChannelStop) => {
+      await stopChannel(database, stop);
+      const { state, code, since: shownSince, until } = (await show(token)).json;
+      return { state, code, since: shownSince, until };
+    };
+    const refused = refusedStop('whatsapp:123456', '190', since);
+    const facts = { code: '190', since: since.toISOString() };
+    assert.deepEqual(await stateAfter(refused), { ...facts, state: 'stopped', until: refused.until });
+    assert.deepEqual(await stateAfter(refusedStop('whatsapp:123456', '190', since, true)), {
+      ...facts,
+      state: 'stopped',
+      until: null,
+    });
+    assert.deepEqual(await stateAfter({ ...refused, kind: 'not_answering', code: 'TIMEOUT' }), {
+      ...facts,
+      code: 'TIMEOUT',
+      state: 'not_answering',
+      until: refused.until,
+    });
     const other = await show(await deskbell.signIn(BOREALIS.email, BOREALIS.password));
     assert.equal(other.json.state, 'ok');
   });

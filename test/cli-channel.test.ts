@@ -58,7 +58,10 @@ onEachEngine('channels on the command line', (engine) => {
       limit: 1,
       own_limit: false,
       used: 0,
-      stopped_until: null,
+      state: 'ok',
+      code: null,
+      since: null,
+      until: null,
     });
     assertFailure(await deskbell(['channel', 'show', '--merchant', '9']), 1, /There is no merchant 9/);
   });
@@ -183,26 +186,25 @@ onEachEngine('channels on the command line', (engine) => {
     }
   });
 
-  it('resume a stopped channel', async () => {
+  it('show a channel that a 410 has stopped, and resume it', async () => {
     assert.match((await deskbell(['channel', 'resume'])).stdout, /No channel is stopped/);
-    const { id } = JSON.parse((await deskbell(['delivery', 'list', '--merchant', '1', '--json'])).stdout)[0];
-    const until = new Date(sending.clock.now().getTime() + 300_000).toISOString();
-    await sending.database.run(
-      `update deliveries set state = 'queued', last_code = 'TOKEN_EXPIRED', due_at = created_at where id = $1`,
-      [id],
-    );
-    // So a worker leaves the queue of a merchant whose channel is stopped.
-    await sending.database.run('update delivery_queues set due_at = $1 where merchant_id = 1', [until]);
-    await sending.database.run(
-      `insert into channel_stops (channel_id, code, stopped_at, until) values ($1, $2, $3, $4)`,
-      ['webhook:0123456789abcdef', 'TOKEN_EXPIRED', sending.clock.now().toISOString(), until],
-    );
-    const stopped = await deskbell(['doctor']);
+    receiver.answer = (response) => response.writeHead(410).end();
+    const id = await sending.put(FIRST);
+    await sending.settle();
+    const { state, code, until } = await json(['channel', 'show', '--merchant', '1']);
+    assert.deepEqual([state, code, until], ['stopped', 'HTTP_410', null]);
+    const seen = await deskbell(['channel', 'show', '--merchant', '1']);
+    assert.match(seen.stdout, /\nstate +stopped since .+ UTC \(HTTP_410\), until you resume it\n/);
     assert.match(
-      stopped.stdout,
-      /✖ The channel webhook:0123456789abcdef has refused our messages since .* \(TOKEN_EXPIRED\).*\n +Fix the cause, then run "npm run deskbell -- channel resume"/,
+      (await deskbell(['doctor'])).stdout,
+      /✖ The channel webhook:[\da-f]{16} has refused our messages since .+ \(HTTP_410\)\. It stays stopped\.\n +Fix the cause, then run "npm run deskbell -- channel resume"/,
     );
-    assert.deepEqual(await json(['channel', 'resume']), { resumed: ['webhook:0123456789abcdef'] });
+
+    receiver.answer = (response) => response.writeHead(200).end();
+    await sending.settle(86_400);
+    assert.equal((await sending.row(id)).state, 'queued');
+    const { resumed } = await json(['channel', 'resume']);
+    assert.match(String(resumed), /^webhook:[\da-f]{16}$/);
     await sending.settle();
     assert.equal((await sending.row(id)).state, 'sent');
   });

@@ -14,7 +14,8 @@ import {
   setDailyLimit,
   setOwnChannel,
 } from '../delivery/channels/settings.ts';
-import { listStops, resumeChannels } from '../delivery/queue/endpoints.ts';
+import { type ChannelState, readChannelState } from '../delivery/channels/state.ts';
+import { resumeChannels } from '../delivery/queue/endpoints.ts';
 import { readQuota } from '../delivery/quota.ts';
 import {
   CHANNEL_OPTIONS,
@@ -50,7 +51,7 @@ export const commands = {
           ...Object.entries(shown.settings),
           ['daily limit', `${shown.limit}${shown.own_limit ? '' : ' (from the settings)'}`],
           ['used today', String(shown.used)],
-          ...(shown.stopped_until === null ? [] : [['stopped until', `${minute(shown.stopped_until)} UTC`]]),
+          ['state', stateText(shown)],
         ].map(([name, value]) => ({ name, value }));
         return { text: table(rows), json: shown };
       }),
@@ -171,7 +172,6 @@ async function openChannels(database: Database, config: Config) {
 async function describe(database: Database, config: Config, merchantId: MerchantId) {
   const { channel, settings, own } = await (await openChannels(database, config)).describe(merchantId);
   const descriptor = findDescriptor(channel.type.name);
-  const stop = (await listStops(database, new Date())).find(({ channel_id }) => channel_id === channel.id);
   const { limit, used } = await readQuota(database, merchantId, config.channelDailyLimit, new Date());
   return {
     merchant_id: merchantId,
@@ -181,8 +181,14 @@ async function describe(database: Database, config: Config, merchantId: Merchant
     limit,
     own_limit: await hasOwnLimit(database, merchantId),
     used,
-    stopped_until: stop?.until ?? null,
+    ...(await readChannelState(database, channel.id, new Date())),
   };
+}
+
+function stateText({ state, code, since, until }: ChannelState): string {
+  if (state === 'ok' || since === null) return 'ok';
+  const next = until === null ? 'until you resume it' : `next try ${minute(until)} UTC`;
+  return `${state.replace('_', ' ')} since ${minute(since)} UTC (${code}), ${next}`;
 }
 
 /** Under the names of the options. A flag is shown only if it is on. */

@@ -4,7 +4,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts';
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
-import { listStops } from '../delivery/queue/endpoints.ts';
+import { listStops, UNTIL_RESUMED } from '../delivery/queue/endpoints.ts';
 import { readQueueState } from '../delivery/queue/state.ts';
 import { createVault, VaultError } from '../secrets.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from './checks.ts';
@@ -74,12 +74,19 @@ const unreachedCustomers: Check = async ({ config }) =>
     : [];
 
 const stops = withTables(async ({ database, now }) =>
-  (await listStops(database, now())).flatMap(({ channel_id, code, stopped_at, until }) =>
-    bad(
-      `The channel ${channel_id} has refused our messages since ${minute(stopped_at)} UTC (${code}). Next try: ${minute(until)} UTC.`,
-      `Fix the cause, then run "${PROGRAM} channel resume".`,
-    ),
-  ),
+  (await listStops(database, now())).flatMap(({ channel_id, kind, code, stopped_at, until }) => {
+    const since = `since ${minute(stopped_at)} UTC (${code}).`;
+    const next = until === UNTIL_RESUMED ? 'It stays stopped.' : `Next try: ${minute(until)} UTC.`;
+    return kind === 'refused'
+      ? bad(
+          `The channel ${channel_id} has refused our messages ${since} ${next}`,
+          `Fix the cause, then run "${PROGRAM} channel resume".`,
+        )
+      : bad(
+          `The channel ${channel_id} has not answered ${since} ${next}`,
+          'Check the system behind it. It is used again as soon as it answers.',
+        );
+  }),
 );
 
 const queue = withTables(async ({ database, now }) => {

@@ -1,9 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
-const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-
 export const ChannelView = Type.Object(
   {
     channel: Type.String({ description: 'Its kind, such as `webhook`.' }),
@@ -20,9 +17,13 @@ export const ChannelView = Type.Object(
       description:
         '`stopped`: it refuses our messages. `not_answering`: several requests in a row timed out.',
     }),
-    code: orNull(Type.String({ description: 'The channel’s error code, if it is not `ok`.' })),
-    since: orNull(Timestamp),
-    until: orNull(Timestamp),
+    code: Type.Union([Type.String(), Type.Null()], {
+      description: 'The channel’s error code; null if it is `ok`.',
+    }),
+    since: Type.Union([Timestamp, Type.Null()], { description: 'Since when it is not `ok`.' }),
+    until: Type.Union([Timestamp, Type.Null()], {
+      description: 'When it is tried next; null if it is `ok`, or stopped until the operator resumes it.',
+    }),
   },
   {
     description: 'The merchant’s channel to its customers. Messages wait while it is not `ok`.',

@@ -4,11 +4,11 @@ import { ChannelView } from '../../contract/channel.ts';
 import type { Database } from '../../database/database.ts';
 import { TOKEN_ERRORS } from '../../errors.ts';
 import { describeRoute } from '../../http/openapi.ts';
-import { listStops } from '../queue/endpoints.ts';
 import { readQuota } from '../quota.ts';
 import { findDescriptor } from './descriptors.ts';
 import { visibleSettings } from './fields.ts';
 import type { Channels } from './merchantChannels.ts';
+import { readChannelState } from './state.ts';
 
 interface ChannelRouteParts {
   database: Database;
@@ -37,8 +37,6 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
       async (request): Promise<ChannelView> => {
         const merchantId = merchantOf(request);
         const { channel, settings, own } = await channels.describe(merchantId);
-        const stops = await listStops(database, now());
-        const stop = stops.find(({ channel_id }) => channel_id === channel.id);
         const { limit, used } = await readQuota(database, merchantId, channelDailyLimit, now());
         const fields = findDescriptor(channel.type.name)?.fields ?? [];
         return {
@@ -53,10 +51,7 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
             : {},
           daily_limit: limit,
           used,
-          state: stop === undefined ? 'ok' : stop.kind === 'refused' ? 'stopped' : 'not_answering',
-          code: stop?.code ?? null,
-          since: stop?.stopped_at ?? null,
-          until: stop?.until ?? null,
+          ...(await readChannelState(database, channel.id, now())),
         };
       },
     );

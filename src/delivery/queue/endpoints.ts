@@ -36,7 +36,8 @@ export async function stopChannel(queries: Queries, stop: ChannelStop): Promise<
 }
 
 const REFUSED_MS = 5 * 60_000;
-const UNTIL_RESUMED = '9999-01-01T00:00:00.000Z';
+/** As `until`: only `channel resume` ends it. */
+export const UNTIL_RESUMED = '9999-01-01T00:00:00.000Z';
 
 /** For five minutes, or until somebody resumes it. */
 export const refusedStop = (

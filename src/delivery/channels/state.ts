@@ -1,0 +1,17 @@
+import type { ChannelView } from '../../contract/channel.ts';
+import type { Queries } from '../../database/database.ts';
+import { listStops, UNTIL_RESUMED } from '../queue/endpoints.ts';
+
+export type ChannelState = Pick<ChannelView, 'state' | 'code' | 'since' | 'until'>;
+
+/** Whether messages go through this channel now and, if not, why and until when. */
+export async function readChannelState(queries: Queries, channelId: string, at: Date): Promise<ChannelState> {
+  const stop = (await listStops(queries, at)).find(({ channel_id }) => channel_id === channelId);
+  if (!stop) return { state: 'ok', code: null, since: null, until: null };
+  return {
+    state: stop.kind === 'refused' ? 'stopped' : 'not_answering',
+    code: stop.code,
+    since: stop.stopped_at,
+    until: stop.until === UNTIL_RESUMED ? null : stop.until,
+  };
+}
