@@ -19,7 +19,7 @@ import { FIRST, SECOND, type Sending, startSending } from './sending.ts';
 
 const secretOf = (word: string) => `whsec_${Buffer.alloc(30, word).toString('base64')}`;
 const SHARED = secretOf('of everybody');
-const OWN = secretOf('of the first alone');
+const OWN = secretOf('of the first one');
 const NEW = secretOf('another one');
 
 onEachEngine('a merchant’s own channel', (engine) => {

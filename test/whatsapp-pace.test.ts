@@ -88,7 +88,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.ok('atMs' in (await send('+2', 5999)));
     assert.ok('atMs' in (await send('+1', 6000)));
     assert.ok('mustWait' in (await send('+1', 6000, 1)));
-    // A customer who was left alone for long gets no more than a burst.
+    // A long pause does not allow more than one burst.
     const later = await Promise.all(Array.from({ length: 50 }, (_, n) => send('+1', 86_400_000, n)));
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
   });

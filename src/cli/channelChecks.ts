@@ -21,7 +21,7 @@ const channels = withTables(async ({ config, database, now }) => {
   if (!vault) return [];
   const known = createChannels({ database, vault, now }, config);
   const merchants = await merchantsWithOwnChannel(database);
-  const findings = await examine(known, NOBODY, 'from the settings', 'in the settings.');
+  const findings = await examine(known, NO_MERCHANT, 'from the settings', 'in the settings.');
   const own: Finding[] = [];
   for (let from = 0; from < merchants.length; from += AT_ONCE) {
     const some = merchants.slice(from, from + AT_ONCE).map((id) => {
@@ -38,7 +38,7 @@ const channels = withTables(async ({ config, database, now }) => {
 });
 
 /** No merchant has this id, so it has the channel from the settings. */
-const NOBODY = 0 as MerchantId;
+const NO_MERCHANT = 0 as MerchantId;
 
 async function examine(known: Channels, id: MerchantId, whose: string, where: string): Promise<Finding[]> {
   try {

@@ -129,7 +129,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/webhook/channel.ts',
       find: `'webhook-id': message.key,`,
       replace: "'webhook-id': `${message.key}-${message.attempts}`,",
-      test: 'keep their id and their bytes over retries, each signed anew',
+      test: 'keep their id and their bytes over retries, with a new signature each time',
     },
   ]),
   ...caughtBy('test/database-away.test.ts', [

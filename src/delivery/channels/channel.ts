@@ -116,7 +116,7 @@ export type SendResult =
       /** The channel was not called at all: its rate limit did not allow it yet. */
       notCounted?: boolean;
     }
-  /** Nobody knows whether it was sent. */
+  /** It is unknown whether it was sent. */
   | { outcome: 'unknown'; code: string }
   /** The window was closed at that time: plan again. */
   | { outcome: 'window_closed'; code: string; asOf?: string }

@@ -42,7 +42,7 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
         return {
           channel: channel.type.name,
           own,
-          // The operator's own settings are not the merchant's business.
+          // Merchants do not see the operator's settings.
           settings: own
             ? visibleSettings(
                 fields.filter(({ operatorOnly }) => !operatorOnly),

@@ -71,7 +71,7 @@ export async function listOwnSettings(
     try {
       return [unseal(vault, row.merchant_id, row.sealed_settings)];
     } catch (error) {
-      // Sealed with another key. `doctor` reports it; the other merchants must not suffer.
+      // Sealed with another key. `doctor` reports it. The other merchants' channels still work.
       if (error instanceof VaultError) return [];
       throw error;
     }

@@ -48,18 +48,18 @@ const stoppingHalfWay: RequestListener = (_request, response) =>
 
 /** A channel to a server that gives this answer. */
 async function against<T>(
-  answer: RequestListener | 'nobody',
+  answer: RequestListener | 'no server',
   work: (channel: Omit<Channel, 'type'>) => Promise<T>,
 ): Promise<T> {
   const timeoutMs = answer === silent || answer === stoppingHalfWay ? 500 : 60_000;
-  const server = createServer(answer === 'nobody' ? undefined : answer);
+  const server = createServer(answer === 'no server' ? undefined : answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const close = () => {
     server.closeAllConnections();
     return new Promise((resolve) => server.close(resolve));
   };
-  if (answer === 'nobody') await close();
+  if (answer === 'no server') await close();
   const settings = {
     baseUrl: `http://127.0.0.1:${port}/`,
     version: 'v23.0',
@@ -84,22 +84,22 @@ const answering =
     response.writeHead(status).end(body);
 
 describe('a send over WhatsApp', () => {
-  const send = (answer: RequestListener | 'nobody') =>
+  const send = (answer: RequestListener | 'no server') =>
     against(answer, (channel) => channel.send(MESSAGE, 'text'));
-  const CASES: [title: string, answer: RequestListener | 'nobody', result: object][] = [
+  const CASES: [title: string, answer: RequestListener | 'no server', result: object][] = [
     [
       'that is accepted',
       answering(200, '{"messages":[{"id":"w1"}]}'),
       { outcome: 'sent', messageId: 'w1', state: 'sent' },
     ],
-    ['that nobody answers', silent, { outcome: 'unknown', code: 'TIMEOUT' }],
+    ['that is never answered', silent, { outcome: 'unknown', code: 'TIMEOUT' }],
     ['whose answer stops half-way', stoppingHalfWay, { outcome: 'unknown', code: 'TIMEOUT' }],
     [
       'whose connection is cut',
       (request) => request.socket.destroy(),
       { outcome: 'unknown', code: 'UND_ERR_SOCKET' },
     ],
-    ['to a server that is not there', 'nobody', { outcome: 'retry', code: 'ECONNREFUSED' }],
+    ['to a server that is not there', 'no server', { outcome: 'retry', code: 'ECONNREFUSED' }],
     ['accepted without an id', answering(200, '{}'), { outcome: 'unknown', code: 'UNREADABLE_RESPONSE' }],
     ['redirected', answering(307, ''), { outcome: 'retry', code: 'HTTP_307' }],
   ];
@@ -110,7 +110,7 @@ describe('a send over WhatsApp', () => {
   }
 
   it('knows that nothing was sent to an unknown host', async () => {
-    const result = await against('nobody', () =>
+    const result = await against('no server', () =>
       openWhatsApp(
         {
           baseUrl: 'http://nowhere.invalid',
@@ -135,22 +135,22 @@ describe('a send over WhatsApp', () => {
 
 describe('the check of a WhatsApp number', () => {
   const error = (code: number) => `{"error":{"code":${code},"message":"a-very-secret-token"}}`;
-  const CASES: [answer: RequestListener | 'nobody', says: RegExp | undefined][] = [
+  const CASES: [answer: RequestListener | 'no server', problem: RegExp | undefined][] = [
     [answering(200, '{"verified_name":"Aurora","id":"12345"}'), undefined],
     [answering(200, '<html>'), /not like the Cloud API/],
     [answering(401, error(190)), /access token has expired/],
     [answering(403, error(200)), /permission/],
     [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
     [answering(503, ''), /status 503/],
-    ['nobody', /cannot be reached \(ECONNREFUSED\)/],
+    ['no server', /cannot be reached \(ECONNREFUSED\)/],
     [silent, /cannot be reached \(TIMEOUT\)/],
   ];
-  for (const [answer, says] of CASES) {
-    it(`says ${says ?? 'nothing when all is well'}`, async () => {
-      const said = await against(answer, (channel) => channel.check());
-      if (says === undefined) assert.equal(said, undefined);
-      else assert.match(said!, says);
-      assert.ok(!said?.includes('secret'));
+  for (const [answer, problem] of CASES) {
+    it(`reports ${problem ?? 'nothing if the number works'}`, async () => {
+      const found = await against(answer, (channel) => channel.check());
+      if (problem === undefined) assert.equal(found, undefined);
+      else assert.match(found!, problem);
+      assert.ok(!found?.includes('secret'));
     });
   }
 });

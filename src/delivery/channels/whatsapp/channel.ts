@@ -170,7 +170,7 @@ function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: Wha
 /** A template's parameter must not contain line breaks, tabs or more than four spaces in a row. */
 export const onOneLine = (text: string) => text.replace(/\s+/g, ' ').trim();
 
-/** Errors before the connection is open: nothing was sent. After any other error nobody knows. */
+/** Errors before the connection is open: nothing was sent. After any other error that is unknown. */
 const NOTHING_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOST|ENET|UND_ERR_CONNECT|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_INVALID)/;
 
