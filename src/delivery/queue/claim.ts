@@ -79,8 +79,10 @@ export async function claimOf(
   merchantId: MerchantId,
   turn: Turn,
 ): Promise<{ claimed: Claimed[]; more: boolean }> {
-  const { version, rows, nextAt } = await look(database, merchantId, turn.at);
+  const { version, rows, nextAt, isStopped } = await look(database, merchantId, turn);
   if (version === undefined) return { claimed: [], more: false };
+  // A status has stopped the channel since the worker looked: the next claim sees it.
+  if (isStopped) return { claimed: [], more: true };
   const blocked = rows.filter((row) => row.id !== row.first_id);
   const first = rows.filter((row) => row.id === row.first_id);
   // The worker that sent these is gone. The channel will say what became of them.
@@ -122,7 +124,7 @@ interface DueRow {
 /** Its lease ran out while it was being sent. */
 const isLost = ({ state, unsettled_since }: DueRow) => state === 'sending' && unsettled_since === null;
 
-async function look(queries: Queries, merchantId: MerchantId, at: Date) {
+async function look(queries: Queries, merchantId: MerchantId, { channelId, at }: Turn) {
   const dueOf = (mode: string) => `select * from (
     select id, recipient, mode, state, channel_id, unsettled_since, due_at from deliveries
       where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at <= $2
@@ -130,17 +132,21 @@ async function look(queries: Queries, merchantId: MerchantId, at: Date) {
   const nextOf = (mode: string) => `(select min(due_at) from deliveries
       where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
   // A left join: also without a due message the version tells that nothing has changed since this look.
-  const rows = await queries.all<DueRow & { version: string; next_reply: string; next_campaign: string }>(
+  const rows = await queries.all<
+    DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
+  >(
     `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
         d.unsettled_since, (select min(e.id) from deliveries e where e.merchant_id = $1
-          and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id
+          and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id,
+        (select 1 from channel_stops where channel_id = $3 and kind = 'refused' and until > $2) as stopped
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
       where q.merchant_id = $1 order by d.due_at, d.id`,
-    [merchantId, at.toISOString()],
+    [merchantId, at.toISOString(), channelId],
   );
   const [any] = rows;
   return {
     version: any?.version,
+    isStopped: any?.stopped === 1,
     nextAt: earliest(any?.next_reply, any?.next_campaign),
     rows: rows.filter(({ id }) => id !== null),
   };
@@ -187,7 +193,7 @@ async function block(queries: Queries, merchantId: MerchantId, rows: readonly Du
 }
 
 /** Unless something has changed since the look: then the queue is due as that change says. */
-export async function moveQueue(
+async function moveQueue(
   queries: Queries,
   merchantId: MerchantId,
   { version, dueAt }: { version: string; dueAt: string },

@@ -66,7 +66,7 @@ export function createOutbox(
 }
 
 const RECIPIENT_LENGTH_MAX = 64;
-export const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
+const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
 
 export type Address =
   | { state: 'queued'; recipient: string }
