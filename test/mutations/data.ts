@@ -68,8 +68,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the message is queued outside the transaction',
       file: 'src/delivery/queue/enqueue.ts',
-      find: 'return { steps: deliverySteps(merchantId, delivery, after), waitsUntil };',
-      replace: `void database.chain(deliverySteps(merchantId, delivery)).catch(() => {});
+      find: 'return { steps: enqueueSteps(merchantId, delivery, address, after), waitsUntil };',
+      replace: `void database.chain(enqueueSteps(merchantId, delivery, address)).catch(() => {});
       return { steps: [], waitsUntil };`,
       test: 'an answer under a key whose place among the answered cannot be written leaves no trace, and can be given again',
     },

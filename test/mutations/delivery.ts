@@ -6,14 +6,14 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a delivery read has no tenant filter',
       file: 'src/delivery/queue/deliveries.ts',
-      find: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $2`, [',
-      replace: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where $1 > 0 and id = $2`, [',
+      find: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $3`, [',
+      replace: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where $1 > 0 and id = $3`, [',
       test: 'deliveries, telephones and limits of another merchant are absent',
     },
     {
       name: 'the daily limit is not enforced',
       file: 'src/delivery/quota.ts',
-      find: 'if (freeAt) return { taken: false, freeAt };',
+      find: 'if (freeAt) return { reserved: false, freeAt };',
       replace: '',
       test: 'lets campaigns wait in order for the first free place, and says until when',
     },
@@ -51,25 +51,29 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a dead worker’s claim is never taken over',
-      file: 'src/delivery/queue/enqueue.ts',
-      find: 'from deliveries d where d.due_at <= $1 and ${FIRST_IN_LINE}',
-      replace: `from deliveries d where d.due_at <= $1 and d.state <> 'sending' and \${FIRST_IN_LINE}`,
+      file: 'src/delivery/queue/claim.ts',
+      find: `and state in \${OPEN} and due_at <= $2
+      order by`,
+      replace: `and state in ('queued', 'waiting') and due_at <= $2
+      order by`,
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
     {
       name: 'a message that a dead worker may have sent is sent again without waiting for its status',
-      file: 'src/delivery/queue/prepare.ts',
-      find: 'if (delivery.taken_over === 1 && channel.type.reportsStatus) {',
-      replace: 'if (delivery.taken_over === 2 && channel.type.reportsStatus) {',
+      file: 'src/delivery/queue/claim.ts',
+      find: `const isLost = ({ state, unsettled_since }: DueRow) => state === 'sending' && unsettled_since === null;`,
+      replace: `const isLost = ({ state }: DueRow) => state === 'queued' && state !== 'queued';`,
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
   ]),
   ...caughtBy('test/outbox-worker.test.ts', [
     {
       name: 'a worker settles an attempt after it has lost the lease',
-      file: 'src/delivery/queue/enqueue.ts',
-      find: `and state = 'sending' and attempts = $3 and due_at = $13`,
-      replace: `and (state = 'sending' or attempts = $3 or due_at = $13)`,
+      file: 'src/delivery/queue/settle.ts',
+      find: `and state = 'sending' and attempts = attempt
+        and due_at = lease`,
+      replace: `and (state = 'sending' or attempts = attempt
+        or due_at = lease)`,
       test: 'ignores what the former holder of a lease says',
     },
     {
@@ -83,9 +87,9 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/outbox-order.test.ts', [
     {
       name: 'messages to one customer overtake each other',
-      file: 'src/delivery/queue/enqueue.ts',
-      find: 'e.recipient = d.recipient and e.state in ${OPEN})',
-      replace: 'e.recipient = d.recipient and e.id = d.id and e.state in ${OPEN})',
+      file: 'src/delivery/queue/claim.ts',
+      find: 'and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id',
+      replace: 'and e.recipient = d.recipient and e.id = d.id and e.state in ${OPEN}) as first_id',
       test: 'never overtake each other, whatever fails',
     },
   ]),
