@@ -86,6 +86,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await page.evaluate(`localStorage.setItem('deskbell.preferences', '{"language":"${language}"}')`);
       await page.reload();
       await page.getByRole('navigation').waitFor();
+      assert.equal(await page.getAttribute('html', 'lang'), language);
       const problems: string[] = [];
       for (const [name, path] of PAGES) {
         await goTo(page, path);
@@ -110,6 +111,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await page.evaluate(`localStorage.setItem('deskbell.preferences', '{"language":"${language}"}')`);
       await page.reload();
       await page.locator('.bars-text').first().waitFor();
+      assert.equal(await page.getAttribute('html', 'lang'), language);
       const clipped = await page.evaluate<string[]>(
         `[...document.querySelectorAll('.bars text')].filter((text) => {
           const chart = text.ownerSVGElement.getBoundingClientRect();

@@ -10,7 +10,7 @@ export interface Preferences {
   oldestFirst: boolean;
 }
 
-const KEY = 'deskbell.settings';
+const KEY = 'deskbell.preferences';
 const DEFAULTS: Preferences = { sound: true, badge: true, showTestPhone: false, oldestFirst: false };
 const listeners = new Set<() => void>();
 let current: Preferences | undefined;
