@@ -29,7 +29,11 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
     'test/stop.test.ts',
     'test/surroundings.test.ts',
   ],
-  'start the command line many times': ['test/cli*.test.ts'],
+  'start the command line or other programs many times': [
+    'test/cli*.test.ts',
+    'test/docs.test.ts',
+    'test/new-channel.test.ts',
+  ],
   'compute many password hashes': ['test/sign-in-limits.test.ts'],
   'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
 };
