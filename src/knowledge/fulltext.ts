@@ -32,8 +32,10 @@ const ELEMENTS: Record<Engine, (parameter: string) => string> = {
   postgres: (parameter) => `json_array_elements_text(cast(${parameter} as json))`,
 };
 
+export const elementsOf = (engine: Engine, parameter: string) => ELEMENTS[engine](parameter);
+
 export const ofIds = (engine: Engine, parameter: string) =>
-  `select cast(value as bigint) from ${ELEMENTS[engine](parameter)}`;
+  `select cast(value as bigint) from ${elementsOf(engine, parameter)}`;
 
 /** Holds a row until the transaction ends; on SQLite transactions run one after another. */
 export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };
@@ -93,7 +95,7 @@ export async function countRows(
       (select 1 from ${table} where merchant_id = $1 ${condition} limit ${COUNTED_MAX}) counted)`;
   const rows = await queries.all<{ total: number; found: number }>(
     `select ${counted('')} as total, ${counted(`and ${FOUND[engine](table, 'value')}`)} as found
-      from ${ELEMENTS[engine]('$2')}`,
+      from ${elementsOf(engine, '$2')}`,
     [merchantId, JSON.stringify(groups.map((group) => expressionOf(engine, merchantId, [group])))],
   );
   return { total: rows[0]?.total ?? 0, found: rows.map(({ found }) => found) };

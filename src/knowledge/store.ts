@@ -2,7 +2,7 @@ import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
 import type { Database, Queries } from '../database/database.ts';
-import { LOCKED, ofIds } from './fulltext.ts';
+import { elementsOf, LOCKED, ofIds } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
 
@@ -123,8 +123,8 @@ export const createDocumentSteps = (
 ];
 
 /**
- * Changes a document as `decide` says, within the caller's transaction: nobody else changes it meanwhile. What
- * is the same as before makes no version. Gives nothing where the merchant has no such document.
+ * Locks a document until the transaction ends and writes what `decide` returns as its next version. Returns
+ * undefined if the merchant has no such document.
  */
 export async function changeDocument(
   tx: Queries,
@@ -137,8 +137,17 @@ export async function changeDocument(
     `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
     [merchantId, id],
   );
-  if (!current) return undefined;
-  const { title, body } = await decide(current);
+  return current && writeVersion(tx, merchantId, current, await decide(current), origin);
+}
+
+/** The next version of a document that the caller has locked. The same content makes no new version. */
+export async function writeVersion(
+  tx: Queries,
+  merchantId: MerchantId,
+  current: Document,
+  { title, body }: Content,
+  origin: Origin,
+): Promise<Document> {
   if (title === current.title && body === current.body) return current;
   const document = await tx.chain<Document>([
     {
@@ -146,11 +155,11 @@ export async function changeDocument(
       sql: `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
           title_words = $6, words = $7, word_forms = $8
         where merchant_id = $1 and id = $2 returning ${FIELDS}`,
-      params: [merchantId, id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
+      params: [merchantId, current.id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
     },
     versionStep(merchantId, origin, 'document'),
   ]);
-  if (!document) throw new Error('a locked row is there');
+  if (!document) throw new Error(`document ${current.id} was not locked`);
   return document;
 }
 
@@ -186,19 +195,30 @@ export function findEarlierContent(
   );
 }
 
-/** The one that was updated last, of several. */
-export function findDocumentByTitle(
-  queries: Queries,
+/**
+ * The merchant's documents with these titles, by title; where several share one, the last updated. One statement
+ * locks them all in the order of their ids, before the caller's first write: a write also locks the row of
+ * `live_versions`, and whoever holds that row must not wait for a document.
+ */
+export async function lockDocumentsByTitle(
+  tx: Queries,
   merchantId: MerchantId,
-  title: string,
-): Promise<{ id: number; version: number } | undefined> {
-  return queries.one(
-    `select id, version from documents where merchant_id = $1 and title = $2 order by updated_at desc, id desc limit 1`,
-    [merchantId, title],
+  titles: readonly string[],
+): Promise<Map<string, Document>> {
+  const columns = FIELDS.replaceAll(/\w+/g, 'd.$&');
+  const rows = await tx.all<Document>(
+    // The join is ordered: SQLite would start with the merchant's documents, all of them.
+    `select ${columns} from ${elementsOf(tx.engine, '$2')} wanted cross join documents d
+      where d.merchant_id = $1 and d.title = wanted.value and d.id = (
+        select newest.id from documents newest where newest.merchant_id = $1 and newest.title = wanted.value
+          order by newest.updated_at desc, newest.id desc limit 1)
+      order by d.id ${LOCKED[tx.engine]}`,
+    [merchantId, JSON.stringify(titles)],
   );
+  return new Map(rows.map((row) => [row.title, row]));
 }
 
-/** With its versions, for good. */
+/** Its versions go with it. */
 export async function deleteDocument(
   database: Database,
   merchantId: MerchantId,
