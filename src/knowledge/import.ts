@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
-import { createDocument, lockDocumentsByTitle, type Origin, writeVersion } from './store.ts';
+import { createDocuments, isSame, lockDocumentsByTitle, type Origin, writeVersions } from './store.ts';
 import type { Content } from './texts.ts';
 
 export interface ImportSummary {
@@ -23,8 +23,12 @@ export async function importDocuments(
   for (let from = 0; from < contents.length; from += BATCH_SIZE) {
     const startedAt = performance.now();
     const batch = contents.slice(from, from + BATCH_SIZE);
-    const outcomes = await database.transaction((tx) => importBatch(tx, merchantId, batch, now));
-    for (const outcome of outcomes) summary[outcome] += 1;
+    const { added, updated, unchanged } = await database.transaction((tx) =>
+      importBatch(tx, merchantId, batch, now),
+    );
+    summary.added += added;
+    summary.updated += updated;
+    summary.unchanged += unchanged;
     onProgress(summary);
     // SQLite's write lock has no queue: the pause lets a server on the same folder write.
     if (database.engine === 'sqlite') await sleep(performance.now() - startedAt);
@@ -37,7 +41,7 @@ async function importBatch(
   merchantId: MerchantId,
   batch: readonly Content[],
   now: () => Date,
-): Promise<(keyof ImportSummary)[]> {
+): Promise<ImportSummary> {
   // Two imports at the same time would not see each other's new titles.
   await tx.lock(`knowledge import ${merchantId}`);
   const byTitle = await lockDocumentsByTitle(
@@ -45,16 +49,32 @@ async function importBatch(
     merchantId,
     batch.map(({ title }) => title),
   );
-  const outcomes: (keyof ImportSummary)[] = [];
-  for (const content of batch) {
+  const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
+  for (const contents of distinctTitles(batch)) {
     const origin: Origin = { what: 'import', userId: null, notificationId: null, at: now() };
-    const known = byTitle.get(content.title);
-    const document = known
-      ? await writeVersion(tx, merchantId, known, content, origin)
-      : await createDocument(tx, merchantId, content, origin);
-    // A file may hold a title twice: the second one updates the first.
-    byTitle.set(content.title, document);
-    outcomes.push(!known ? 'added' : document.version === known.version ? 'unchanged' : 'updated');
+    const added = contents.filter(({ title }) => !byTitle.has(title));
+    const changes = contents.flatMap((content) => {
+      const current = byTitle.get(content.title);
+      return current && !isSame(current, content) ? [{ id: current.id, content }] : [];
+    });
+    const written = [
+      ...(added.length > 0 ? await createDocuments(tx, merchantId, added, origin) : []),
+      ...(changes.length > 0 ? await writeVersions(tx, merchantId, changes, origin) : []),
+    ];
+    for (const document of written) byTitle.set(document.title, document);
+    summary.added += added.length;
+    summary.updated += changes.length;
+    summary.unchanged += contents.length - added.length - changes.length;
   }
-  return outcomes;
+  return summary;
+}
+
+/** A file may hold a title twice: the second one updates the first, so it must come in a later statement. */
+function distinctTitles(batch: readonly Content[]): Content[][] {
+  const groups: Map<string, Content>[] = [];
+  for (const content of batch) {
+    if (groups.at(-1)?.has(content.title) !== false) groups.push(new Map());
+    groups.at(-1)!.set(content.title, content);
+  }
+  return groups.map((group) => [...group.values()]);
 }

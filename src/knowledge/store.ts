@@ -1,7 +1,7 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Param, Queries } from '../database/database.ts';
 import { elementsOf, LOCKED, ofIds } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
@@ -100,10 +100,38 @@ export async function createDocument(
   content: Content,
   origin: Origin,
 ): Promise<Document> {
-  const document = await tx.chain<Document>(createDocumentSteps(merchantId, content, origin));
-  if (!document) throw new Error('an insert gives its row');
-  return document;
+  const [document] = await createDocuments(tx, merchantId, [content], origin);
+  return document!;
 }
+
+/** Adds documents, each with its first version. */
+export async function createDocuments(
+  tx: Queries,
+  merchantId: MerchantId,
+  contents: readonly Content[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = contents.map((content) => {
+    const [title, body, ...words] = parametersOf(params, [
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `($1, ${title}, ${body}, $2, $2, ${words})`;
+  });
+  const documents = await tx.run<Document>(
+    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+      values ${rows} returning ${FIELDS}`,
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  return documents;
+}
+
+/** Adds values to the parameters of a statement. Returns how the statement names them. */
+const parametersOf = (params: Param[], values: readonly Param[]): string[] =>
+  values.map((value) => `$${params.push(value)}`);
 
 /** The document and its first version; where they build on an earlier step, only if that gave a row. */
 export const createDocumentSteps = (
@@ -137,33 +165,64 @@ export async function changeDocument(
     `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
     [merchantId, id],
   );
-  return current && writeVersion(tx, merchantId, current, await decide(current), origin);
-}
-
-/** The next version of a document that the caller has locked. The same content makes no new version. */
-export async function writeVersion(
-  tx: Queries,
-  merchantId: MerchantId,
-  current: Document,
-  { title, body }: Content,
-  origin: Origin,
-): Promise<Document> {
-  if (title === current.title && body === current.body) return current;
-  const document = await tx.chain<Document>([
-    {
-      name: 'document',
-      sql: `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
-          title_words = $6, words = $7, word_forms = $8
-        where merchant_id = $1 and id = $2 returning ${FIELDS}`,
-      params: [merchantId, current.id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
-    },
-    versionStep(merchantId, origin, 'document'),
-  ]);
-  if (!document) throw new Error(`document ${current.id} was not locked`);
+  if (!current) return undefined;
+  const content = await decide(current);
+  if (isSame(current, content)) return current;
+  const [document] = await writeVersions(tx, merchantId, [{ id, content }], origin);
   return document;
 }
 
+/** The same content makes no new version. */
+export const isSame = (current: Document, { title, body }: Content) =>
+  title === current.title && body === current.body;
+
+/** Writes the next version of documents that the caller has locked. */
+export async function writeVersions(
+  tx: Queries,
+  merchantId: MerchantId,
+  changes: readonly { id: number; content: Content }[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = changes.map(({ id, content }) => {
+    const [idName, ...texts] = parametersOf(params, [
+      id,
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `(cast(${idName} as bigint), ${texts})`;
+  });
+  const documents = await tx.run<Document>(
+    `with change (document_id, new_title, new_body, new_title_words, new_words, new_word_forms) as (values ${rows})
+      update documents set title = new_title, body = new_body, updated_at = $2, version = version + 1,
+        title_words = new_title_words, words = new_words, word_forms = new_word_forms
+      from change where merchant_id = $1 and id = document_id returning ${FIELDS}`,
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  return documents;
+}
+
 /** A token may outlive its user: then the version names nobody. */
+async function insertVersions(
+  tx: Queries,
+  merchantId: MerchantId,
+  documents: readonly Document[],
+  { what, userId, notificationId, at }: Origin,
+): Promise<void> {
+  const params: Param[] = [merchantId, what, userId, notificationId, at.toISOString()];
+  const rows = documents.map(({ id, version, title, body }) => {
+    const [idName, ...rest] = parametersOf(params, [id, version, title, body]);
+    return `($1, ${idName}, ${rest}, $2, (select u.id from users u where u.id = $3), $4, $5)`;
+  });
+  await tx.run(
+    `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id, notification_id,
+      created_at) values ${rows}`,
+    params,
+  );
+}
+
 const versionStep = (
   merchantId: MerchantId,
   { what, userId, notificationId, at }: Origin,
