@@ -1,3 +1,4 @@
+import cookie from '@fastify/cookie';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -13,7 +14,7 @@ import {
   tokenInvalid,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { noRefreshCookie, readRefreshCookie, refreshCookie } from './cookie.ts';
+import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './cookie.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
@@ -50,6 +51,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
   }
 
   return async (app) => {
+    await app.register(cookie);
     app.addHook('preParsing', async ({ headers }) => {
       const site = headers['sec-fetch-site'];
       if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();
@@ -74,7 +76,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         const { refresh_token, ...access } = await signIn.begin(request.body, request.ip);
         // The cookie takes the place of another: that one's session would be left with nobody to end it.
         await endSessionOf(request);
-        reply.header('set-cookie', refreshCookie(request, refresh_token, refreshTtlSeconds));
+        setRefreshCookie(reply, refresh_token, refreshTtlSeconds);
         return access;
       },
     );
@@ -97,7 +99,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           return await signIn.renew(readRefreshCookie(request) ?? '');
         } catch (error) {
           if (!isOver(error)) throw error;
-          reply.header('set-cookie', noRefreshCookie(request));
+          clearRefreshCookie(reply);
           throw tokenInvalid(error);
         }
       },
@@ -118,7 +120,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         const ended = await endSessionOf(request);
-        reply.header('set-cookie', noRefreshCookie(request));
+        clearRefreshCookie(reply);
         return { message: ended ? 'Signed out.' : 'Nobody was signed in.' };
       },
     );

@@ -1,4 +1,5 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
@@ -43,7 +44,7 @@ const SHAPE = /^[\w-]{1,512}\.[\w-]{1,2048}\.[\w-]{86}$/;
 
 export function createTokens(keyring: Keyring, settings: TokenSettings, now: () => Date): Tokens {
   const nowSeconds = () => Math.floor(now().getTime() / 1000);
-  let verified = new Map<string, Caller>();
+  const verified = new LRUCache<string, Caller>({ max: REMEMBERED_MAX });
   let verifiedGeneration = keyring.generation();
 
   return {
@@ -85,7 +86,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       }
       const caller = callerOf(payload);
       // Its key may have been withdrawn while the signature was checked.
-      if (kind === 'access' && keyring.generation() === generation) remember(token, caller);
+      if (kind === 'access' && keyring.generation() === generation) verified.set(token, caller);
       return caller;
     },
 
@@ -93,7 +94,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       const generation = keyring.generation();
       if (generation === undefined) return undefined;
       if (generation !== verifiedGeneration) {
-        verified = new Map();
+        verified.clear();
         verifiedGeneration = generation;
       }
       const caller = verified.get(token);
@@ -101,16 +102,6 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       return caller && caller.expiresAtSeconds > nowSeconds() ? caller : undefined;
     },
   };
-
-  function remember(token: string, caller: Caller): void {
-    if (verified.size >= REMEMBERED_MAX) {
-      for (const oldest of verified.keys()) {
-        verified.delete(oldest);
-        if (verified.size <= REMEMBERED_MAX * 0.9) break;
-      }
-    }
-    verified.set(token, caller);
-  }
 }
 
 /** Also refuses every other spelling of the same bytes: padding, spaces, stray bits in the last letter. */

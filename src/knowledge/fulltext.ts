@@ -34,9 +34,6 @@ const ELEMENTS: Record<Engine, (parameter: string) => string> = {
 
 export const elementsOf = (engine: Engine, parameter: string) => ELEMENTS[engine](parameter);
 
-export const ofIds = (engine: Engine, parameter: string) =>
-  `select cast(value as bigint) from ${elementsOf(engine, parameter)}`;
-
 /** Holds a row until the transaction ends; on SQLite transactions run one after another. */
 export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };
 

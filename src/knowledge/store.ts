@@ -2,7 +2,8 @@ import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
 import type { Database, Param, Queries } from '../database/database.ts';
-import { elementsOf, LOCKED, ofIds } from './fulltext.ts';
+import { idIn } from '../database/ids.ts';
+import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
 
@@ -63,8 +64,8 @@ export async function findDocuments(
 ): Promise<Document[]> {
   if (ids.length === 0) return [];
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and id in (${ofIds(queries.engine, '$2')})`,
-    [merchantId, JSON.stringify(ids)],
+    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')}`,
+    [merchantId, ids],
   );
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);

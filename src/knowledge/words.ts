@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /**
  * Turns texts into words that can be compared: without case, accents and endings, the same for every engine.
  * Light on purpose. It knows the common endings of English, Spanish and Portuguese at once, since a shop's
@@ -84,16 +86,14 @@ function* wordsIn(text: string): Generator<Word> {
   }
 }
 
-/** A shop's words are few: most have been met before. */
-const met = new Map<string, string>();
-const MET_MAX = 20_000;
+/** A shop uses few different words, so most stems are known already. */
+const knownStems = new LRUCache<string, string>({ max: 20_000 });
 
 function stemOf(word: string): string {
-  let stem = met.get(word);
+  let stem = knownStems.get(word);
   if (stem === undefined) {
     stem = newStemOf(word);
-    if (met.size >= MET_MAX) met.clear();
-    met.set(word, stem);
+    knownStems.set(word, stem);
   }
   return stem;
 }

@@ -133,22 +133,22 @@ export const OF_ACCESS: readonly PlantedFault[] = [
     {
       name: 'the cookie can be read by scripts',
       file: 'src/auth/cookie.ts',
-      find: 'Path=/session; HttpOnly;',
-      replace: 'Path=/session;',
+      find: 'httpOnly: true',
+      replace: 'httpOnly: false',
       test: 'no script reads the cookie, no other site sends it, no other address gets it',
     },
     {
       name: 'other sites can make a browser send the cookie',
       file: 'src/auth/cookie.ts',
-      find: 'SameSite=Strict${secure}',
-      replace: 'SameSite=None${secure}',
+      find: `sameSite: 'strict'`,
+      replace: `sameSite: 'none'`,
       test: 'no script reads the cookie, no other site sends it, no other address gets it',
     },
     {
       name: 'the cookie is not Secure behind https',
       file: 'src/auth/cookie.ts',
-      find: `request.protocol === 'https' ? '; Secure' : ''`,
-      replace: `request.protocol === 'https' ? '' : ''`,
+      find: `reply.request.protocol === 'https'`,
+      replace: 'false',
       test: 'the cookie is Secure where the browser came by https, and only there',
     },
     {
