@@ -26,6 +26,12 @@ const FOUND: Record<Engine, (table: Searchable, expression: string) => string> =
   postgres: (_table, expression) => `found_by @@ cast(${expression} as tsquery)`,
 };
 
+/** With a plain column PostgreSQL may read the merchant's rows in this order and test each one for the words. */
+const NEWEST_FIRST: Record<Engine, (key: string) => string> = {
+  sqlite: (key) => `${key} desc`,
+  postgres: (key) => `${key} + 0 desc`,
+};
+
 /** The elements of a JSON array, as rows with a `value`. */
 const ELEMENTS: Record<Engine, (parameter: string) => string> = {
   sqlite: (parameter) => `json_each(${parameter})`,
@@ -58,7 +64,7 @@ export function findRows<Row>(
 ): Promise<Row[]> {
   return queries.all(
     `select ${columns} from ${table} where merchant_id = $1 and ${FOUND[queries.engine](table, '$2')}
-      order by ${KEYS[table]} desc limit $3`,
+      order by ${NEWEST_FIRST[queries.engine](KEYS[table])} limit $3`,
     [merchantId, expressionOf(queries.engine, merchantId, groups), limit],
   );
 }

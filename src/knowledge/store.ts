@@ -198,7 +198,9 @@ export async function writeVersions(
     `with change (document_id, new_title, new_body, new_title_words, new_words, new_word_forms) as (values ${rows})
       update documents set title = new_title, body = new_body, updated_at = $2, version = version + 1,
         title_words = new_title_words, words = new_words, word_forms = new_word_forms
-      from change where merchant_id = $1 and id = document_id returning ${FIELDS}`,
+      from change where merchant_id = $1 and id = document_id and id in (select document_id from change)
+      returning ${FIELDS}`,
+    // Without the sub-select SQLite joins the other way round and reads all of the merchant's documents.
     params,
   );
   await insertVersions(tx, merchantId, documents, origin);
@@ -256,25 +258,27 @@ export function findEarlierContent(
 }
 
 /**
- * The merchant's documents with these titles, by title; where several share one, the last updated. One statement
- * locks them all in the order of their ids, before the caller's first write: a write also locks the row of
- * `live_versions`, and whoever holds that row must not wait for a document.
+ * The merchant's documents with these titles, by title; where several share one, the last updated. They are locked in
+ * the order of their ids, all before the caller's first write: a write also locks the row of `live_versions`, and
+ * whoever holds that row must not wait for a document.
  */
 export async function lockDocumentsByTitle(
   tx: Queries,
   merchantId: MerchantId,
   titles: readonly string[],
 ): Promise<Map<string, Document>> {
-  const columns = FIELDS.replaceAll(/\w+/g, 'd.$&');
-  const rows = await tx.all<Document>(
-    // The join is ordered: SQLite would start with the merchant's documents, all of them.
-    `select ${columns} from ${elementsOf(tx.engine, '$2')} wanted cross join documents d
-      where d.merchant_id = $1 and d.title = wanted.value and d.id = (
-        select newest.id from documents newest where newest.merchant_id = $1 and newest.title = wanted.value
-          order by newest.updated_at desc, newest.id desc limit 1)
-      order by d.id ${LOCKED[tx.engine]}`,
+  const found = await tx.all<{ id: number | null }>(
+    `select (select id from documents where merchant_id = $1 and title = wanted.value
+        order by updated_at desc, id desc limit 1) as id
+      from ${elementsOf(tx.engine, '$2')} wanted`,
     [merchantId, JSON.stringify(titles)],
   );
+  const rows = await tx.all<Document>(
+    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')}
+      order by id ${LOCKED[tx.engine]}`,
+    [merchantId, found.flatMap(({ id }) => id ?? [])],
+  );
+  // An edit may have changed a title in between: that document is no longer meant.
   return new Map(rows.map((row) => [row.title, row]));
 }
 
