@@ -126,7 +126,7 @@ export async function buildApp(
   const { database, now } = parts;
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);
-  serveDashboard(app);
+  await serveDashboard(app);
   refuseOtherMethods(app, routes);
   return app;
 }
@@ -154,6 +154,7 @@ function requestId(given: string | string[] | undefined): string {
 function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): void {
   const logRequest = createRequestLog(log);
   app.addHook('onRequest', (request, reply, done) => {
+    // Not @fastify/helmet: it builds its headers for each request, 4 to 12 µs more of about 100 for a `me`.
     reply.headers({
       'x-request-id': request.id,
       'x-content-type-options': 'nosniff',

@@ -50,7 +50,7 @@ const BEFORE: Record<Engine, string> = {
 const AFTER: Record<Engine, string> = { sqlite: 'pragma foreign_keys = on', postgres: 'analyze' };
 
 /** Without those of SQLite's own and of its full-text index. */
-export async function tablesOf(database: Database): Promise<string[]> {
+async function tablesOf(database: Database): Promise<string[]> {
   const rows = await database.all<{ name: string }>(
     database.engine === 'sqlite'
       ? `select name from pragma_table_list where type = 'table' and schema = 'main' and name not like 'sqlite%'

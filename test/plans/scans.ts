@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Statement } from './statements.ts';
 
 /** Where a statement's plan reads more rows than it needs: the table, and how. */
-export interface Scan {
+interface Scan {
   table: string;
   how: string;
 }
