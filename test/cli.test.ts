@@ -157,7 +157,7 @@ onEachEngine('the command line', (engine) => {
     ]);
 
     const env = { ...place.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
-    assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY does not fit this database/);
+    assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY is not the key of this database/);
     const sick = await run(['doctor'], { env });
     assert.equal(sick.code, 1);
     assert.match(sick.stdout, /✖ SECRET_KEY does not open the signing keys/);
@@ -289,7 +289,7 @@ describe('the command line without a database', () => {
     assert.equal(alone.code, 1);
     assert.match(alone.stdout, /✖ .*nothing answers at its address\.\n +Start it, or correct DATABASE_URL/);
     assert.match(alone.stdout, /✖ Redis does not answer/);
-    assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is no address of this machine/);
+    assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is not an address of this machine/);
     assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
   });
 

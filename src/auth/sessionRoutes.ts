@@ -24,20 +24,22 @@ export interface SessionParts {
 }
 
 const MARK = 'x-deskbell-dashboard';
-const headers = Type.Object({ [MARK]: Type.Literal('1', { description: 'Says who asks. Always `1`.' }) });
+const headers = Type.Object({
+  [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
+});
 
-/** A session that is over, for whatever reason; a database that is away is none. */
+/** Errors that mean the session has ended. An unreachable database does not. */
 const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
 const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.code);
 
 /**
- * Sign-in for the dashboard. Its refresh token stays in a cookie, out of every script's reach; the access token
- * lives in the page's memory. Another site's page can neither set the header nor hide where it comes from.
+ * Sign-in for the dashboard. The refresh token is in a cookie that no script can read; the access token is only in the
+ * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
   const { signIn, refreshTtlSeconds, demoUsers } = parts;
 
-  /** Says whether there was one to end. */
+  /** Returns false if there was no session. */
   async function endSessionOf(request: FastifyRequest): Promise<boolean> {
     const token = readRefreshCookie(request);
     if (token === undefined) return false;
@@ -63,7 +65,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('session', 'Sign in to the dashboard', {
             description:
-              'As `POST /api/v1/auth/login`, with the same limits; the refresh token is in an HttpOnly cookie.',
+              'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
             errors: [notFromDashboard(), invalidCredentials(), required('password')],
             open: true,
           }),
@@ -74,7 +76,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         const { refresh_token, ...access } = await signIn.begin(request.body, request.ip);
-        // The cookie takes the place of another: that one's session would be left with nobody to end it.
+        // The new cookie replaces the old one, so the old session must end now.
         await endSessionOf(request);
         setRefreshCookie(reply, refresh_token, refreshTtlSeconds);
         return access;
@@ -85,8 +87,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       '/refresh',
       {
         schema: {
-          ...describeRoute('session', 'Get a new access token by the cookie', {
-            description: 'Takes no body. When the session is over, the cookie is taken back.',
+          ...describeRoute('session', 'Get a new access token with the cookie', {
+            description: 'Takes no body. If the session has ended, the cookie is removed.',
             errors: [notFromDashboard(), tokenInvalid()],
             open: true,
           }),
@@ -110,7 +112,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Sign out of the dashboard', {
-            description: 'Ends the session and takes the cookie back. Takes no body.',
+            description: 'Ends the session and removes the cookie. Takes no body.',
             errors: [notFromDashboard()],
             open: true,
           }),
@@ -129,8 +131,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       '/demo',
       {
         schema: {
-          ...describeRoute('session', 'Who can sign in to the demo', {
-            description: 'Only where the demo is on and its users are there; never in production.',
+          ...describeRoute('session', 'List the demo’s users', {
+            description: 'Only while the demo is on and its users exist; never in production.',
             errors: [notFromDashboard(), notFound()],
             open: true,
           }),

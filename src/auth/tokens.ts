@@ -4,7 +4,7 @@ import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
 
-/** The two kinds differ in `typ` and audience: neither passes for the other. */
+/** The two kinds differ in `typ` and audience, so one cannot be used as the other. */
 const KINDS = {
   access: { typ: 'at+jwt', audience: 'deskbell:api' },
   refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },
@@ -15,7 +15,7 @@ export interface Caller {
   userId: UserId;
   /** Absent for an operator. */
   merchantId: MerchantId | undefined;
-  /** `jti`: this token alone. Of a refresh token it is the session's id. */
+  /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
   expiresAtSeconds: number;
 }
@@ -29,8 +29,8 @@ interface Subject {
 export interface Tokens {
   sign(kind: Kind, subject: Subject, tokenId: string): Promise<string>;
   verify(kind: Kind, token: string): Promise<Caller>;
-  /** The caller of an access token that was verified before, at no cost; else nothing. */
-  remembered(token: string): Caller | undefined;
+  /** The caller of an access token that was verified before, or undefined. Costs no signature check. */
+  cached(token: string): Caller | undefined;
 }
 
 interface TokenSettings {
@@ -39,12 +39,12 @@ interface TokenSettings {
   refreshTtlSeconds: number;
 }
 
-const REMEMBERED_MAX = 10_000;
+const CACHED_MAX = 10_000;
 const SHAPE = /^[\w-]{1,512}\.[\w-]{1,2048}\.[\w-]{86}$/;
 
 export function createTokens(keyring: Keyring, settings: TokenSettings, now: () => Date): Tokens {
   const nowSeconds = () => Math.floor(now().getTime() / 1000);
-  const verified = new LRUCache<string, Caller>({ max: REMEMBERED_MAX });
+  const verified = new LRUCache<string, Caller>({ max: CACHED_MAX });
   let verifiedGeneration = keyring.generation();
 
   return {
@@ -85,12 +85,12 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         throw cause instanceof errors.JWTExpired ? tokenExpired() : tokenInvalid(cause);
       }
       const caller = callerOf(payload);
-      // Its key may have been withdrawn while the signature was checked.
+      // The key may have been removed during the signature check.
       if (kind === 'access' && keyring.generation() === generation) verified.set(token, caller);
       return caller;
     },
 
-    remembered(token) {
+    cached(token) {
       const generation = keyring.generation();
       if (generation === undefined) return undefined;
       if (generation !== verifiedGeneration) {
@@ -98,13 +98,13 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         verifiedGeneration = generation;
       }
       const caller = verified.get(token);
-      // An expired one takes the long way, which says so.
+      // For an expired token, `verify` returns the right error.
       return caller && caller.expiresAtSeconds > nowSeconds() ? caller : undefined;
     },
   };
 }
 
-/** Also refuses every other spelling of the same bytes: padding, spaces, stray bits in the last letter. */
+/** Refuses other spellings of the same bytes: padding, spaces, extra bits in the last letter. */
 function kidOf(token: string): string {
   if (!SHAPE.test(token)) throw tokenInvalid();
   for (const part of token.split('.')) {

@@ -16,7 +16,7 @@ const PAGES = [
   '/telephone/:id',
 ];
 
-/** Styles come from files alone: an injected `style` element does as little as an injected script. */
+/** Styles and scripts only load from files: injected `style` and `script` elements have no effect. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

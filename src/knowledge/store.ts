@@ -8,10 +8,10 @@ import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
 
 const FIELDS = 'id, title, body, version, created_at, updated_at';
-/** So many versions are shown; all are kept. */
+/** All versions are kept, but at most this many are returned. */
 const VERSIONS_SHOWN_MAX = 50;
 
-/** Why and by whom a version came to be. */
+/** Why a version was written, and by whom. */
 export interface Origin {
   what: VersionReason;
   userId: UserId | null;
@@ -19,8 +19,8 @@ export interface Origin {
   at: Date;
 }
 
-/** Where a page of the list begins: behind this document. */
-export interface Place {
+/** The last document of the previous page. */
+export interface Position {
   updatedAt: string;
   id: number;
 }
@@ -29,7 +29,7 @@ export interface Place {
 export function listDocuments(
   queries: Queries,
   merchantId: MerchantId,
-  { after, limit }: { after: Place | undefined; limit: number },
+  { after, limit }: { after: Position | undefined; limit: number },
 ): Promise<Document[]> {
   return after
     ? queries.all(
@@ -44,7 +44,7 @@ export function listDocuments(
       );
 }
 
-/** Every one in its turn, whatever is changed meanwhile: for an export. */
+/** For an export: by id, so that no document is missed or repeated if others change in between. */
 export function listDocumentsById(
   queries: Queries,
   merchantId: MerchantId,
@@ -56,7 +56,7 @@ export function listDocumentsById(
   );
 }
 
-/** In the order of their ids here. */
+/** In the order of the given ids. */
 export async function findDocuments(
   queries: Queries,
   merchantId: MerchantId,
@@ -90,7 +90,7 @@ export function listVersions(
       from document_versions v left join users u on u.id = v.user_id
       where v.merchant_id = $1 and v.document_id = $2 and v.version <= $3
       order by v.version desc limit ${VERSIONS_SHOWN_MAX}`,
-    // Not those that came since the document was read.
+    // Without versions that were written after the document was read.
     [merchantId, id, version],
   );
 }
@@ -134,7 +134,7 @@ export async function createDocuments(
 const parametersOf = (params: Param[], values: readonly Param[]): string[] =>
   values.map((value) => `$${params.push(value)}`);
 
-/** The document and its first version; where they build on an earlier step, only if that gave a row. */
+/** The document and its first version. With `after`, only if that step returned a row. */
 export const createDocumentSteps = (
   merchantId: MerchantId,
   content: Content,
@@ -245,7 +245,7 @@ const wordColumns = ({ title, body }: Content): [titleWords: string, words: stri
   return [stemsOf(title).join(' '), stems.join(' '), forms.join(' ')];
 };
 
-/** What the document said before its current version. */
+/** The content of the previous version. */
 export function findEarlierContent(
   queries: Queries,
   merchantId: MerchantId,

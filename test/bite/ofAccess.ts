@@ -71,10 +71,10 @@ export const OF_ACCESS: readonly PlantedFault[] = [
   ]),
   ...caughtBy('test/keys.test.ts', [
     {
-      name: 'tokens of a withdrawn key are remembered',
+      name: 'tokens of a removed key stay in the cache',
       file: 'src/auth/tokens.ts',
       find: 'if (generation !== verifiedGeneration) {',
-      replace: 'if (verified.size > REMEMBERED_MAX) {',
+      replace: 'if (verified.size > CACHED_MAX) {',
       test: 'a withdrawn key’s tokens are INVALID_TOKEN, those seen before included',
     },
   ]),
@@ -82,8 +82,8 @@ export const OF_ACCESS: readonly PlantedFault[] = [
     {
       name: 'no hash is compared for an unknown e-mail',
       file: 'src/auth/passwords.ts',
-      find: 'const fits = await verify(stored ?? NO_PASSWORD, password);',
-      replace: 'const fits = stored !== undefined && (await verify(stored, password));',
+      find: 'const isMatch = await verify(stored ?? NO_PASSWORD, password);',
+      replace: 'const isMatch = stored !== undefined && (await verify(stored, password));',
       test: 'a known and an unknown e-mail cost the same work, so that no stopwatch tells them apart',
     },
     {

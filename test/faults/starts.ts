@@ -76,7 +76,7 @@ const HARMS: readonly Harm[] = [
   },
   {
     title: 'another key',
-    line: /^The key in \S+ does not fit this database/,
+    line: /^The key in \S+ is not the key of this database/,
     do: (f) => writeFileSync(join(f, 'secret.key'), newSecretKey()),
   },
   {
