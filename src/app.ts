@@ -29,7 +29,7 @@ import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from '.
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { operationsRoutes } from './http/operations.ts';
-import { cutOffStalledReaders } from './http/stalls.ts';
+import { disconnectStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -101,7 +101,7 @@ export async function buildApp(
   acceptJson(app);
   observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);
-  cutOffStalledReaders(app);
+  disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);

@@ -124,7 +124,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     }
   });
   it('for an address that is not of this machine', () =>
-    refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is no address/));
+    refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is not an address/));
 
   it('for a data folder below a file', () =>
     refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be made: /));
