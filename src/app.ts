@@ -30,7 +30,7 @@ import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from '.
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { operationsRoutes } from './http/operations.ts';
-import { cutOffStalledReaders } from './http/stalls.ts';
+import { disconnectStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -102,7 +102,7 @@ export async function buildApp(
   acceptJson(app);
   observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);
-  cutOffStalledReaders(app);
+  disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
@@ -137,7 +137,7 @@ export async function buildApp(
   const { database, now } = parts;
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);
-  serveDashboard(app);
+  await serveDashboard(app);
   refuseOtherMethods(app, routes);
   return app;
 }
@@ -165,6 +165,7 @@ function requestId(given: string | string[] | undefined): string {
 function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): void {
   const logRequest = createRequestLog(log);
   app.addHook('onRequest', (request, reply, done) => {
+    // Not @fastify/helmet: it builds its headers for each request, 4 to 12 µs more of about 100 for a `me`.
     reply.headers({
       'x-request-id': request.id,
       'x-content-type-options': 'nosniff',

@@ -8,7 +8,7 @@ import { insertDemoDocuments } from './knowledge/demo.ts';
 import { rememberAnswered } from './knowledge/suggestions.ts';
 import { answerSchemaId, KINDS } from './notifications/kinds.ts';
 
-/** The demo, the same on every machine: examples and tests rely on these names, passwords and ids. */
+/** The demo data is the same on every machine: examples and tests use these names, passwords and ids. */
 
 const MERCHANTS = [
   { name: 'Aurora Coffee', country: 'ES' },
@@ -132,7 +132,7 @@ const NOTIFICATIONS: readonly DemoNotification[] = [
   },
 ];
 
-/** Fills an empty database, once. Says whether it did. */
+/** Fills an empty database. Returns false if it was not empty. */
 export async function seedDemo(database: Database, passwords: Passwords, now: Date): Promise<boolean> {
   if (!(await isEmpty(database))) return false;
   const hashes = await Promise.all(DEMO_USERS.map(({ password }) => passwords.hash(password)));
@@ -143,14 +143,14 @@ export async function seedDemo(database: Database, passwords: Passwords, now: Da
   });
 }
 
-/** The addresses of those who can still sign in with the password that the demo gave them. */
+/** The email addresses of the demo users who still have their demo password. */
 export async function openDemoUsers(queries: Queries, passwords: Passwords): Promise<string[]> {
   return (await createDemoSignIns(queries, passwords)()).map(({ email }) => email);
 }
 
-/** Asks again and again: a hash that was compared once is not compared a second time. */
+/** Lists the demo users who can still sign in. Compares each password hash only once, since that is slow. */
 export function createDemoSignIns(queries: Queries, passwords: Passwords): () => Promise<DemoUser[]> {
-  const judged = new Map<string, Promise<boolean>>();
+  const compared = new Map<string, Promise<boolean>>();
   return async () => {
     const open: DemoUser[] = [];
     for (const { email, password, about, role } of DEMO_USERS) {
@@ -160,9 +160,9 @@ export function createDemoSignIns(queries: Queries, passwords: Passwords): () =>
       );
       if (!user) continue;
       const key = `${email} ${user.password_hash}`;
-      const known = judged.get(key) ?? passwords.matches(password, user.password_hash);
-      judged.set(key, known);
-      known.catch(() => judged.delete(key));
+      const known = compared.get(key) ?? passwords.matches(password, user.password_hash);
+      compared.set(key, known);
+      known.catch(() => compared.delete(key));
       if (await known) open.push({ email, password, about, role });
     }
     return open;
@@ -239,7 +239,7 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       await tx.chain([rememberAnswered(merchantId as MerchantId, answered)]);
     }
   }
-  // What each of them wrote, on the telephone of the simulator: so it may be answered freely for a day.
+  // The customers' messages on the simulated phone: they open the 24-hour window for replies.
   for (const { conversation, minutesAgo, context } of NOTIFICATIONS.toSorted(
     (a, b) => b.minutesAgo - a.minutesAgo,
   )) {
@@ -254,7 +254,7 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
   }
   await insertDemoDocuments(tx, now);
   if (tx.engine === 'postgres') {
-    // Explicit ids leave the identity columns behind.
+    // Rows with explicit ids do not advance the identity sequence.
     for (const table of ['merchants', 'users', 'conversations', 'notifications']) {
       await tx.run(`select setval(pg_get_serial_sequence('${table}', 'id'), max(id)) from ${table}`);
     }

@@ -1,9 +1,6 @@
-/**
- * Every error of the API, named once. Code throws them by name; the table below is the only place that
- * chooses a status.
- */
+/** Every error of the API, named once. Code throws errors by name. Only the table below chooses a status. */
 
-/** Where a request was answered. The contract asks the notification endpoints for 500s of their own. */
+/** Which part of the API answers. The contract wants status 500 for some errors of the notification endpoints. */
 export type Area = 'general' | 'notification' | 'notificationBody';
 
 type Statuses = { readonly [area in Area]: number };
@@ -46,7 +43,7 @@ export function statusOf(code: ErrorCode, area: Area): number {
   return STATUS[code][area];
 }
 
-/** A real failure, for which an alarm may ring; every other error is an expected answer, 500s included. */
+/** A real failure that should raise an alert. Every other error is an expected response, even with status 500. */
 export function isFailure(code: ErrorCode): boolean {
   return code === 'INTERNAL_ERROR' || code === 'SERVICE_UNAVAILABLE';
 }
@@ -54,7 +51,7 @@ export function isFailure(code: ErrorCode): boolean {
 interface ApiErrorOptions {
   field?: string;
   headers?: Record<string, string>;
-  /** For the log alone; the caller sees `detail`. */
+  /** Only for the log. The caller sees `detail`. */
   cause?: unknown;
 }
 
@@ -83,7 +80,7 @@ const BEARER = { 'www-authenticate': 'Bearer' };
 
 // Sign-in and tokens
 export const invalidCredentials = () =>
-  new ApiError('INVALID_CREDENTIALS', 'Invalid e-mail or password.', { headers: BEARER });
+  new ApiError('INVALID_CREDENTIALS', 'Wrong email or password.', { headers: BEARER });
 export const tokenExpired = () =>
   new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
 export const tokenMissing = () =>
@@ -92,14 +89,11 @@ export const tokenInvalid = (cause?: unknown) =>
   new ApiError('INVALID_TOKEN', 'The token is malformed or invalid.', { headers: BEARER, cause });
 export const merchantTokenRequired = () =>
   new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
-/** What every endpoint that needs a merchant's token may answer. */
+/** Every endpoint that requires a merchant's token can return these. */
 export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
-/** Another page, or no browser at all, at an address that trusts a cookie. */
+/** The request did not come from the dashboard, and this path trusts a cookie. */
 export const notFromDashboard = () =>
-  new ApiError(
-    'FORBIDDEN',
-    'This address is for the dashboard alone. Programs sign in at /api/v1/auth/login.',
-  );
+  new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
 
 // Validation
@@ -134,8 +128,9 @@ export const idempotencyKeyInFlight = () =>
   });
 
 // Deliveries
-/** A webhook's caller that cannot prove who it is. */
-export const forbidden = () => new ApiError('FORBIDDEN', 'This request is not signed as it must be.');
+/** The caller of a webhook did not sign its request correctly. */
+export const forbidden = () =>
+  new ApiError('FORBIDDEN', 'The signature of this request is missing or wrong.');
 export const deliveryNotFound = () => new ApiError('DELIVERY_NOT_FOUND', 'Delivery not found.');
 export const deliveryNotFailed = () =>
   new ApiError('CONFLICT', 'Only a failed or cancelled delivery can be sent again.');
@@ -151,7 +146,7 @@ export const documentChanged = () =>
     field: 'If-Match',
   });
 export const nothingToRevert = () =>
-  new ApiError('CONFLICT', 'This document has only one version: there is nothing to revert to.');
+  new ApiError('CONFLICT', 'This document has only one version, so it cannot be reverted.');
 
 // The server and its limits
 export const rateLimited = (retryAfterSeconds: number) =>
@@ -159,10 +154,14 @@ export const rateLimited = (retryAfterSeconds: number) =>
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 export const serviceUnavailable = (cause?: unknown) =>
-  new ApiError('SERVICE_UNAVAILABLE', 'The service is busy or its database is away. Try again shortly.', {
-    headers: { 'retry-after': '2' },
-    cause,
-  });
+  new ApiError(
+    'SERVICE_UNAVAILABLE',
+    'The service is busy or cannot reach its database. Try again shortly.',
+    {
+      headers: { 'retry-after': '2' },
+      cause,
+    },
+  );
 export const internalError = (cause: unknown) =>
   new ApiError(
     'INTERNAL_ERROR',
@@ -171,9 +170,9 @@ export const internalError = (cause: unknown) =>
       cause,
     },
   );
-export const notFound = () => new ApiError('NOT_FOUND', 'There is nothing at this address.');
+export const notFound = () => new ApiError('NOT_FOUND', 'This path does not exist.');
 export const methodNotAllowed = (allowed: readonly string[]) =>
-  new ApiError('METHOD_NOT_ALLOWED', `This address takes ${allowed.join(', ')}.`, {
+  new ApiError('METHOD_NOT_ALLOWED', `This path accepts ${allowed.join(', ')}.`, {
     headers: { allow: allowed.join(', ') },
   });
 export const payloadTooLarge = (maxBytes: number) =>
@@ -181,7 +180,7 @@ export const payloadTooLarge = (maxBytes: number) =>
 export const unsupportedMediaType = () =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as JSON, with Content-Type: application/json.');
 export const contentEncoded = () =>
-  new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, without Content-Encoding.');
+  new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
 export const badRequest = (detail: string) => new ApiError('BAD_REQUEST', detail);
 export const headersTooLarge = () => new ApiError('HEADERS_TOO_LARGE', 'The headers are too large.');
 export const requestTimeout = () => new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.');

@@ -8,25 +8,25 @@ import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
 
 /**
- * Supervisors kill after ten seconds. No request waits for the database longer than five: whoever holds a
- * connection after that is cut off.
+ * Supervisors kill a process after ten seconds. No request waits longer than five seconds for the database, so
+ * connections that are still open after six are closed.
  */
-const CUT_OFF_AFTER_MS = 6000;
-const GIVE_UP_AFTER_MS = 9500;
+const CLOSE_CONNECTIONS_AFTER_MS = 6000;
+const EXIT_AFTER_MS = 9500;
 
 async function main(): Promise<void> {
   loadEnvFile();
   const config = readConfig();
   const log = createLogger(config);
-  // Before anything is written: whoever starts it twice by mistake finds things as they were.
+  // Check the port before anything is written: starting it twice by mistake must change nothing.
   const taken = config.port !== 0 && (await listeningProblem(config.host, config.port));
   if (taken) throw listenProblem(taken, config) ?? new Error(`Port ${config.port} cannot be used: ${taken}.`);
   const server = await openServer(config, log);
-  // Before anybody hears that it runs: whoever stops it then finds it ready to.
+  // Handle signals before the server says that it is ready.
   stopOnSignal(server, () => log.flush());
   let url = '';
   const listenTextResolver = (address: string) => {
-    // On several addresses the first is the one of this machine.
+    // With several addresses, the first one is local.
     url ||= address;
     return `${server.database.engine} database open, listening at ${address}`;
   };
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     throw listenProblem((error as NodeJS.ErrnoException).code, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config.demo));
-  // Now, and not at the end alone: a process that is killed has none, and the next start would take twice as long.
+  // Node writes the cache at exit, but a killed process has no exit: its next start would take twice as long.
   flushCompileCache();
 }
 
@@ -68,7 +68,7 @@ function banner(url: string, demo: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Requests in flight finish; then the process ends. A second signal ends it at once. */
+/** Finishes open requests, then exits. A second signal exits at once. */
 function stopOnSignal({ app, close }: Server, flush: () => void): void {
   let stopping = false;
   const end = (code: number) => {
@@ -79,15 +79,15 @@ function stopOnSignal({ app, close }: Server, flush: () => void): void {
     if (stopping) end(1);
     stopping = true;
     app.log.info({ signal }, 'stopping');
-    setTimeout(() => app.server.closeAllConnections(), CUT_OFF_AFTER_MS).unref();
-    setTimeout(() => end(1), GIVE_UP_AFTER_MS).unref();
+    setTimeout(() => app.server.closeAllConnections(), CLOSE_CONNECTIONS_AFTER_MS).unref();
+    setTimeout(() => end(1), EXIT_AFTER_MS).unref();
     close().then(
       () => {
         app.log.info('stopped');
         end(0);
       },
       (err) => {
-        app.log.error({ err }, 'could not stop in order');
+        app.log.error({ err }, 'graceful shutdown failed');
         end(1);
       },
     );
@@ -100,20 +100,20 @@ function listenProblem(code: string | undefined, { host, port }: Config): Config
   switch (code) {
     case 'EADDRINUSE':
       return new ConfigError([
-        `Port ${port} is taken. Stop the other program, or set PORT to another number.`,
+        `Port ${port} is in use. Stop the other program, or set PORT to another number.`,
       ]);
     case 'EACCES':
-      return new ConfigError([`Port ${port} may not be used by this user. Set PORT above 1023.`]);
+      return new ConfigError([`This user may not use port ${port}. Set PORT above 1023.`]);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError([`HOST ${host} is no address of this machine.`]);
+      return new ConfigError([`HOST ${host} is not an address of this machine.`]);
     default:
       return undefined;
   }
 }
 
-/** One clear line for each mistake of the person who started this; a stack only for ours. */
+/** One clear line for each wrong setting; a stack trace only for a bug. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   if (error instanceof DatabaseProblem || error instanceof VaultError) return error.message;

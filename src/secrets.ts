@@ -2,9 +2,9 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** What the database holds in secret is sealed with a key that the database does not hold. */
+/** Encrypts secrets before they are stored. The database never holds the key. */
 export interface Vault {
-  /** `purpose` is bound to the result: a text sealed for one purpose does not open for another. */
+  /** `purpose` is part of the encryption: a text that was sealed for one purpose cannot be opened for another. */
   seal(plain: string, purpose: string): string;
   open(sealed: string, purpose: string): string;
 }
@@ -47,7 +47,7 @@ export function newSecretKey(): string {
 const WELL_KNOWN =
   /change.?me|your.?secret|secret.?key|example|password|placeholder|insecure|deskbell|0123456789|abcdefgh/i;
 
-/** Why this key must not be used, or nothing. 32 random bytes are 43 characters of base64, 64 of hex. */
+/** Why this key is not safe, or undefined. 32 random bytes are 43 characters of base64 or 64 of hex. */
 export function secretKeyProblem(key: string): string | undefined {
   const bytes = /^[\da-f]+$/i.test(key)
     ? key.length / 2
@@ -60,7 +60,7 @@ export function secretKeyProblem(key: string): string | undefined {
   return undefined;
 }
 
-/** The embedded database's own key: made once, readable by its owner alone. */
+/** The key of the embedded database: created once, and only its owner can read it. */
 export function readOrMakeSecretKey(file: string): string {
   let key: string;
   try {
@@ -75,7 +75,7 @@ export function readOrMakeSecretKey(file: string): string {
   return key;
 }
 
-/** Of several processes at once the first makes it. */
+/** If several processes start at the same time, the first one creates it. */
 function makeSecretKey(file: string): void {
   try {
     writeFileSync(file, `${newSecretKey()}\n`, { mode: 0o600, flag: 'wx', flush: true });

@@ -25,7 +25,7 @@ onEachEngine('an address', (engine) => {
     ]) {
       for (const bearer of [token, undefined]) {
         const reply = await deskbell.call('GET', path, { token: bearer });
-        const nothing = { status: 404, detail: 'There is nothing at this address.', code: 'NOT_FOUND' };
+        const nothing = { status: 404, detail: 'This path does not exist.', code: 'NOT_FOUND' };
         assert.deepEqual(outcome(reply), nothing, path);
         assert.ok(reply.headers.get('x-request-id'));
       }
@@ -47,7 +47,7 @@ onEachEngine('an address', (engine) => {
         const list = allowed.join(', ');
         assert.deepEqual(
           outcome(reply),
-          { status: 405, detail: `This address takes ${list}.`, code: 'METHOD_NOT_ALLOWED' },
+          { status: 405, detail: `This path accepts ${list}.`, code: 'METHOD_NOT_ALLOWED' },
           `${method} ${path}`,
         );
         assert.equal(reply.headers.get('allow'), list);

@@ -91,9 +91,9 @@ onEachEngine('the command line', (engine) => {
       deskbell(add('b@shop.example')),
       deskbell(add('b@shop.example', '--merchant', '99'), 'long enough\n'),
     ]);
-    assertFailure(taken, 1, /already is a user/);
+    assertFailure(taken, 1, /User ALMA@shop\.example already exists/);
     assertFailure(short, 1, /at least 8 characters/);
-    assertFailure(silent, 1, /No password came/);
+    assertFailure(silent, 1, /No password on standard input/);
     assertFailure(nowhere, 1, /no merchant 99/);
 
     assert.equal((await json(['user', 'list'])).length, 2);
@@ -108,7 +108,7 @@ onEachEngine('the command line', (engine) => {
       deskbell(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
       deskbell(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
     ]);
-    assertFailure(option, 2, /read from the first line of standard input/);
+    assertFailure(option, 2, /reads the first line of standard input/);
     assertFailure(argument, 2, /Too many arguments/);
     for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
   });
@@ -160,10 +160,10 @@ onEachEngine('the command line', (engine) => {
     ]);
 
     const env = { ...place.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
-    assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY does not fit this database/);
+    assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY is not the key of this database/);
     const sick = await run(['doctor'], { env });
     assert.equal(sick.code, 1);
-    assert.match(sick.stdout, /✖ SECRET_KEY does not open the signing keys/);
+    assert.match(sick.stdout, /✖ SECRET_KEY cannot decrypt the signing keys/);
 
     const third = await json(['keys', 'rotate', '--revoke']);
     assert.deepEqual(third.removed.sort(), [first.kid, second.kid].sort());
@@ -175,9 +175,9 @@ onEachEngine('the command line', (engine) => {
     assert.equal(fine.code, 0, fine.stdout);
     assert.match(
       fine.stdout,
-      engine === 'sqlite' ? /✔ The database answers: SQLite/ : /✔ The database answers: PostgreSQL/,
+      engine === 'sqlite' ? /✔ The database responds: SQLite/ : /✔ The database responds: PostgreSQL/,
     );
-    assert.match(fine.stdout, /✔ SECRET_KEY opens the signing keys/);
+    assert.match(fine.stdout, /✔ SECRET_KEY can decrypt the signing keys/);
     assert.doesNotMatch(fine.stdout, /[!✖]/);
     if (engine !== 'sqlite') return;
     const file = join(place.env.DATA_DIR!, 'secret.key');
@@ -189,7 +189,7 @@ onEachEngine('the command line', (engine) => {
   });
 
   it('writes the demo into an empty database only', async () => {
-    assertFailure(await deskbell(['demo']), 1, /The database is not empty/);
+    assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
     const fresh = await newDatabasePlace(engine);
     try {
       const done = await run(['demo'], { env: fresh.env });
@@ -218,7 +218,7 @@ describe('the command line without a database', () => {
     ]);
     assert.equal(bare.stdout, help.stdout);
     assert.match(help.stdout, /conversation +Conversations: add, list, import/);
-    assert.match(group.stdout, /user password EMAIL +Give a user a new password/);
+    assert.match(group.stdout, /user password EMAIL +Set a new password for a user/);
     assert.match(
       command.stdout,
       /Usage: .* user add --email ADDRESS --name NAME \[--merchant ID\] \[--role user\|admin\]/,
@@ -231,8 +231,8 @@ describe('the command line without a database', () => {
   const misuses: [string[], RegExp][] = [
     [['merchnat', 'list'], /There is no command "merchnat"\. Did you mean "merchant"\?/],
     [['user', 'pasword'], /Did you mean "user password"\?/],
-    [['user'], /"user" needs one of add, list, password/],
-    [['xyzzy'], /There are merchant, user/],
+    [['user'], /"user" needs a command: add, list, password/],
+    [['xyzzy'], /Commands: merchant, user/],
     [['user', 'add', '--emial', 'x'], /"user add" has no option --emial\. Did you mean --email\?/],
     [['user', 'add', '--email', '--name', 'x'], /--email needs a value/],
     [['user', 'add', '--email', 'nobody', '--name', 'x'], /looks like name@shop\.example/],
@@ -291,8 +291,8 @@ describe('the command line without a database', () => {
     assert.match(confused.stdout, /✖ DATABASE_URL must be an address/);
     assert.equal(alone.code, 1);
     assert.match(alone.stdout, /✖ .*nothing answers at its address\.\n +Start it, or correct DATABASE_URL/);
-    assert.match(alone.stdout, /✖ Redis does not answer/);
-    assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is no address of this machine/);
+    assert.match(alone.stdout, /✖ Redis does not respond/);
+    assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is not an address of this machine/);
     assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
   });
 
@@ -302,7 +302,7 @@ describe('the command line without a database', () => {
       const dataDir = join(folder, 'data');
       const { stdout, code } = await run(['doctor'], { env: { DATA_DIR: dataDir, PORT: '0' } });
       assert.equal(code, 0, stdout);
-      assert.match(stdout, /! The data folder .* is not there yet/);
+      assert.match(stdout, /! The data folder .* does not exist yet/);
       assert.ok(!existsSync(dataDir));
     } finally {
       rmSync(folder, { recursive: true });

@@ -216,7 +216,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       [
         'a database that takes no writes',
         'SERVICE_UNAVAILABLE',
-        'The service is busy or its database is away. Try again shortly.',
+        'The service is busy or cannot reach its database. Try again shortly.',
         '2',
         engine === 'sqlite' ? 'pragma query_only = on' : 'set default_transaction_read_only = on',
         engine === 'sqlite' ? 'pragma query_only = off' : 'set default_transaction_read_only = off',

@@ -19,7 +19,7 @@ const NO_JSON_TYPE = {
 };
 const ENCODED = {
   status: 415,
-  detail: 'Send the body as it is, without Content-Encoding.',
+  detail: 'Send the body without Content-Encoding.',
   code: 'UNSUPPORTED_MEDIA_TYPE',
 };
 const refused = (detail: string, field = 'body') => ({ detail, code: 'VALIDATION_ERROR', field });

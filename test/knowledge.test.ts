@@ -215,6 +215,29 @@ onEachEngine('the knowledge base', (engine) => {
     assert.deepEqual(idsOf(await call('GET', '?q=import', { token: borealis })), []);
   });
 
+  it('imports a title that is there twice into the document that was updated last', async () => {
+    const older = await make({ question: 'Twice there' });
+    const newer = await make({ question: 'Twice there' });
+    await patch(older, { body: 'Updated last' });
+    const contents = [
+      { title: 'Twice there', body: 'From the file' },
+      { title: 'Twice in the file', body: 'First' },
+      { title: 'Twice in the file', body: 'Second' },
+      { title: 'Twice in the file', body: 'Second' },
+    ];
+    const summary = await importDocuments(deskbell.database, AURORA_ID, contents, {
+      now: deskbell.clock.now,
+      onProgress: () => {},
+    });
+    assert.deepEqual(summary, { added: 1, updated: 2, unchanged: 1 });
+    const bodies = await Promise.all(
+      [older, newer].map(async (id) => (await call('GET', String(id))).json.body),
+    );
+    assert.deepEqual(bodies, ['From the file', 'Yes, all of it.']);
+    const [inFile] = (await call('GET', '?q=twice%20file')).json;
+    assert.deepEqual([inFile.body, inFile.version], ['Second', 2]);
+  });
+
   const asAurora = async (method: string, id: string, suffix: string, body?: string) => {
     const { status, headers, text } = await rawCall(deskbell, method, `${KNOWLEDGE}/${id}${suffix}`, {
       headers: {

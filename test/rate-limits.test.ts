@@ -199,7 +199,7 @@ function withRedis(title: string, url: string): void {
         for (let count = 0; count <= PER_MINUTE; count += 1) {
           assert.equal((await me(deskbell, { token })).status, 200);
         }
-        assert.ok(deskbell.logged.some((line) => line.includes('redis is away')));
+        assert.ok(deskbell.logged.some((line) => line.includes('cannot reach Redis')));
       } finally {
         await redis.stop();
         await deskbell.close();

@@ -112,20 +112,20 @@ describe('a bad setting', () => {
 describe('one clear line and exit code 1', { concurrency: 3 }, () => {
   const url = 'postgres://deskbell:hunter2@127.0.0.1:1/deskbell';
 
-  it('for a port that is taken', async () => {
+  it('for a port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };
     try {
       const folder = newFolder();
-      await refuses({ DATA_DIR: folder, PORT: String(port) }, new RegExp(`^Port ${port} is taken\\.`));
+      await refuses({ DATA_DIR: folder, PORT: String(port) }, new RegExp(`^Port ${port} is in use\\.`));
       assert.deepEqual(readdirSync(folder), [], 'nothing was written');
     } finally {
       other.close();
     }
   });
   it('for an address that is not of this machine', () =>
-    refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is no address/));
+    refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is not an address/));
 
   it('for a data folder below a file', () =>
     refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be made: /));
@@ -229,7 +229,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       'a SECRET_KEY that is not the database’s',
       { SECRET_KEY: newSecretKey() },
       'select 1',
-      /^SECRET_KEY does not fit this database/,
+      /^SECRET_KEY is not the key of this database/,
     ],
     [
       'a database that is newer than the program',

@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
 
 /**
- * The demo's assistant, on the simulator's telephones. It stands for the one that a merchant brings: it knows
- * what the knowledge base knows, and rings the bell for everything else.
+ * The demo's assistant, for the simulated phones. It takes the place of a merchant's own assistant: it answers from
+ * the knowledge base and raises a notification for everything else.
  */
 export interface AssistantParts {
-  /** The documents that fit, the best first, and how well they do, from 0 to 1. */
+  /** Matching documents, best first, with a score from 0 to 1. */
   findAnswers(merchantId: MerchantId, question: string): Promise<Found[]>;
   raise(merchantId: MerchantId, conversationId: number, context: Record<string, string>): Promise<void>;
-  /** Writes on the customer's telephone. */
+  /** Shows a message on the customer's phone. */
   say(merchantId: MerchantId, phone: string, text: string): Promise<void>;
   log: Logger;
 }
@@ -25,12 +25,12 @@ interface CustomerMessage {
   text: string;
 }
 
-/** As much as a document whose text has every word of the question, or whose title is nearly the question. */
-const GOOD = 0.65;
-/** Of two that fit alike nobody knows which is meant, unless the question is nearly the title. */
-const LEAD = 0.1;
-const SAME = 0.9;
-const ASKING = 'Good question. Let me ask a colleague: the answer comes here.';
+/** A document that contains every word of the question, or a title that is almost the question. */
+const SCORE_MIN = 0.65;
+/** Two documents with similar scores are ambiguous, unless the question is almost the title. */
+const LEAD_MIN = 0.1;
+const SCORE_SAME = 0.9;
+const ASKING = 'Good question. Let me ask a colleague. I will send you the answer here.';
 
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
 
@@ -47,11 +47,11 @@ export function createAssistant({ findAnswers, raise, say, log }: AssistantParts
       await raise(merchantId, conversationId, { question, lead_phone: phone });
       await say(merchantId, phone, ASKING);
     } catch (err) {
-      // The customer's message is written down; only the demo's assistant has nothing to say to it.
-      log.warn({ err, merchant_id: merchantId }, 'the demo’s assistant failed');
+      // The customer's message is stored. Only the demo's reply is missing.
+      log.warn({ err, merchant_id: merchantId }, 'demo assistant failed');
     }
   };
 }
 
 const isSure = (best: Found, second: Found | undefined) =>
-  best.score >= GOOD && (best.score >= SAME || best.score - (second?.score ?? 0) >= LEAD);
+  best.score >= SCORE_MIN && (best.score >= SCORE_SAME || best.score - (second?.score ?? 0) >= LEAD_MIN);

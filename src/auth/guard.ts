@@ -5,7 +5,7 @@ import type { Caller, Tokens } from './tokens.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls, by a verified access token; or why nobody does. */
+    /** The owner of a verified access token, or why the token was refused. */
     caller: Caller | ApiError | undefined;
   }
 }
@@ -13,21 +13,21 @@ declare module 'fastify' {
 const BEARER = 'bearer ';
 
 /**
- * Judges the bearer token of every request first, so that limits can be counted per caller. Nothing is
- * refused here: an endpoint that needs a caller asks for one.
+ * Verifies the bearer token of every request first, so that rate limits can count by caller. It refuses nothing:
+ * an endpoint that requires a caller asks for one.
  */
 export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
     const header = request.headers.authorization;
     if (header === undefined) return done();
-    // Not a pattern: over a whole token that costs more than all else here.
+    // No regular expression: on a whole token it costs more than everything else here.
     if (header.slice(0, BEARER.length).toLowerCase() !== BEARER) {
       request.caller = tokenInvalid();
       return done();
     }
     const token = header.slice(BEARER.length).trimStart();
-    const known = tokens.remembered(token);
+    const known = tokens.cached(token);
     if (known) {
       request.caller = known;
       return done();
@@ -59,12 +59,12 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   return merchantId;
 }
 
-/** Until when the caller's token is good. */
+/** When the caller's token expires. */
 export function expiryOf(request: FastifyRequest): Date {
   return new Date(callerOf(request).expiresAtSeconds * 1000);
 }
 
-/** For a whole feature: without a merchant's token nothing of a request is read, its body included. */
+/** Requires a merchant's token for all routes of a feature, before the body is read. */
 export function requireMerchant(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     try {

@@ -6,12 +6,12 @@ import { type Vault, VaultError } from '../secrets.ts';
 
 export const ALGORITHM = 'EdDSA';
 
-/** Every process looks again this often, so a rollover reaches them all without a restart. */
+/** Every process reloads the keys this often, so a key rotation needs no restart. */
 const RELOAD_AFTER_MS = 30_000;
-/** An unknown `kid` may be a new key or a forgery: look, but not for every forgery. */
+/** An unknown `kid` may be a new key or a forgery: reload for it, but not too often. */
 const RELOAD_FOR_UNKNOWN_AFTER_MS = 1000;
-/** A request has its own wait for the database before it: this one is short. */
-const LOOK_MAX_MS = 400;
+/** Short, because the request will wait for the database as well. */
+const RELOAD_WAIT_MAX_MS = 400;
 
 interface SigningKey {
   kid: string;
@@ -22,11 +22,11 @@ interface SigningKey {
 
 export interface Keyring {
   signer(): Promise<{ kid: string; key: CryptoKey }>;
-  /** The public key of this name, or nothing. */
+  /** The public key with this id, or undefined. */
   find(kid: string): Promise<CryptoKey | undefined>;
   /**
-   * Counts up when a key was withdrawn: what was verified before must be verified again. Nothing when it is
-   * time to look at the keys, which `find` does.
+   * Grows when a key was removed: tokens that were verified before must be verified again. Undefined when the keys
+   * must be reloaded, which `find` does.
    */
   generation(): number | undefined;
   jwks(): Promise<{ keys: JWK[] }>;
@@ -63,19 +63,19 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   const reload = (): Promise<void> => {
     loading ??= load().finally(() => {
       loading = undefined;
-      // A look that failed counts too: with the database away not every request waits for it.
+      // A failed reload counts, too: without the database, not every request should wait for one.
       checkedAt = now().getTime();
     });
     return loading;
   };
 
-  /** A clock that was set back makes it due as well. */
+  /** Also true if the clock was set back. */
   const isDue = (afterMs: number) => Math.abs(now().getTime() - checkedAt) >= afterMs;
 
-  /** With the database away or slow the keys in memory go on serving. */
+  /** If the database is away or slow, the keys in memory stay in use. */
   async function refresh(afterMs: number): Promise<void> {
     if (!isDue(afterMs)) return;
-    await Promise.race([reload().catch(() => {}), sleep(LOOK_MAX_MS, undefined, { ref: false })]);
+    await Promise.race([reload().catch(() => {}), sleep(RELOAD_WAIT_MAX_MS, undefined, { ref: false })]);
   }
 
   if ((await readKeys(database)).length === 0) {
@@ -125,12 +125,12 @@ async function privateHalf(row: KeyRow, vault: Vault): Promise<CryptoKey> {
 
 const purposeOf = (kid: string) => `signing key ${kid}`;
 
-/** Makes a key; from then on it signs. Gives its `kid`. */
+/** Creates a key, which signs from now on. Returns its `kid`. */
 async function addKey(queries: Queries, vault: Vault, now: Date): Promise<string> {
   return insertKey(queries, await makeKey(vault), now.toISOString());
 }
 
-/** Adds a key that signs from now on. `revoke` removes the others, and every token dies with its key. */
+/** Adds a key that signs from now on. `revoke` removes all others, which invalidates every token. */
 export async function rotateKeys(
   database: Database,
   vault: Vault,
@@ -140,7 +140,7 @@ export async function rotateKeys(
   const key = await makeKey(vault);
   return database.transaction(async (tx) => {
     const removed = revoke ? await tx.run<{ kid: string }>('delete from signing_keys returning kid') : [];
-    // The newest signs: it must be the newest even where the clock was once ahead.
+    // The newest key signs, so this one must be the newest even if the clock was ahead before.
     const [newest] = await listKeys(tx);
     const earliest = newest ? Date.parse(newest.created_at) + 1 : 0;
     const createdAt = new Date(Math.max(now.getTime(), earliest)).toISOString();
@@ -148,7 +148,7 @@ export async function rotateKeys(
   });
 }
 
-/** Newest first: it signs, the others verify. */
+/** Newest first. The newest signs; the others only verify. */
 export function listKeys(queries: Queries): Promise<{ kid: string; created_at: string }[]> {
   return queries.all('select kid, created_at from signing_keys order by created_at desc, kid');
 }
@@ -176,7 +176,7 @@ async function insertKey(
   return key.kid;
 }
 
-/** Keys replaced before this time signed nothing that is still valid. Gives the names of those removed. */
+/** Removes keys that were replaced before this time: their tokens have expired. Returns their ids. */
 export async function removeKeysReplacedBefore(queries: Queries, time: Date): Promise<string[]> {
   const rows = await queries.run<{ kid: string }>(
     `delete from signing_keys where created_at < (
@@ -187,7 +187,7 @@ export async function removeKeysReplacedBefore(queries: Queries, time: Date): Pr
   return rows.map(({ kid }) => kid);
 }
 
-/** Whether SECRET_KEY opens what the database holds. */
+/** Whether SECRET_KEY can decrypt the signing keys in the database. */
 export async function keysOpen(queries: Queries, vault: Vault): Promise<boolean> {
   try {
     for (const row of await readKeys(queries)) vault.open(row.sealed_private_key, purposeOf(row.kid));

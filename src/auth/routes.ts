@@ -29,7 +29,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Sign in', {
-            description: 'Signs a user in with e-mail address and password.',
+            description: 'Sign in with email address and password.',
             errors: [invalidCredentials(), required('password')],
             open: true,
           }),
@@ -59,10 +59,10 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
     app.get(
       '/me',
       {
-        // Asked with every page, and always small: not even a look at whether to compress it.
+        // Called with every page and always small: skip even the decision whether to compress it.
         compress: false,
         schema: {
-          ...describeRoute('auth', 'Read the current user', {
+          ...describeRoute('auth', 'Get the current user', {
             description: 'The user who owns the access token.',
             errors: [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
           }),
@@ -82,8 +82,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Sign out', {
-            description:
-              'Ends the session of a refresh token. Access tokens already given run out by themselves.',
+            description: 'Ends the session of a refresh token. Access tokens stay valid until they expire.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),

@@ -1,3 +1,4 @@
+import cookie from '@fastify/cookie';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -13,7 +14,7 @@ import {
   tokenInvalid,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { noRefreshCookie, readRefreshCookie, refreshCookie } from './cookie.ts';
+import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './cookie.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
@@ -23,20 +24,22 @@ export interface SessionParts {
 }
 
 const MARK = 'x-deskbell-dashboard';
-const headers = Type.Object({ [MARK]: Type.Literal('1', { description: 'Says who asks. Always `1`.' }) });
+const headers = Type.Object({
+  [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
+});
 
-/** A session that is over, for whatever reason; a database that is away is none. */
+/** Errors that mean the session has ended. An unreachable database does not. */
 const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
 const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.code);
 
 /**
- * Sign-in for the dashboard. Its refresh token stays in a cookie, out of every script's reach; the access token
- * lives in the page's memory. Another site's page can neither set the header nor hide where it comes from.
+ * Sign-in for the dashboard. The refresh token is in a cookie that no script can read; the access token is only in the
+ * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
   const { signIn, refreshTtlSeconds, demoUsers } = parts;
 
-  /** Says whether there was one to end. */
+  /** Returns false if there was no session. */
   async function endSessionOf(request: FastifyRequest): Promise<boolean> {
     const token = readRefreshCookie(request);
     if (token === undefined) return false;
@@ -50,6 +53,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
   }
 
   return async (app) => {
+    await app.register(cookie);
     app.addHook('preParsing', async ({ headers }) => {
       const site = headers['sec-fetch-site'];
       if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();
@@ -61,7 +65,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('session', 'Sign in to the dashboard', {
             description:
-              'As `POST /api/v1/auth/login`, with the same limits; the refresh token is in an HttpOnly cookie.',
+              'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
             errors: [notFromDashboard(), invalidCredentials(), required('password')],
             open: true,
           }),
@@ -72,9 +76,9 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         const { refresh_token, ...access } = await signIn.begin(request.body, request.ip);
-        // The cookie takes the place of another: that one's session would be left with nobody to end it.
+        // The new cookie replaces the old one, so the old session must end now.
         await endSessionOf(request);
-        reply.header('set-cookie', refreshCookie(request, refresh_token, refreshTtlSeconds));
+        setRefreshCookie(reply, refresh_token, refreshTtlSeconds);
         return access;
       },
     );
@@ -83,8 +87,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       '/refresh',
       {
         schema: {
-          ...describeRoute('session', 'Get a new access token by the cookie', {
-            description: 'Takes no body. When the session is over, the cookie is taken back.',
+          ...describeRoute('session', 'Get a new access token with the cookie', {
+            description: 'Takes no body. If the session has ended, the cookie is removed.',
             errors: [notFromDashboard(), tokenInvalid()],
             open: true,
           }),
@@ -97,7 +101,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           return await signIn.renew(readRefreshCookie(request) ?? '');
         } catch (error) {
           if (!isOver(error)) throw error;
-          reply.header('set-cookie', noRefreshCookie(request));
+          clearRefreshCookie(reply);
           throw tokenInvalid(error);
         }
       },
@@ -108,7 +112,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Sign out of the dashboard', {
-            description: 'Ends the session and takes the cookie back. Takes no body.',
+            description: 'Ends the session and removes the cookie. Takes no body.',
             errors: [notFromDashboard()],
             open: true,
           }),
@@ -118,7 +122,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         const ended = await endSessionOf(request);
-        reply.header('set-cookie', noRefreshCookie(request));
+        clearRefreshCookie(reply);
         return { message: ended ? 'Signed out.' : 'Nobody was signed in.' };
       },
     );
@@ -127,8 +131,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       '/demo',
       {
         schema: {
-          ...describeRoute('session', 'Who can sign in to the demo', {
-            description: 'Only where the demo is on and its users are there; never in production.',
+          ...describeRoute('session', 'List the demo’s users', {
+            description: 'Only while the demo is on and its users exist; never in production.',
             errors: [notFromDashboard(), notFound()],
             open: true,
           }),

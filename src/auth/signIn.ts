@@ -23,9 +23,9 @@ export interface SignInParts {
   now: () => Date;
 }
 
-/** Sessions, however their refresh token travels: in a body for programs, in a cookie for the dashboard. */
+/** Sessions. Programs receive the refresh token in a body, the dashboard in a cookie. */
 export interface SignIn {
-  /** Opens a session, or throws why not. */
+  /** Opens a session, or throws the reason why not. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
   renew(refreshToken: string): Promise<RefreshedToken>;
   end(refreshToken: string): Promise<void>;
@@ -37,13 +37,13 @@ export function createSignIn(parts: SignInParts): SignIn {
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
 
-  /** Past the limit a right password and a wrong one are told the same. */
+  /** Above the limit, a right and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt) => {
     const { retryAfterSeconds } = await findAccount(database, attempt);
     return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();
   };
 
-  /** The user and the session of a good refresh token whose session still stands. */
+  /** The user and the session of a valid refresh token whose session has not ended. */
   const sessionOf = async (refreshToken: string) => {
     const { userId, tokenId } = await tokens.verify('refresh', refreshToken);
     const user = await findSessionUser(database, userId, tokenId);
@@ -58,8 +58,8 @@ export function createSignIn(parts: SignInParts): SignIn {
       const { account, retryAfterSeconds } = await findAccount(database, attempt);
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
 
-      const fits = await passwords.matches(password, account?.password_hash);
-      if (!account || !fits || account.disabled_at !== null) {
+      const isRight = await passwords.matches(password, account?.password_hash);
+      if (!account || !isRight || account.disabled_at !== null) {
         const counted = await recordFailure(database, attempt);
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }

@@ -16,7 +16,7 @@ export interface Account {
 export const FAILURES_MAX = 10;
 const FAILURE_WINDOW_MS = 15 * 60_000;
 
-/** One who tries to sign in: known or not, they are counted alike. */
+/** An attempt to sign in. Attempts for unknown accounts are counted in the same way. */
 export interface Attempt {
   emailKey: string;
   account: string;
@@ -30,7 +30,7 @@ export function attemptOf(email: string, address: string, at: Date): Attempt {
   return { emailKey, account, address, at };
 }
 
-/** The form in which addresses are compared. No text column can hold NUL, so no address has one. */
+/** How email addresses are compared. NUL is replaced, because no text column can hold it. */
 export function emailKeyOf(email: string): string {
   return email.trim().toWellFormed().replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }
@@ -41,7 +41,7 @@ const RECENT_FAILURES = `
   select failed_at from sign_in_failures where account = $2 and address = $3 and failed_at > $4
     order by failed_at desc limit ${FAILURES_MAX}`;
 
-/** Gives when the next try may be made, where there were too many; and the account, if there is one. */
+/** The account, if there is one, and how long to wait if there were too many attempts. */
 export async function findAccount(
   queries: Queries,
   { emailKey, account, address, at }: Attempt,
@@ -60,7 +60,7 @@ export async function findAccount(
   };
 }
 
-/** Says whether it counts: not where other tries have used the limit up while the password was checked. */
+/** Returns false if other attempts reached the limit while the password was checked. */
 export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<boolean> {
   const rows = await queries.run(
     `insert into sign_in_failures (failed_at, account, address)
@@ -72,15 +72,15 @@ export async function recordFailure(queries: Queries, { account, address, at }: 
 }
 
 /**
- * Opens the session unless, while the password was checked, other tries have used the limit up or the
- * account was changed: whoever changes it ends its sessions, and this one must not slip through.
+ * Opens the session, unless other attempts reached the limit or the account was changed while the password was
+ * checked: a change ends all sessions of the account, and this one must not survive it.
  */
 export async function openSession(
   queries: Queries,
   session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
   { account, address, at }: Attempt,
 ): Promise<boolean> {
-  // SQLite writes one at a time; PostgreSQL waits here for a change that has not been committed yet.
+  // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
   const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
@@ -107,7 +107,7 @@ export interface SessionUser {
   merchant_id: number | null;
   role: string;
   disabled_at: string | null;
-  /** Null when the session is unknown or was ended. */
+  /** Null if the session is unknown or has ended. */
   session_id: string | null;
 }
 
@@ -145,7 +145,7 @@ export const createUserLookup = (queries: Queries) =>
 export const ROLES = ['user', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Gives the new id, or nothing where the address is taken. */
+/** Returns the new id, or undefined if the address is taken. */
 export async function insertUser(
   queries: Queries,
   user: {
@@ -180,7 +180,7 @@ export interface ListedUser extends User {
 
 const LISTED = 'select id, merchant_id, email, name, role, created_at, disabled_at from users';
 
-/** Of one merchant, or all. */
+/** All users, or those of one merchant. */
 export function listUsers(queries: Queries, merchantId: number | undefined): Promise<ListedUser[]> {
   return merchantId === undefined
     ? queries.all(`${LISTED} order by id`)
@@ -191,7 +191,7 @@ export function findUserByEmail(queries: Queries, email: string): Promise<Listed
   return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
 }
 
-/** Ends every session of the user, and forgives failed sign-ins: the new password may be tried at once. */
+/** Ends all sessions of the user and resets the failed attempts, so the new password works at once. */
 export async function changePassword(
   database: Database,
   userId: number,
@@ -209,7 +209,7 @@ export async function changePassword(
   });
 }
 
-/** Ends every session of the user. */
+/** Ends all sessions of the user. */
 export async function disableUser(database: Database, userId: number, at: Date): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.run('update users set disabled_at = coalesce(disabled_at, $2) where id = $1', [

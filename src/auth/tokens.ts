@@ -1,9 +1,10 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
 
-/** The two kinds differ in `typ` and audience: neither passes for the other. */
+/** The two kinds differ in `typ` and audience, so one cannot be used as the other. */
 const KINDS = {
   access: { typ: 'at+jwt', audience: 'deskbell:api' },
   refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },
@@ -14,7 +15,7 @@ export interface Caller {
   userId: UserId;
   /** Absent for an operator. */
   merchantId: MerchantId | undefined;
-  /** `jti`: this token alone. Of a refresh token it is the session's id. */
+  /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
   expiresAtSeconds: number;
 }
@@ -28,8 +29,8 @@ interface Subject {
 export interface Tokens {
   sign(kind: Kind, subject: Subject, tokenId: string): Promise<string>;
   verify(kind: Kind, token: string): Promise<Caller>;
-  /** The caller of an access token that was verified before, at no cost; else nothing. */
-  remembered(token: string): Caller | undefined;
+  /** The caller of an access token that was verified before, or undefined. Costs no signature check. */
+  cached(token: string): Caller | undefined;
 }
 
 interface TokenSettings {
@@ -38,12 +39,12 @@ interface TokenSettings {
   refreshTtlSeconds: number;
 }
 
-const REMEMBERED_MAX = 10_000;
+const CACHED_MAX = 10_000;
 const SHAPE = /^[\w-]{1,512}\.[\w-]{1,2048}\.[\w-]{86}$/;
 
 export function createTokens(keyring: Keyring, settings: TokenSettings, now: () => Date): Tokens {
   const nowSeconds = () => Math.floor(now().getTime() / 1000);
-  let verified = new Map<string, Caller>();
+  const verified = new LRUCache<string, Caller>({ max: CACHED_MAX });
   let verifiedGeneration = keyring.generation();
 
   return {
@@ -84,36 +85,26 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         throw cause instanceof errors.JWTExpired ? tokenExpired() : tokenInvalid(cause);
       }
       const caller = callerOf(payload);
-      // Its key may have been withdrawn while the signature was checked.
-      if (kind === 'access' && keyring.generation() === generation) remember(token, caller);
+      // The key may have been removed during the signature check.
+      if (kind === 'access' && keyring.generation() === generation) verified.set(token, caller);
       return caller;
     },
 
-    remembered(token) {
+    cached(token) {
       const generation = keyring.generation();
       if (generation === undefined) return undefined;
       if (generation !== verifiedGeneration) {
-        verified = new Map();
+        verified.clear();
         verifiedGeneration = generation;
       }
       const caller = verified.get(token);
-      // An expired one takes the long way, which says so.
+      // For an expired token, `verify` returns the right error.
       return caller && caller.expiresAtSeconds > nowSeconds() ? caller : undefined;
     },
   };
-
-  function remember(token: string, caller: Caller): void {
-    if (verified.size >= REMEMBERED_MAX) {
-      for (const oldest of verified.keys()) {
-        verified.delete(oldest);
-        if (verified.size <= REMEMBERED_MAX * 0.9) break;
-      }
-    }
-    verified.set(token, caller);
-  }
 }
 
-/** Also refuses every other spelling of the same bytes: padding, spaces, stray bits in the last letter. */
+/** Refuses other spellings of the same bytes: padding, spaces, extra bits in the last letter. */
 function kidOf(token: string): string {
   if (!SHAPE.test(token)) throw tokenInvalid();
   for (const part of token.split('.')) {

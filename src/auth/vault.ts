@@ -12,9 +12,9 @@ export const openVault = ({ secretKey, secretKeyFile }: KeyPlace): Vault =>
   createVault(secretKey ?? readOrMakeSecretKey(secretKeyFile));
 
 /**
- * The vault whose key opens what this database was sealed with, or why there is none. A key is made for a new
- * database alone: beside one that was sealed before, a new one would open nothing. Where all keys are revoked
- * that is the very purpose: so one recovers from a key that was lost.
+ * The vault that can decrypt this database, or an error that says why there is none. Only a new database gets a new
+ * key, because a new key could not decrypt an existing one. With `revoke` all old keys are removed anyway: that is
+ * how to recover from a lost key.
  */
 export async function openFittingVault(
   queries: Queries,
@@ -23,15 +23,13 @@ export async function openFittingVault(
 ): Promise<Vault> {
   const { secretKey, secretKeyFile: file } = place;
   const lost =
-    'if it is lost, "npm run deskbell -- keys rotate --revoke" goes on without it: everybody must sign in again.';
+    'if it is lost, "npm run deskbell -- keys rotate --revoke" continues without it; everybody must sign in again.';
   const isMissing = secretKey === undefined && !existsSync(file);
   if (isMissing && !revoke && (await listKeys(queries)).length > 0) {
-    throw new VaultError(`${file} is missing, with which this database was sealed. Restore it; ${lost}`);
+    throw new VaultError(`${file} is missing. It encrypts this database. Restore it; ${lost}`);
   }
   const vault = openVault(place);
   if (revoke || (await keysOpen(queries, vault))) return vault;
   const key = secretKey === undefined ? `The key in ${file}` : 'SECRET_KEY';
-  throw new VaultError(
-    `${key} does not fit this database: its keys were sealed with another. Restore that one; ${lost}`,
-  );
+  throw new VaultError(`${key} is not the key of this database. Restore the right one; ${lost}`);
 }

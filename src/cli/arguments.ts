@@ -6,7 +6,7 @@ const EVERYWHERE: Readonly<Record<string, Option>> = {
   help: { type: 'boolean', about: 'Show this help' },
 };
 
-/** Reads the rest of the command line by the command's definition. */
+/** Parses the rest of the command line with the command's definition. */
 export function readArguments(name: string, command: Command, args: readonly string[]) {
   const options = { ...command.options, ...EVERYWHERE };
   const { tokens } = parseArgs({
@@ -15,7 +15,7 @@ export function readArguments(name: string, command: Command, args: readonly str
       ...Object.fromEntries(Object.entries(options).map(([key, { type }]) => [key, { type }])),
       help: { type: 'boolean', short: 'h' },
     },
-    // Its own complaints are less kind than ours.
+    // Our own messages are more helpful.
     strict: false,
     tokens: true,
   });
@@ -43,7 +43,7 @@ export function readArguments(name: string, command: Command, args: readonly str
       throw new UsageError(`--${key} ${option.value} is required. ${usageHint(name, command)}`);
     }
   }
-  // What is left over is not repeated: it may be a password.
+  // Do not print extra arguments: one may be a password.
   if (positionals.length > command.arguments.length + command.optionalArguments.length) {
     throw new UsageError(`Too many arguments. ${usageHint(name, command)}`);
   }
@@ -67,9 +67,9 @@ function givenValue(
   }: { name: string; value?: string | undefined; inlineValue?: boolean | undefined },
   placeholder: string,
 ): string {
-  // `--email --name Alma` forgot the address rather than named it "--name".
-  const forgotten = value === undefined || (!inlineValue && value.length > 1 && value.startsWith('-'));
-  if (forgotten || value.trim() === '')
+  // In `--email --name Alma` the address is missing; it is not "--name".
+  const isMissing = value === undefined || (!inlineValue && value.length > 1 && value.startsWith('-'));
+  if (isMissing || value.trim() === '')
     throw new UsageError(`--${name} needs a value: --${name} ${placeholder}.`);
   return value;
 }
@@ -116,7 +116,7 @@ export function helpOf(name: string, command: Command): string {
   ].join('\n');
 }
 
-/** The known word that a mistyped one most likely meant, or nothing. */
+/** The known word that is most similar to a mistyped one, or undefined. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate) }))
@@ -127,7 +127,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
     : undefined;
 }
 
-/** Letters to insert, leave out, exchange or swap with their neighbour. */
+/** The number of letters to insert, delete, replace or swap. */
 function distance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let row = 1; row <= from.length; row += 1) {

@@ -21,7 +21,7 @@ export interface Finding {
 
 interface CheckContext {
   config: Config;
-  /** Absent where it could not be opened, or is not there yet. */
+  /** Undefined if it cannot be opened or does not exist yet. */
   database: Database | undefined;
   absence: Error | undefined;
   now: () => Date;
@@ -45,13 +45,13 @@ const dataFolder: Check = async ({ config }) => {
     accessSync(exists ? dataDir : existingParent(dataDir), constants.W_OK | constants.X_OK);
   } catch {
     return bad(
-      `The data folder ${dataDir} cannot be written.`,
-      'Give it to the user who runs Deskbell, or set DATA_DIR.',
+      `The data folder ${dataDir} is not writable.`,
+      'Make it writable for the user who runs Deskbell, or set DATA_DIR.',
     );
   }
   return exists
-    ? good(`The data folder ${dataDir} can be written.`)
-    : hint(`The data folder ${dataDir} is not there yet.`, 'The server makes it when it first starts.');
+    ? good(`The data folder ${dataDir} is writable.`)
+    : hint(`The data folder ${dataDir} does not exist yet.`, 'The server creates it when it first starts.');
 };
 
 function existingParent(folder: string): string {
@@ -62,22 +62,22 @@ const secretFile: Check = async ({ config }) => {
   const { secretKeyFile: file } = config;
   if (config.secretKey !== undefined || !existsSync(file)) return [];
   if ((statSync(file).mode & 0o077) !== 0) {
-    return bad(`Others on this machine may read ${file}.`, `Run chmod 600 ${file}`);
+    return bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`);
   }
   const problem = secretKeyProblem(readFileSync(file, 'utf8').trim());
   return problem
     ? bad(`The key in ${file} ${problem}`, 'Restore the file.')
-    : good('Only its owner may read secret.key.');
+    : good('Only its owner can read secret.key.');
 };
 
 const database: Check = async ({ config, database, absence }) => {
   if (database)
-    return good(`The database answers: ${await databaseVersion(database)}, ${databasePlace(config)}.`);
-  if (!absence) return hint('There is no database yet.', 'The server makes it when it first starts.');
+    return good(`The database responds: ${await databaseVersion(database)}, ${databasePlace(config)}.`);
+  if (!absence) return hint('There is no database yet.', 'The server creates it when it first starts.');
   return bad(
     absence.message,
     config.databaseUrl === undefined
-      ? 'Mend the folder, or set DATA_DIR.'
+      ? 'Fix the folder, or set DATA_DIR.'
       : 'Start it, or correct DATABASE_URL.',
   );
 };
@@ -94,7 +94,7 @@ const migrations: Check = async ({ database }) => {
   }
 };
 
-/** What follows needs the tables, and would only repeat that they are missing. */
+/** For checks that need the tables. If tables are missing, only the check above reports it. */
 export const withTables =
   (check: (context: CheckContext & { database: Database }) => Promise<Finding[]>): Check =>
   async (context) => {
@@ -105,19 +105,19 @@ export const withTables =
 
 const keys = withTables(async ({ config, database, now }) => {
   const [newest] = await listKeys(database);
-  if (!newest) return hint('There are no signing keys yet.', 'The server makes one when it first starts.');
-  const lost = `If it is lost, "${PROGRAM} keys rotate --revoke" goes on without it: everybody must sign in again.`;
+  if (!newest) return hint('There are no signing keys yet.', 'The server creates one when it first starts.');
+  const lost = `If it is lost, "${PROGRAM} keys rotate --revoke" continues without it; everybody must sign in again.`;
   const file = config.secretKeyFile;
   if (config.secretKey === undefined && !existsSync(file))
     return bad(`${file} is missing.`, `Restore it. ${lost}`);
   if (!(await keysOpen(database, createVault(config.secretKey ?? readFileSync(file, 'utf8').trim())))) {
     return bad(
-      'SECRET_KEY does not open the signing keys: they were sealed with another.',
-      `Set that one. ${lost}`,
+      'SECRET_KEY cannot decrypt the signing keys: it is not the key of this database.',
+      `Set the right one. ${lost}`,
     );
   }
   const days = Math.floor((now().getTime() - Date.parse(newest.created_at)) / DAY_MS);
-  const age = [...good('SECRET_KEY opens the signing keys.')];
+  const age = [...good('SECRET_KEY can decrypt the signing keys.')];
   if (days > KEY_AGE_MAX_DAYS) {
     age.push(
       ...hint(`The signing key is ${days} days old.`, `Run "${PROGRAM} keys rotate": nobody is signed out.`),
@@ -127,7 +127,7 @@ const keys = withTables(async ({ config, database, now }) => {
 });
 
 const clock = withTables(async ({ database, now }) => {
-  const fix = 'Set the clock, and keep it right with NTP.';
+  const fix = 'Set the clock and use NTP.';
   const ahead = (await clockAheadMs(database, now)) ?? 0;
   if (Math.abs(ahead) > CLOCK_APART_MAX_MS) {
     return bad(
@@ -139,23 +139,26 @@ const clock = withTables(async ({ database, now }) => {
   if (behind > CLOCK_APART_MAX_MS) {
     return bad(`The clock is ${seconds(behind)} behind the newest entry of the database.`, fix);
   }
-  return good('The clock is right, as far as the database can tell.');
+  return good('The clock agrees with the database.');
 });
 
 const seconds = (ms: number) => count(Math.round(ms / 1000), 'second');
 
 const port: Check = async ({ config: { host, port } }) => {
-  if (port === 0) return good('PORT is 0: the system picks a free one.');
+  if (port === 0) return good('PORT is 0: the system chooses a free port.');
   const reachable =
     { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host);
   const url = `http://${reachable}:${port}`;
-  if (await deskbellAnswers(url)) return good(`Deskbell answers at ${url}.`);
+  if (await deskbellAnswers(url)) return good(`Deskbell responds at ${url}.`);
   const problem = await listeningProblem(host, port);
   if (problem === undefined) return good(`Port ${port} is free.`);
   if (problem === 'EADDRINUSE')
-    return bad(`Port ${port} is taken by another program.`, 'Stop it, or set PORT.');
-  if (problem === 'EACCES') return bad(`Port ${port} may not be used by this user.`, 'Set PORT above 1023.');
-  return bad(`HOST ${host} is no address of this machine.`, 'Set HOST to 127.0.0.1, or to 0.0.0.0 for all.');
+    return bad(`Port ${port} is in use by another program.`, 'Stop it, or set PORT.');
+  if (problem === 'EACCES') return bad(`This user may not use port ${port}.`, 'Set PORT above 1023.');
+  return bad(
+    `HOST ${host} is not an address of this machine.`,
+    'Set HOST to 127.0.0.1, or to 0.0.0.0 for all.',
+  );
 };
 
 async function deskbellAnswers(url: string): Promise<boolean> {
@@ -176,9 +179,9 @@ const redis: Check = async ({ config: { redisUrl } }) => {
   try {
     await client.connect();
     await client.ping();
-    return good('Redis answers.');
+    return good('Redis responds.');
   } catch {
-    return bad('Redis does not answer: requests are not limited.', 'Start it, or correct REDIS_URL.');
+    return bad('Redis does not respond: requests are not limited.', 'Start it, or correct REDIS_URL.');
   } finally {
     client.disconnect();
   }
@@ -188,12 +191,10 @@ const production: Check = async ({ config }) => {
   if (!config.production) return [];
   const findings: Finding[] = [];
   if (config.demo)
-    findings.push(
-      ...hint('DEMO is on: an empty database gets users whose passwords everybody knows.', 'Remove DEMO.'),
-    );
+    findings.push(...hint('DEMO is on: an empty database gets users with public passwords.', 'Remove DEMO.'));
   if (config.corsOrigins === '*') {
     findings.push(
-      ...hint('CORS_ORIGINS is *: every website may call the API.', 'List the origins that should.'),
+      ...hint('CORS_ORIGINS is *: every website can call the API.', 'List only the origins that need it.'),
     );
   }
   if (config.trustProxy === false && /^(127\.|localhost$|::1$)/.test(config.host)) {
@@ -208,17 +209,17 @@ const production: Check = async ({ config }) => {
 };
 
 const demoUsers = withTables(async ({ config, database }) => {
-  const say = config.production ? bad : hint;
+  const report = config.production ? bad : hint;
   const open = await openDemoUsers(database, createPasswords(config.hashesAtOnce));
   return open.flatMap((email) =>
-    say(
-      `${email} signs in with the demo's password, which everybody knows.`,
-      `${config.production ? 'Run' : 'Fine for a trial. For more, run'} "${PROGRAM} user disable ${email}".`,
+    report(
+      `${email} still has the demo's public password.`,
+      `${config.production ? 'Run' : 'This is fine for a trial. Otherwise run'} "${PROGRAM} user disable ${email}".`,
     ),
   );
 });
 
-/** In the order in which they are shown. */
+/** In display order. */
 export const CHECKS: readonly Check[] = [
   dataFolder,
   secretFile,

@@ -1,6 +1,6 @@
 import type { Column } from './terminal.ts';
 
-/** How the program is called, in every hint that it gives. */
+/** How to call the program, for hints. */
 export const PROGRAM = 'npm run deskbell --';
 
 export type Option =
@@ -8,7 +8,7 @@ export type Option =
   | { type: 'string'; value: string; about: string; required?: true };
 type Options = Readonly<Record<string, Option>>;
 
-/** Options and arguments by name, as the definition promises them. */
+/** Options and arguments by name, with the types of the definition. */
 type Given<O extends Options, A extends string, B extends string> = {
   readonly [K in keyof O]: O[K] extends { type: 'boolean' }
     ? boolean
@@ -17,27 +17,27 @@ type Given<O extends Options, A extends string, B extends string> = {
       : string | undefined;
 } & { readonly [K in A]: string } & { readonly [K in B]?: string };
 
-/** What is common to all commands. */
+/** Options of all commands. */
 export interface Setting {
   json: boolean;
 }
 
-/** Commands print nothing themselves: a person gets the text, a script the JSON. */
+/** Commands do not print. People get the text, scripts the JSON. */
 export type Outcome =
   | { text: string; json: unknown; failed?: boolean }
   | { columns: readonly Column[]; pages: Pages; none: string };
 
-/** A list may be longer than memory: it comes in pages. */
+/** A list may not fit into memory, so it has pages. */
 type Pages = AsyncIterable<readonly object[]> | Iterable<readonly object[]>;
 
 export interface Command {
   about: string;
-  /** More than a line, for `--help`. */
+  /** Longer text for `--help`. */
   details?: string;
   arguments: readonly string[];
   optionalArguments: readonly string[];
   options: Options;
-  /** Options that somebody may well try, and why there are none such. */
+  /** Options that people may try, and why they do not exist. */
   refused?: Readonly<Record<string, string>>;
   run(given: Record<string, unknown>, setting: Setting): Promise<Outcome>;
 }
@@ -50,7 +50,7 @@ export function command<
   about: string;
   details?: string;
   arguments?: readonly A[];
-  /** They follow the others. */
+  /** They come after the others. */
   optionalArguments?: readonly B[];
   options?: O;
   refused?: Readonly<Record<string, string>>;
@@ -62,8 +62,8 @@ export function command<
 /** A file of commands: one, or several under its name. */
 export type CommandFile = { command: Command } | { commands: Readonly<Record<string, Command>> };
 
-/** The program was called in a way it does not know: exit code 2. */
+/** Wrong arguments: exit code 2. */
 export class UsageError extends Error {}
 
-/** What was asked for cannot be done: exit code 1. */
+/** The command failed: exit code 1. */
 export class Failure extends Error {}

@@ -9,7 +9,7 @@ import { count } from './terminal.ts';
 
 const PREPARE = `Run "${PROGRAM} db migrate" or start the server.`;
 
-/** For a command that needs the tables. It does not make them: that is for `db migrate` and the server. */
+/** For a command that needs the tables. Only `db migrate` and the server create them. */
 export async function withDatabase<T>(work: (database: Database, config: Config) => Promise<T>): Promise<T> {
   return withBareDatabase(async (database, config) => {
     await requireTables(database);
@@ -17,7 +17,7 @@ export async function withDatabase<T>(work: (database: Database, config: Config)
   });
 }
 
-/** Joins whoever serves. A folder without a database is left as it is unless the command is to make one. */
+/** Opens the database beside a running server. Creates one only if the command asks for it. */
 export async function withBareDatabase<T>(
   work: (database: Database, config: Config) => Promise<T>,
   { make = false } = {},
@@ -31,7 +31,7 @@ export async function withBareDatabase<T>(
   }
 }
 
-/** As `withDatabase`, for a list whose pages are read while others are printed. */
+/** Like `withDatabase`, for a list that is printed page by page. */
 export async function* pagesOf<T>(read: (database: Database) => AsyncIterable<T>): AsyncGenerator<T> {
   const database = await join(readConfig(), false);
   try {
@@ -42,7 +42,7 @@ export async function* pagesOf<T>(read: (database: Database) => AsyncIterable<T>
   }
 }
 
-/** Where a command has written, for a person who set that elsewhere than they thought. Never a password. */
+/** Names the database, so that people see if the settings point to the wrong one. Never shows a password. */
 export function databasePlace({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl === undefined) return `in ${dataDir}`;
   const [, hosts = '', name = ''] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#@]*)\/?([^?#]*)/.exec(databaseUrl) ?? [];

@@ -7,8 +7,8 @@ import { count, createTable, minute } from './terminal.ts';
 
 export const commands = {
   migrate: command({
-    about: 'Make or upgrade the tables',
-    details: 'A server does this too when it starts.',
+    about: 'Create or upgrade the tables',
+    details: 'The server also does this when it starts.',
     run: async () => {
       const applied = await withBareDatabase((database) => migrate(database, () => new Date()), {
         make: true,
@@ -37,12 +37,12 @@ export const commands = {
             value: ({ applied_at }) => (applied_at ? minute(applied_at) : 'pending'),
           },
         ]);
-        const verdict =
+        const summary =
           pending === 0
             ? 'It is up to date.'
             : `${count(pending, 'migration')} pending. Run "${PROGRAM} db migrate" or start the server.`;
         return {
-          text: `${version}. ${verdict}\n\n${table(migrations)}`,
+          text: `${version}. ${summary}\n\n${table(migrations)}`,
           json: { engine: database.engine, version, pending, migrations },
         };
       }),

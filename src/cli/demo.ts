@@ -7,7 +7,7 @@ import { withBareDatabase } from './database.ts';
 import { createTable } from './terminal.ts';
 
 export const command = define({
-  about: 'Write the demo into an empty database',
+  about: 'Add the demo data to an empty database',
   run: () =>
     withBareDatabase(
       async (database, { hashesAtOnce }) => {
@@ -15,17 +15,15 @@ export const command = define({
         await migrate(database, now);
         await storeAnswerSchemas(database);
         if (!(await seedDemo(database, createPasswords(hashesAtOnce), now()))) {
-          throw new Failure(
-            'The database is not empty: it has merchants or users already. The demo was not written.',
-          );
+          throw new Failure('The database already has merchants or users. Nothing was changed.');
         }
         const table = createTable([
-          { title: 'E-MAIL', value: ({ email }) => email },
+          { title: 'EMAIL', value: ({ email }) => email },
           { title: 'PASSWORD', value: ({ password }) => password },
-          { title: 'OF', value: ({ about }) => about },
+          { title: 'ACCOUNT', value: ({ about }) => about },
         ]);
         return {
-          text: `The demo is written. Sign in with\n\n${table(DEMO_USERS)}`,
+          text: `The demo data was added. Sign in with\n\n${table(DEMO_USERS)}`,
           json: { users: DEMO_USERS.map(({ email, password, about }) => ({ email, password, about })) },
         };
       },

@@ -8,8 +8,8 @@ import { command as define } from './command.ts';
 const MARKS = { good: '✔', hint: '!', bad: '✖' } as const;
 
 export const command = define({
-  about: 'Look for problems and say how to fix them',
-  details: 'Nothing is changed. The exit code is 1 if there is a problem (✖); hints (!) do not count.',
+  about: 'Find problems and show how to fix them',
+  details: 'Changes nothing. The exit code is 1 if there is a problem (✖); hints (!) do not count.',
   run: async () => {
     const findings = await examine();
     const bad = findings.filter(({ state }) => state === 'bad').length;
@@ -47,21 +47,25 @@ async function examine(): Promise<Finding[]> {
 function readSettings(findings: Finding[]) {
   try {
     const config = readConfig();
-    findings.push({ state: 'good', message: 'The settings can be read.' });
+    findings.push({ state: 'good', message: 'The settings are valid.' });
     return config;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     findings.push(...error.problems.map((message) => ({ state: 'bad' as const, message })));
-    findings.push({ state: 'hint', message: 'Nothing else was looked at.', fix: 'Mend the settings first.' });
+    findings.push({
+      state: 'hint',
+      message: 'The other checks did not run.',
+      fix: 'Fix the settings first.',
+    });
     return undefined;
   }
 }
 
-/** A check that breaks is itself a finding; the others go on. */
+/** A check that fails is a finding, too; the others still run. */
 const failed = (error: NodeJS.ErrnoException): Finding[] => [
   {
     state: 'bad',
-    message: `Something could not be looked at: ${error.code ?? error.constructor.name}.`,
+    message: `A check failed: ${error.code ?? error.constructor.name}.`,
     fix: 'Run this as the user who runs Deskbell.',
   },
 ];

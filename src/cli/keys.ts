@@ -12,19 +12,19 @@ export const commands = {
       return {
         columns: [
           { title: 'KEY', value: ({ kid }) => kid },
-          { title: 'MADE (UTC)', value: ({ created_at }) => minute(created_at) },
+          { title: 'CREATED (UTC)', value: ({ created_at }) => minute(created_at) },
           { title: 'STATE', value: ({ state }) => state },
         ],
         pages: [keys.map((key, index) => ({ ...key, state: index === 0 ? 'signs' : 'verifies' }))],
-        none: 'There are no keys yet: the server makes one when it first starts.',
+        none: 'There are no keys yet. The server creates one when it first starts.',
       };
     },
   }),
 
   rotate: command({
-    about: 'Make a new signing key',
-    details: `Running servers sign with it within 30 seconds. The old key goes on verifying what it signed until that has
-expired, and is then removed; so nobody is signed out, unless --revoke asks for it.`,
+    about: 'Create a new signing key',
+    details: `Running servers use it within 30 seconds. Old keys still verify their tokens until those expire, and are then
+removed. Nobody is signed out, except with --revoke.`,
     options: {
       revoke: { type: 'boolean', about: 'Remove the old keys at once: everybody must sign in again' },
     },
@@ -32,11 +32,11 @@ expired, and is then removed; so nobody is signed out, unless --revoke asks for 
       withDatabase(async (database, config) => {
         const vault = await openFittingVault(database, config, { revoke });
         const { kid, removed } = await rotateKeys(database, vault, new Date(), { revoke });
-        const took = 'Running servers take it over within 30 seconds';
+        const when = 'Running servers use it within 30 seconds';
         return {
           text: revoke
-            ? `Key ${kid} was made and ${count(removed.length, 'key')} removed. ${took}; then everybody must sign in again.`
-            : `Key ${kid} was made. ${took}; older ones verify what they signed until that has expired.`,
+            ? `Key ${kid} was created and ${count(removed.length, 'key')} removed. ${when}; then everybody must sign in again.`
+            : `Key ${kid} was created. ${when}. Older keys verify their tokens until those expire.`,
           json: { kid, removed },
         };
       }),

@@ -11,19 +11,19 @@ import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, createProgress } from './terminal.ts';
 
-const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
+const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
 const PAGE_SIZE = 500;
 
 export const commands = {
   import: command({
     about: 'Add or update a merchant’s documents from a file',
-    details: `Markdown in which each line "# Title" begins a document, or JSON Lines with the members title and body. A
-document whose title the merchant has already is brought up to date, so a file may be imported again. Documents
-that cannot be used are named with the reason, the others are kept. FILE may be -, standard input.`,
+    details: `A Markdown file in which each line "# Title" starts a document, or JSON Lines with title and body. A document whose
+title already exists is updated, so a file can be imported again. Invalid documents are reported with the reason; the
+others are imported. Use - as FILE for standard input.`,
     arguments: ['FILE'],
     options: {
       merchant: MERCHANT,
-      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'If the file’s name does not tell' },
+      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Default: by the file name' },
     },
     run: async ({ FILE, ...given }, { json }) => {
       const format = formatOf(given.format, FILE);
@@ -47,7 +47,7 @@ that cannot be used are named with the reason, the others are kept. FILE may be 
         }).catch((cause) => {
           if (!(cause instanceof DatabaseUnavailable)) throw cause;
           throw new Failure(
-            `The database went away after ${count(stored(), 'document')}. Run the import again: it leaves those as they are.`,
+            `The database stopped responding after ${count(stored(), 'document')}. Run the import again: it skips those.`,
             { cause },
           );
         }),
@@ -64,10 +64,10 @@ that cannot be used are named with the reason, the others are kept. FILE may be 
 
   export: command({
     about: 'Print a merchant’s documents as a file',
-    details: 'What it prints can be imported again.',
+    details: 'The output can be imported again.',
     options: {
       merchant: MERCHANT,
-      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Markdown unless given' },
+      format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Default: md' },
     },
     run: (given) => {
       const format = formatOf(given.format, '');
@@ -94,7 +94,7 @@ async function readFile(file: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new Failure(`There is no file ${file}.`);
     if (code === 'EISDIR') throw new Failure(`${file} is a folder.`);
-    if (code === 'EACCES') throw new Failure(`${file} may not be read.`);
+    if (code === 'EACCES') throw new Failure(`${file} cannot be read: no permission.`);
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { helpOf, nearest, readArguments } from './arguments.ts';
 import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageError } from './command.ts';
 import { createTable } from './terminal.ts';
 
-/** Each is loaded when it is called: a command that needs no server starts without one. */
+/** Each file is loaded only when its command is called. */
 const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
   merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
   user: { about: 'Users: add, list, password, disable, enable', load: () => import('./user.ts') },
@@ -22,9 +22,9 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   },
   keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
-  demo: { about: 'Write the demo into an empty database', load: () => import('./demo.ts') },
-  work: { about: 'Send messages, beside servers that do not', load: () => import('./work.ts') },
-  doctor: { about: 'Look for problems and say how to fix them', load: () => import('./doctor.ts') },
+  demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },
+  work: { about: 'Run a delivery worker', load: () => import('./work.ts') },
+  doctor: { about: 'Find problems and show how to fix them', load: () => import('./doctor.ts') },
   openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
   secret: { about: 'Print a fresh SECRET_KEY', load: () => import('./secret.ts') },
 };
@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<number> {
     await print(leading.has('--json') ? JSON.stringify({ version: VERSION }) : VERSION);
     return EXIT.ok;
   }
-  const asksHelp = words[0] === 'help' || leading.has('--help') || leading.has('-h');
+  const wantsHelp = words[0] === 'help' || leading.has('--help') || leading.has('-h');
   if (words[0] === 'help') words.shift();
 
   const [group, ...rest] = words;
@@ -52,15 +52,15 @@ async function main(argv: readonly string[]): Promise<number> {
   const file = await entry.load();
 
   if ('commands' in file && (rest[0] === undefined || rest[0].startsWith('-'))) {
-    if (!asksHelp && rest[0] !== '--help' && rest[0] !== '-h') {
-      throw new UsageError(`"${group}" needs one of ${Object.keys(file.commands).join(', ')} after it.`);
+    if (!wantsHelp && rest[0] !== '--help' && rest[0] !== '-h') {
+      throw new UsageError(`"${group}" needs a command: ${Object.keys(file.commands).join(', ')}.`);
     }
     await print(groupHelp(group, file.commands));
     return EXIT.ok;
   }
   const name = 'commands' in file ? `${group} ${rest[0]}` : group;
   const command = 'commands' in file ? lookUp(file.commands, rest.shift()!, group) : file.command;
-  const read = asksHelp ? { help: true as const } : readArguments(name, command, rest);
+  const read = wantsHelp ? { help: true as const } : readArguments(name, command, rest);
   if (read.help) {
     await print(helpOf(name, command));
     return EXIT.ok;
@@ -73,12 +73,12 @@ async function main(argv: readonly string[]): Promise<number> {
 function lookUp<T>(table: Readonly<Record<string, T>>, word: string, group?: string): T {
   const found = Object.hasOwn(table, word) ? table[word] : undefined;
   if (found) return found;
-  if (word.startsWith('-')) throw new UsageError(`The command comes first, then its options.`);
+  if (word.startsWith('-')) throw new UsageError('Write the command first, then its options.');
   const full = (name: string) => (group === undefined ? name : `${group} ${name}`);
   const near = nearest(word, Object.keys(table));
   const hint = near
     ? `Did you mean "${full(near)}"?`
-    : `There are ${Object.keys(table).map(full).join(', ')}.`;
+    : `Commands: ${Object.keys(table).map(full).join(', ')}.`;
   throw new UsageError(`There is no command "${full(word)}". ${hint}`);
 }
 
@@ -95,7 +95,7 @@ Commands:
 ${list(Object.entries(COMMANDS).map(([name, { about }]) => [name, about]))}
 
 Every command takes --help and --json. For scripts: npm run --silent deskbell -- …, or bin/deskbell.
-Settings come from the environment and from the file .env, as they do for the server.`;
+Settings come from the environment and from the file .env, like those of the server.`;
 
 const groupHelp = (group: string, commands: Readonly<Record<string, Command>>) =>
   `Usage: ${PROGRAM} ${group} COMMAND
@@ -103,7 +103,7 @@ const groupHelp = (group: string, commands: Readonly<Record<string, Command>>) =
 Commands:
 ${list(Object.entries(commands).map(([name, { about, arguments: names }]) => [[group, name, ...names].join(' '), about]))}
 
-"${PROGRAM} ${group} COMMAND --help" says more.`;
+"${PROGRAM} ${group} COMMAND --help" shows more.`;
 
 async function show(outcome: Outcome, json: boolean): Promise<number> {
   if ('text' in outcome) {
@@ -123,27 +123,27 @@ async function show(outcome: Outcome, json: boolean): Promise<number> {
   return EXIT.ok;
 }
 
-/** Waits until it is written: a list may be longer than what a pipe holds. */
+/** Waits until the text is written: a list may not fit into the pipe's buffer. */
 function print(text: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(`${text}\n`, () => resolve()));
 }
 
-/** One clear sentence for a mistake of the caller's; a stack only for ours. */
+/** One clear sentence for a wrong call; a stack trace only for a bug. */
 function explain(error: unknown, json: boolean): string {
   if (error instanceof ConfigError) return error.problems.join('\n');
   const plain = [UsageError, Failure, DatabaseProblem, VaultError];
   if (error instanceof Error && plain.some((kind) => error instanceof kind)) return error.message;
   if (error instanceof DatabaseUnavailable)
-    return 'The database does not answer, or cannot write. Try again.';
+    return 'The database does not respond or cannot write. Try again.';
   const { code, message, stack } = error as NodeJS.ErrnoException;
-  // A database's own message may repeat a value that it was given.
+  // The database's own message may contain values.
   if ('severity' in (error as object) || 'errcode' in (error as object))
-    return `The database refused: ${code}.`;
+    return `The database returned an error: ${code}.`;
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `No permission: ${message}`;
   return json ? message : (stack ?? message);
 }
 
-// `… | head` has read enough.
+// `… | head` closes the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const argv = process.argv.slice(2);

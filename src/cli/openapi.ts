@@ -9,17 +9,17 @@ import { command as define } from './command.ts';
 
 export const command = define({
   about: 'Print the OpenAPI document',
-  details: 'The same text that the server gives at /openapi.json. No database is needed.',
-  options: { write: { type: 'boolean', about: 'Write it to openapi.json instead, for the repository' } },
+  details: 'The document that the server serves at /openapi.json. Needs no database.',
+  options: { write: { type: 'boolean', about: 'Write it to openapi.json in the repository' } },
   run: async ({ write }) => {
     const document = await openApiDocument();
     if (!write) return { text: document.trimEnd(), json: JSON.parse(document) };
     writeFileSync(OPENAPI_FILE, document);
-    return { text: 'openapi.json is written.', json: { written: fileURLToPath(OPENAPI_FILE) } };
+    return { text: 'openapi.json was written.', json: { written: fileURLToPath(OPENAPI_FILE) } };
   },
 });
 
-/** The app with nothing behind it: its routes are described, never called. */
+/** The app without a database: its routes are described, but never called. */
 async function openApiDocument(): Promise<string> {
   const config = readConfig({ RATE_LIMIT_PER_MINUTE: '0' });
   const log = createLogger({ logLevel: 'silent', logPretty: false });

@@ -1,18 +1,18 @@
-/** One record of a file by the number of its first line, or why it is none. */
+/** A record of a file with the number of its first line, or why it cannot be read. */
 export type FileRecord =
   | { line: number; fields: Readonly<Record<string, unknown>> }
   | { line: number; problem: string };
 
-/** Is given a file piece by piece and keeps no more of it than one record. */
+/** Reads a file in chunks and keeps at most one record in memory. */
 export interface RecordReader {
   push(text: string): FileRecord[];
   end(): FileRecord[];
 }
 
-/** Nothing that is meant is longer; a quote that was never closed is. */
+/** Real records are shorter. A quote that is never closed makes a longer one. */
 export const RECORD_LENGTH_MAX = 65_536;
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export function createJsonLinesReader(): RecordReader {
   let rest = '';
   let line = 0;
@@ -25,7 +25,7 @@ export function createJsonLinesReader(): RecordReader {
       return [{ line, problem: 'the line is too long' }];
     }
     if (text.trim() === '') return [];
-    // The parser's own message would repeat the line.
+    // The parser's message would quote the line.
     try {
       const fields: unknown = JSON.parse(text);
       if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) {

@@ -2,8 +2,8 @@ import { newSecretKey } from '../secrets.ts';
 import { command as define } from './command.ts';
 
 export const command = define({
-  about: 'Print a fresh SECRET_KEY',
-  details: 'Nothing is stored: put it into the settings yourself, and keep a copy.',
+  about: 'Print a new SECRET_KEY',
+  details: 'It is not stored. Add it to your settings and keep a copy.',
   run: async () => {
     const key = newSecretKey();
     return { text: key, json: { secret_key: key } };

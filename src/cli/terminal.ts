@@ -11,7 +11,7 @@ export interface Column {
 
 const GAP = '   ';
 
-/** The rows of one page below their titles. The first page decides how wide a column is. */
+/** Formats the rows of a page. The first page has the titles and sets the column widths. */
 export function createTable(columns: readonly Column[]): (rows: readonly object[]) => string {
   let widths: number[] | undefined;
   return (rows) => {
@@ -31,7 +31,7 @@ export function createTable(columns: readonly Column[]): (rows: readonly object[
   };
 }
 
-/** What others wrote must not steer the terminal. */
+/** Removes control characters: other people's texts must not control the terminal. */
 function printable(text: string): string {
   return stripVTControlCharacters(text).replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ');
 }
@@ -47,7 +47,7 @@ export function count(number: number, noun: string): string {
 /** "2026-01-15 09:30" in UTC. */
 export const minute = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
 
-/** Standard input line by line. At a terminal each line is asked for, and what is typed is not shown. */
+/** Reads standard input line by line. A terminal shows a prompt and hides what is typed. */
 export function openHiddenInput() {
   const atTerminal = process.stdin.isTTY === true;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -60,7 +60,7 @@ export function openHiddenInput() {
   const reading = lines[Symbol.asyncIterator]();
   return {
     atTerminal,
-    // Questions go to standard error: standard output belongs to what the command gives.
+    // Prompts go to standard error, because standard output is for the result.
     async ask(question: string, missing: string): Promise<string> {
       if (atTerminal) process.stderr.write(question);
       const { value, done } = await reading.next();
@@ -75,13 +75,13 @@ export function openHiddenInput() {
   };
 }
 
-/** At a terminal asked for twice and never shown; else the first line of standard input. */
+/** Asks twice at a terminal; otherwise reads the first line of standard input. */
 export async function readPassword(): Promise<string> {
   const { atTerminal, ask, close } = openHiddenInput();
-  const missing = 'No password came on standard input.';
+  const missing = 'No password on standard input.';
   try {
     const password = await ask('Password: ', missing);
-    if (atTerminal && (await ask('The same again: ', missing)) !== password) {
+    if (atTerminal && (await ask('Repeat the password: ', missing)) !== password) {
       throw new Failure('The two passwords differ. Nothing was changed.');
     }
     return password;
@@ -92,7 +92,7 @@ export async function readPassword(): Promise<string> {
 
 export interface Progress {
   show(text: string, fraction: number | undefined): void;
-  /** A line that stays, above the bar. */
+  /** Prints a line above the bar. */
   note(line: string): void;
   end(): void;
 }
@@ -100,7 +100,7 @@ export interface Progress {
 const BAR_WIDTH = 24;
 const SHOW_EVERY_MS = 100;
 
-/** A bar on a terminal; elsewhere only what stays. */
+/** A progress bar on a terminal; elsewhere only the notes. */
 export function createProgress({ bar }: { bar: boolean }): Progress {
   let shownAt = 0;
   let shown = false;

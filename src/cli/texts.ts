@@ -1,17 +1,17 @@
 import { PASSWORD_LENGTH_MIN } from '../auth/passwords.ts';
 import { Failure, UsageError } from './command.ts';
 
-/** Checks of what people type. */
+/** Checks of names, email addresses and passwords. */
 
 const NAME_LENGTH_MAX = 200;
-// As long as a sign-in takes them.
+// The same limits as for sign-in.
 const EMAIL_LENGTH_MAX = 320;
 const PASSWORD_LENGTH_MAX = 1024;
 
 export function nameOf(given: string): string {
   const name = given.trim();
   if (name === '' || [...name].length > NAME_LENGTH_MAX || hasControls(name)) {
-    throw new UsageError(`A name is 1 to ${NAME_LENGTH_MAX} characters on one line.`);
+    throw new UsageError(`A name must have 1 to ${NAME_LENGTH_MAX} characters on one line.`);
   }
   return name;
 }
@@ -19,7 +19,7 @@ export function nameOf(given: string): string {
 export function emailOf(given: string): string {
   const email = given.trim();
   if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > EMAIL_LENGTH_MAX || hasControls(email)) {
-    throw new UsageError('An e-mail address looks like name@shop.example.');
+    throw new UsageError('An email address looks like name@shop.example.');
   }
   return email;
 }
@@ -27,10 +27,10 @@ export function emailOf(given: string): string {
 export function checkPassword(password: string): void {
   const length = [...password].length;
   if (length < PASSWORD_LENGTH_MIN) {
-    throw new Failure(`A password has at least ${PASSWORD_LENGTH_MIN} characters. Nothing was changed.`);
+    throw new Failure(`A password needs at least ${PASSWORD_LENGTH_MIN} characters. Nothing was changed.`);
   }
   if (length > PASSWORD_LENGTH_MAX) {
-    throw new Failure(`A password has at most ${PASSWORD_LENGTH_MAX} characters. Nothing was changed.`);
+    throw new Failure(`A password may have at most ${PASSWORD_LENGTH_MAX} characters. Nothing was changed.`);
   }
 }
 

@@ -16,10 +16,10 @@ import { count, minute, readPassword } from './terminal.ts';
 import { checkPassword, emailOf, nameOf } from './texts.ts';
 
 const ASKED =
-  'The password is asked for; where there is no terminal, it is the first line of standard input.';
+  'The command asks for the password. Without a terminal it reads the first line of standard input.';
 const PASSWORD_REFUSED =
-  'A password on the command line can be read by others, so it is no option. Leave it out: it is asked for, ' +
-  'or read from the first line of standard input.';
+  'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
+  'or reads the first line of standard input.';
 const refused = { password: PASSWORD_REFUSED, pass: PASSWORD_REFUSED, p: PASSWORD_REFUSED };
 
 export const commands = {
@@ -30,7 +30,7 @@ export const commands = {
       email: {
         type: 'string',
         value: 'ADDRESS',
-        about: 'Signs in with it; compared without case',
+        about: 'For signing in; case does not matter',
         required: true,
       },
       name: { type: 'string', value: 'NAME', about: 'Shown to others', required: true },
@@ -38,7 +38,7 @@ export const commands = {
       role: {
         type: 'string',
         value: ROLES.join('|'),
-        about: 'user with a merchant, else admin, if not given',
+        about: 'Default: user with a merchant, admin without',
       },
     },
     refused,
@@ -50,7 +50,7 @@ export const commands = {
 
       return withDatabase(async (database) => {
         const merchant = given.merchant === undefined ? null : await merchantOf(database, given.merchant);
-        // Before the password is asked for; the insert settles it.
+        // Check before asking for the password. The insert decides.
         if (await findUserByEmail(database, email)) throw emailTaken(email);
         const user = { merchantId: merchant?.id ?? null, email, name, role, at: new Date() };
         const id = await insertUser(database, { ...user, passwordHash: await newPasswordHash() });
@@ -76,7 +76,7 @@ export const commands = {
       return {
         columns: [
           { title: 'ID', value: ({ id }) => id },
-          { title: 'E-MAIL', value: ({ email }) => email },
+          { title: 'EMAIL', value: ({ email }) => email },
           { title: 'NAME', value: ({ name }) => name },
           { title: 'ROLE', value: ({ role }) => role },
           { title: 'MERCHANT', value: ({ merchant_id }) => merchant_id },
@@ -84,13 +84,13 @@ export const commands = {
           { title: 'STATE', value: ({ disabled_at }) => (disabled_at ? 'disabled' : 'enabled') },
         ],
         pages: [users],
-        none: `There are no users yet. "${PROGRAM} user add --help" says how to add one.`,
+        none: `There are no users yet. "${PROGRAM} user add --help" shows how to add one.`,
       };
     },
   }),
 
   password: command({
-    about: 'Give a user a new password',
+    about: 'Set a new password for a user',
     details: `${ASKED}\nThe user is signed out everywhere.`,
     arguments: ['EMAIL'],
     refused,
@@ -102,19 +102,19 @@ export const commands = {
   }),
 
   disable: command({
-    about: 'Keep a user from signing in',
+    about: 'Disable a user',
     details: 'The user is signed out everywhere.',
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user, accessTtlSeconds) => {
         await disableUser(database, user.id, new Date());
-        return `${user.email} is disabled and signed out. An access token already given runs out within ${lasting(accessTtlSeconds)};
-"${PROGRAM} keys rotate --revoke" ends all tokens at once, everybody's.`;
+        return `${user.email} is disabled and signed out. Access tokens of the user expire within ${durationOf(accessTtlSeconds)};
+"${PROGRAM} keys rotate --revoke" ends all tokens of all users at once.`;
       }),
   }),
 
   enable: command({
-    about: 'Let a disabled user sign in again',
+    about: 'Enable a disabled user',
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
@@ -124,7 +124,7 @@ export const commands = {
   }),
 };
 
-/** Changes the user of this address and says so. */
+/** Changes the user with this email address. */
 function changeUser(
   given: string,
   change: (database: Database, user: ListedUser, accessTtlSeconds: number) => Promise<string>,
@@ -144,7 +144,7 @@ async function newPasswordHash(): Promise<string> {
   return createPasswords(1).hash(password);
 }
 
-const emailTaken = (email: string) => new Failure(`There already is a user ${email}.`);
+const emailTaken = (email: string) => new Failure(`User ${email} already exists.`);
 
-const lasting = (seconds: number) =>
+const durationOf = (seconds: number) =>
   seconds % 60 === 0 ? count(seconds / 60, 'minute') : count(seconds, 'second');

@@ -10,14 +10,14 @@ import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
 
 export const command = define({
-  about: 'Send messages, beside servers that do not',
-  details: `A worker alone, for servers with WORKER=false. Any number may run on one PostgreSQL. It ends on SIGTERM or
-Ctrl+C, after what is being sent; a second signal ends it at once.`,
+  about: 'Run a delivery worker',
+  details: `Sends messages for servers that run with WORKER=false. Any number of workers can run on one PostgreSQL. On SIGTERM
+or Ctrl+C it finishes the messages that are being sent; a second signal stops it at once.`,
   run: () =>
     withDatabase(async (database, config) => {
       if (database.engine === 'sqlite') {
         throw new Failure(
-          'The embedded database has one process, the server, and that sends the messages. Workers of their own need PostgreSQL: set DATABASE_URL.',
+          'With the embedded database only the server sends messages. Separate workers need PostgreSQL: set DATABASE_URL.',
         );
       }
       const attempts = await work(database, config);
@@ -53,7 +53,7 @@ async function work(database: Database, config: Config): Promise<number> {
 function signalled(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const stop = (signal: NodeJS.Signals) => {
-      // A second one finds no listener, and ends the process as it always would.
+      // Without a listener, a second signal ends the process.
       process.off('SIGTERM', stop).off('SIGINT', stop);
       resolve(signal);
     };

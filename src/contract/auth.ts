@@ -2,15 +2,15 @@ import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
 const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
-const AccessToken = Type.String({ description: 'JWT, presented as a bearer token.' });
+const AccessToken = Type.String({ description: 'JWT, sent as a bearer token.' });
 const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
 const TokenType = Type.Literal('bearer');
 const ExpiresIn = Type.Integer({ description: 'Seconds until the access token expires.', examples: [900] });
-const Role = Type.String({ description: '`user` for a merchant’s people, `admin` for an operator.' });
+const Role = Type.String({ description: '`user` for a merchant’s staff, `admin` for an operator.' });
 
 export const LoginBody = Type.Object(
   {
-    email: Type.String({ minLength: 1, maxLength: 320, description: 'Compared without case.' }),
+    email: Type.String({ minLength: 1, maxLength: 320, description: 'Case does not matter.' }),
     password: Type.String({ minLength: 1, maxLength: 1024 }),
   },
   { examples: [{ email: 'owner@aurora.example', password: 'aurora-demo' }] },
@@ -40,7 +40,7 @@ export type RefreshBody = Static<typeof RefreshBody>;
 export const RefreshedToken = Type.Object(
   { access_token: AccessToken, token_type: TokenType, expires_in: ExpiresIn },
   {
-    description: 'A new access token. The refresh token stays as it is.',
+    description: 'A new access token. The refresh token stays the same.',
     examples: [{ access_token: JWT, token_type: 'bearer', expires_in: 900 }],
   },
 );
@@ -72,7 +72,7 @@ export type User = Static<typeof User>;
 export const DemoUser = Type.Object({
   email: Type.String(),
   password: Type.String(),
-  about: Type.String({ description: 'Whose account it is.' }),
+  about: Type.String({ description: 'The owner of the account.' }),
   role: Role,
 });
 export type DemoUser = Static<typeof DemoUser>;
@@ -80,7 +80,7 @@ export type DemoUser = Static<typeof DemoUser>;
 export const DemoUsers = Type.Object(
   { users: Type.Array(DemoUser) },
   {
-    description: 'Those who can sign in with the password that the demo gave them.',
+    description: 'The users who still have their demo password.',
     examples: [
       {
         users: [

@@ -1,18 +1,18 @@
 import { type Static, Type } from 'typebox';
 
 export const Message = Type.Object(
-  { message: Type.String({ description: 'What happened, for a person to read.' }) },
-  { description: 'What a write answers with.', examples: [{ message: 'Notification answered.' }] },
+  { message: Type.String({ description: 'What happened, in plain words.' }) },
+  { description: 'The response to a write.', examples: [{ message: 'Notification answered.' }] },
 );
 export type Message = Static<typeof Message>;
 
 export const ErrorBody = Type.Object(
   {
     detail: Type.String({ description: 'Human-readable message. Always present.' }),
-    code: Type.String({ description: 'Error code, stable for programs.' }),
+    code: Type.String({ description: 'Error code. Does not change between versions.' }),
     field: Type.Optional(Type.String({ description: 'The offending field of a validation error.' })),
   },
-  { description: 'Every error has this body and no other.' },
+  { description: 'The body of every error.' },
 );
 
 export const Timestamp = Type.String({

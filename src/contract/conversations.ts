@@ -18,7 +18,7 @@ export const ConversationList = Type.Array(
     customer_name: Type.String(),
     customer_phone: Type.String(),
     window_open_until: Type.Union([Timestamp, Type.Null()], {
-      description: 'Until when the customer may be written to freely; null where the window is closed.',
+      description: 'The end of the 24-hour window in which free text can be sent; null if it is closed.',
     }),
   }),
   {

@@ -1,3 +1,3 @@
-/** A merchant's id, as the guard took it from a verified token. Nothing else makes one by accident. */
+/** The merchant's id from a verified token. The brand prevents using any other number by accident. */
 export type MerchantId = number & { readonly __brand: 'MerchantId' };
 export type UserId = number & { readonly __brand: 'UserId' };

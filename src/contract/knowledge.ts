@@ -5,9 +5,9 @@ const VERSION_REASONS = ['answer', 'edit', 'revert', 'import'] as const;
 export type VersionReason = (typeof VERSION_REASONS)[number];
 
 const documentFields = {
-  id: Type.Integer({ description: 'Never given twice.' }),
-  title: Type.String({ description: 'A question, or what it is about.' }),
-  body: Type.String({ description: 'What the assistant may say.' }),
+  id: Type.Integer({ description: 'Never reused.' }),
+  title: Type.String({ description: 'A question or a topic.' }),
+  body: Type.String({ description: 'The answer that the assistant can give.' }),
   version: Type.Integer({ description: 'Grows by one with every change.' }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -23,27 +23,27 @@ const example = {
 };
 
 export const Document = Type.Object(documentFields, {
-  description: 'The document as it is now.',
+  description: 'The current document.',
   examples: [example],
 });
 export type Document = Static<typeof Document>;
 
 export const DocumentList = Type.Array(Document, {
-  description: 'Last updated first; the best first in a search. An empty array means that there are none.',
+  description: 'Last updated first; in a search, best match first. Empty if there are none.',
   examples: [[example]],
 });
 
 const DocumentVersion = Type.Object({
   version: Type.Integer(),
   what: Type.Enum([...VERSION_REASONS], {
-    description: 'What made it: an answer to a question, an edit, a revert, or an import.',
+    description: 'The cause: an answer to a question, an edit, a revert, or an import.',
   }),
   title: Type.String(),
   body: Type.String(),
-  user_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Who made it; null for an import.' }),
+  user_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The author; null for an import.' }),
   user_name: Type.Union([Type.String(), Type.Null()]),
   notification_id: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'The question that was answered. It may have been deleted since.',
+    description: 'The notification that was answered. It may have been deleted since.',
   }),
   created_at: Timestamp,
 });
@@ -57,7 +57,7 @@ export const DocumentWithVersions = Type.Object(
     }),
   },
   {
-    description: 'The document and how it came to be.',
+    description: 'The document with its versions.',
     examples: [
       {
         ...example,
@@ -93,7 +93,7 @@ export const DocumentQuery = Type.Object({
     Type.String({
       maxLength: 500,
       description:
-        'Searches titles and bodies: without case, accents and endings; the last word may be incomplete.',
+        'Searches titles and bodies. Ignores case, accents and endings; the last word may be incomplete.',
     }),
   ),
   limit: Type.Optional(
@@ -101,10 +101,10 @@ export const DocumentQuery = Type.Object({
       minimum: 1,
       maximum: 1000,
       default: 100,
-      description: 'At most so many. The `Link` header leads to the next page.',
+      description: 'Page size. The `Link` header has the next page.',
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: 'Taken from the `Link` header of the page before.' })),
+  cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
 });
 
 export const DocumentChange = Type.Object(
@@ -113,28 +113,28 @@ export const DocumentChange = Type.Object(
     body: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000 })),
   },
   {
-    description: 'What is not given stays as it is.',
+    description: 'Fields that you leave out do not change.',
     examples: [{ body: 'Yes, two of them, both decaffeinated with water.' }],
   },
 );
 
 export const ChangeHeaders = Type.Object({
   'if-match': Type.Optional(
-    Type.String({ description: 'The `ETag` of the document as you read it: 409 if it has changed since.' }),
+    Type.String({ description: 'The `ETag` of the document that you read: 409 if it has changed since.' }),
   ),
 });
 
 const Suggestion = Type.Object({
   kind: Type.Enum(['document', 'notification']),
-  id: Type.Integer({ description: 'The document’s, or the answered notification’s.' }),
-  question: Type.String({ description: 'What was asked, or the document’s title.' }),
+  id: Type.Integer({ description: 'The id of the document or of the answered notification.' }),
+  question: Type.String({ description: 'The question, or the document’s title.' }),
   answer: Type.String(),
   score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
 });
 export type Suggestion = Static<typeof Suggestion>;
 
 export const SuggestionList = Type.Array(Suggestion, {
-  description: 'The best first. An empty array means that nothing is like it.',
+  description: 'Best match first. Empty if nothing is similar.',
   examples: [
     [{ kind: 'document', id: 3, question: 'Do you have decaf beans?', answer: example.body, score: 0.87 }],
   ],
@@ -142,6 +142,6 @@ export const SuggestionList = Type.Array(Suggestion, {
 
 export const SuggestionQuery = Type.Object({
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 20, default: 5, description: 'At most so many.' }),
+    Type.Integer({ minimum: 1, maximum: 20, default: 5, description: 'Maximum number of results.' }),
   ),
 });

@@ -7,7 +7,7 @@ export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
   type: 'string',
   description:
-    '`user_question_request`: the assistant could not answer. `user_support_request`: a person is wanted.',
+    '`user_question_request`: the assistant could not answer. `user_support_request`: the customer wants a person.',
 });
 
 export const STATUSES = ['requested', 'answered'] as const;
@@ -17,13 +17,13 @@ const StatusName = Type.Enum([...STATUSES], { type: 'string' });
 const Context = Type.Object(
   {
     question: Type.Optional(Type.String({ description: 'What the customer asked.' })),
-    document_id: Type.Optional(Type.Integer({ description: 'The document the answer belongs to.' })),
-    lead_phone: Type.Optional(Type.String({ description: 'The customer’s telephone number.' })),
+    document_id: Type.Optional(Type.Integer({ description: 'The document that the answer updates.' })),
+    lead_phone: Type.Optional(Type.String({ description: 'The customer’s phone number.' })),
     support_request_reason: Type.Optional(Type.String({ description: 'Why the customer wants a person.' })),
   },
   {
     additionalProperties: true,
-    description: 'Given when the notification is raised and given back as it came, unknown keys included.',
+    description: 'Set when the notification is raised and returned unchanged, unknown keys included.',
   },
 );
 
@@ -37,8 +37,8 @@ const notificationFields = {
     description: 'The conversation it was raised in; it determines the merchant.',
   }),
   context: Context,
-  requested_fields: Type.Array(Type.String(), { description: 'What `context` must hold.' }),
-  answered_fields: Type.Array(Type.String(), { description: 'What an answer must hold.' }),
+  requested_fields: Type.Array(Type.String(), { description: 'Fields that `context` must contain.' }),
+  answered_fields: Type.Array(Type.String(), { description: 'Fields that an answer must contain.' }),
 };
 
 const example = {
@@ -56,7 +56,7 @@ const example = {
 const Notification = Type.Object(notificationFields, { examples: [example] });
 
 export const NotificationList = Type.Array(Notification, {
-  description: 'Newest first. An empty array means that there are none.',
+  description: 'Newest first. Empty if there are none.',
   examples: [[example]],
 });
 
@@ -64,7 +64,7 @@ export const NotificationWithAnswer = Type.Object(
   {
     ...notificationFields,
     answer: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
-      description: 'What was answered, or null while it is pending.',
+      description: 'The answer, or null while it is pending.',
     }),
     delivery: Type.Union(
       [
@@ -75,11 +75,11 @@ export const NotificationWithAnswer = Type.Object(
         }),
         Type.Null(),
       ],
-      { description: 'The state of the message to the customer, or null where none was sent.' },
+      { description: 'The message to the customer, or null if none was sent.' },
     ),
   },
   {
-    description: 'The notification, what was answered, and what became of the message.',
+    description: 'The notification with its answer and the status of its message.',
     examples: [
       {
         ...example,
@@ -95,27 +95,31 @@ export const ListQuery = Type.Object({
   status: Type.Optional(StatusName),
   notification_types: Type.Optional(
     Type.Array(NotificationTypeName, {
-      description: 'Repeated, comma-separated, or as `notification_types[]`.',
+      description: 'Repeat it, separate values by commas, or use `notification_types[]`.',
     }),
   ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: 'At most so many. Without it the list is whole. The `Link` header leads to the next page.',
+      description: 'Page size. Without it the list is complete. The `Link` header has the next page.',
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: 'Taken from the `Link` header of the page before.' })),
+  cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
 });
 
 export const ListHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the list that you have.' })),
 });
-export const Unchanged = Type.Null({ description: 'The list that you have is current.' });
+export const Unchanged = Type.Null({ description: 'Your list is current.' });
 
 export const WriteHeaders = Type.Object({
   'idempotency-key': Type.Optional(
-    Type.String({ maxLength: 255, description: 'A name for this write: repeated, it takes effect once.' }),
+    Type.String({
+      maxLength: 255,
+      description:
+        'A unique key for this write. Repeating the request with the same key has no further effect.',
+    }),
   ),
 });
 
@@ -147,7 +151,7 @@ export const AnswerBody = Type.Object(
     only_send_campaign: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Question: send directly, leave the knowledge base alone.',
+        description: 'Question: send directly and do not update the knowledge base.',
       }),
     ),
     agent_response_to_customer: Type.Optional(
@@ -157,7 +161,7 @@ export const AnswerBody = Type.Object(
       Type.String({ description: 'Support: kept with the notification, never sent.' }),
     ),
     resolve_only: Type.Optional(
-      Type.Boolean({ default: false, description: 'Answered without a reply; nothing is sent or learned.' }),
+      Type.Boolean({ default: false, description: 'Resolve without a reply: nothing is sent or learned.' }),
     ),
   },
   {

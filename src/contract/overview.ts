@@ -8,12 +8,12 @@ export const OverviewQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: DAYS_MAX,
-      description: 'How many days, today included; 14 unless given.',
+      description: 'Number of days, including today. Default: 14.',
     }),
   ),
   time_zone: Type.Optional(
     Type.String({
-      description: 'In which days are counted, by its IANA name; UTC unless given.',
+      description: 'IANA time zone in which days are counted. Default: UTC.',
       examples: ['Europe/Madrid'],
     }),
   ),
@@ -29,19 +29,19 @@ export const Overview = Type.Object(
     pending: Type.Object({
       total: Type.Integer(),
       by_type: ByType,
-      oldest_at: Type.Union([Timestamp, Type.Null()], { description: 'When the oldest was raised.' }),
+      oldest_at: Type.Union([Timestamp, Type.Null()], { description: 'When the oldest one was raised.' }),
     }),
     answered_per_day: Type.Array(
       Type.Object({ day: Type.String({ examples: ['2026-01-15'] }), count: Type.Integer() }),
-      { description: 'Every day of the period, oldest first.' },
+      { description: 'One entry per day of the period, oldest first.' },
     ),
     median_seconds_to_answer: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Of what was answered in the period; of the last 10,000, where there are more.',
+      description: 'Median over the period, or over the last 10,000 answers if there are more.',
     }),
     by_type: ByType,
   },
   {
-    description: 'What waits now, and what was answered in the period.',
+    description: 'Pending notifications now, and answers in the period.',
     examples: [
       {
         pending: {

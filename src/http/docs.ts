@@ -5,10 +5,7 @@ import { gzip } from 'node:zlib';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { OPENAPI_FILE } from './openapi.ts';
 
-/**
- * `/openapi.json` and the page that shows it. The page's script weighs 4 MB and is loaded with the first
- * visit, not with the server.
- */
+/** `/openapi.json` and the page that shows it. The page's script has 4 MB, so it is loaded with the first visit. */
 export function serveDocs(app: FastifyInstance): void {
   let document: string | undefined;
   let script: Promise<Buffer> | undefined;
@@ -36,7 +33,7 @@ export function serveDocs(app: FastifyInstance): void {
   });
 }
 
-/** The package gives its script only through its own plugin: ask a server that nobody else sees. */
+/** The package offers its script only through its plugin, so fetch it from a private server. */
 async function loadScript(): Promise<Buffer> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const inner = Fastify();
@@ -78,7 +75,7 @@ const page = (nonce: string) => `<!doctype html>
         withDefaultFonts: false,
         telemetry: false,
         hideClientButton: true,
-        // What leads off this machine: the vendor's assistant, its hosting, its client.
+        // Turn off everything that calls other servers: the vendor's assistant, hosting and client.
         agent: { disabled: true },
         mcp: { disabled: true },
         showDeveloperTools: 'never',

@@ -21,12 +21,12 @@ import { BODY_MAX_BYTES } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What went wrong, for the log and the metrics. */
+    /** The error, for the log and the metrics. */
     problem: ApiError | undefined;
   }
 }
 
-/** Every error leaves the server through here. */
+/** Every error response is sent from here. */
 export function handleErrors(app: FastifyInstance): void {
   app.decorateRequest('problem', undefined);
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply));
@@ -56,7 +56,7 @@ function toApiError(error: unknown): ApiError {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return payloadTooLarge(BODY_MAX_BYTES);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return badRequest('The body does not have the length its header announces.');
+      return badRequest('The length of the body differs from its Content-Length header.');
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_ASYNC_CONSTRAINT':
       return notFound();
@@ -65,23 +65,23 @@ function toApiError(error: unknown): ApiError {
   }
 }
 
-/** The first thing that does not fit, by its name. */
+/** Reports the first invalid field. */
 function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiError {
-  if (!first) return invalid('body', 'body does not fit');
+  if (!first) return invalid('body', 'body is not valid');
   if (first.keyword === 'required') return required(String(first.params.missingProperty));
   const field = first.instancePath.split('/')[1] ?? 'body';
   if (field === 'body') return invalid(field, 'body must be a JSON object');
   return invalid(field, first.keyword === 'minLength' ? `${field} is required` : `${field} ${first.message}`);
 }
 
-/** A known address with another method is 405. Called when every route is there. */
+/** Known path, other method: 405. Call it after all routes are registered. */
 export function refuseOtherMethods(
   app: FastifyInstance,
   routes: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
   for (const [url, methods] of routes) {
     const allowed = [...methods].sort();
-    // Where other origins are let in, their plugin answers OPTIONS.
+    // With CORS, its plugin answers OPTIONS.
     const others = app.supportedMethods.filter(
       (method) => !methods.has(method) && !(method === 'OPTIONS' && app.hasRoute({ method, url: '*' })),
     );
@@ -97,12 +97,12 @@ export function refuseOtherMethods(
   }
 }
 
-/** One that was told goodbye and does not hang up itself is let go of after this. */
-const LINGER_MS = 1000;
+/** A client that does not close its connection after our response is disconnected after this time. */
+const CLOSE_AFTER_MS = 1000;
 
-/** What is no HTTP at all never reaches a route. */
+/** Answers a request that is not valid HTTP: it never reaches a route. */
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
-  // It has been told. Hanging up on what still comes would take that away from it again.
+  // The response has been sent. Closing the connection now could lose it.
   if (socket.writableEnded && error.code !== 'ECONNRESET') return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -119,5 +119,5 @@ export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): 
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
 }

@@ -6,7 +6,7 @@ const DEPTH_MAX = 64;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body's text, from which `rawMember` cuts a value as it came. */
+    /** The text of the body. `rawMember` finds a value in it exactly as it was sent. */
     bodyText: string;
   }
 }
@@ -14,8 +14,8 @@ declare module 'fastify' {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * JSON bodies and no others. `__proto__` is a key like any other: JSON.parse makes it an own property, and
- * nothing here copies properties by assignment.
+ * Accepts JSON bodies only. `__proto__` is an ordinary key: JSON.parse makes it an own property, and nothing here
+ * copies properties by assignment.
  */
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('bodyText', '');
@@ -34,7 +34,7 @@ export function acceptJson(app: FastifyInstance): void {
       }
     },
   );
-  // No body at all is an empty one, whatever its headers say.
+  // A missing body counts as an empty one, whatever the headers say.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.method === 'POST') request.body = {};
     done();
@@ -50,7 +50,7 @@ function decode(body: Buffer): string {
 }
 
 function parse(text: string): unknown {
-  // Measured before it is parsed: a deep text would cost the parser more than this walk.
+  // Check the depth before parsing: a deeply nested text costs the parser more than this loop.
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
@@ -70,7 +70,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The text of a member's value in an object that JSON.parse has accepted; the last one, as it takes. */
+/** The text of a member's value in valid JSON. Of several with the same name the last one, like JSON.parse. */
 export function rawMember(objectText: string, name: string): string | undefined {
   let found: string | undefined;
   let at = objectText.indexOf('{') + 1;
@@ -96,7 +96,7 @@ const CLOSE_OBJECT = 125;
 const OPEN_ARRAY = 91;
 const CLOSE_ARRAY = 93;
 
-/** From an opening quote to just behind its closing one, or to the end of a text that lacks it. */
+/** The position after the closing quote, or the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
@@ -106,7 +106,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** To the comma or bracket that ends the value. */
+/** The position of the comma or bracket that ends the value. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {

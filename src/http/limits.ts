@@ -4,13 +4,13 @@ import { rateLimited } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Not counted. */
+    /** Requests to this route are not counted. */
     skipRateLimit?: boolean;
   }
 }
 
 const WINDOW_MS = 60_000;
-/** Who is counted at once in this process; beyond that the one who began longest ago is forgotten. */
+/** Callers counted at a time in this process. Above that, the one with the oldest window is dropped. */
 const CALLERS_MAX = 20_000;
 
 interface Window {
@@ -19,8 +19,8 @@ interface Window {
 }
 
 /**
- * The general limit: per verified token, else per address. Forged tokens count for their address, so they
- * do not buy anybody a new allowance.
+ * The general rate limit: per verified token, otherwise per address. Requests with forged tokens count for their
+ * address, so a forged token does not give a new allowance.
  */
 export async function limitRequests(
   app: FastifyInstance,
@@ -30,8 +30,8 @@ export async function limitRequests(
   const count = redisUrl === undefined ? countHere() : await countInRedis(app, redisUrl, log);
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config.skipRateLimit) return done();
-    const judge = (window: Window | undefined) => {
-      // Better a request too many than a service that stops with its Redis.
+    const check = (window: Window | undefined) => {
+      // Without Redis, let requests through.
       if (!window) return done();
       const seconds = Math.max(1, Math.ceil((window.endsAtMs - Date.now()) / 1000));
       reply.header('ratelimit-limit', perMinute);
@@ -41,22 +41,22 @@ export async function limitRequests(
       else done();
     };
     const window = count(callerKey(request));
-    if (window instanceof Promise) window.then(judge);
-    else judge(window);
+    if (window instanceof Promise) window.then(check);
+    else check(window);
   });
 }
 
 const callerKey = ({ caller, ip }: FastifyRequest): string =>
   caller === undefined || caller instanceof Error ? `address:${ip}` : `token:${caller.tokenId}`;
 
-/** Without a promise: it is asked with every request. */
+/** Synchronous, because it runs for every request. */
 function countHere(): (key: string) => Window {
   const windows = new Map<string, Window>();
   return (key) => {
     const nowMs = Date.now();
     let window = windows.get(key);
     if (!window || window.endsAtMs <= nowMs) {
-      // Put at the end again: the first in the map is always the one that began longest ago.
+      // Delete before set: the first entry of the map is then always the oldest window.
       windows.delete(!window && windows.size >= CALLERS_MAX ? windows.keys().next().value! : key);
       window = { count: 0, endsAtMs: nowMs + WINDOW_MS };
       windows.set(key, window);
@@ -66,19 +66,19 @@ function countHere(): (key: string) => Window {
   };
 }
 
-/** One script, so that no counter is left without its end. */
+/** One script, so that every counter gets an expiry. */
 const COUNT_SCRIPT = `
   local count = redis.call('incr', KEYS[1])
   if count == 1 then redis.call('pexpire', KEYS[1], ARGV[1]) end
   return { count, redis.call('pttl', KEYS[1]) }`;
 
-/** For all processes together. */
+/** Counts for all processes together. */
 async function countInRedis(
   app: FastifyInstance,
   url: string,
   log: Logger,
 ): Promise<(key: string) => Promise<Window | undefined>> {
-  // Loaded only where it is used: it would cost every start 45 ms.
+  // Loaded only when used: it takes 45 ms.
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     connectTimeout: 1000,
@@ -90,14 +90,14 @@ async function countInRedis(
   let away = false;
   redis.on('error', (err) => {
     if (!away)
-      log.warn({ code: (err as NodeJS.ErrnoException).code }, 'redis is away: requests are not limited');
+      log.warn({ code: (err as NodeJS.ErrnoException).code }, 'cannot reach Redis; requests are not limited');
     away = true;
   });
   redis.on('ready', () => {
-    if (away) log.info('redis is back');
+    if (away) log.info('Redis is reachable again');
     away = false;
   });
-  // The first request counts, too; one that is away, or takes connections and never speaks, holds no start up.
+  // Wait for the connection, so that the first request is counted. An error does not delay the start.
   await new Promise<void>((resolve) => {
     redis.once('ready', resolve);
     redis.once('error', () => resolve());

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** Why nobody could listen there now, by the system's code, or nothing. */
+/** The system's error code if this address cannot be used at the moment, else undefined. */
 export function listeningProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -16,13 +16,13 @@ import { BODY_MAX_BYTES } from './json.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Which column of the table of statuses applies; `general` if absent. */
+    /** Which column of the status table applies. The default is `general`. */
     area?: Area;
-    /** Its response takes as long as somebody listens: how long that was says nothing about the server. */
+    /** The response is an open stream, so its duration is not counted in the metrics. */
     isStream?: boolean;
   }
   interface FastifySchema {
-    /** The errors this route may answer with; the document makes responses of them. */
+    /** The errors that this route can return, for the API document. */
     errors?: readonly ApiError[];
     area?: Area;
   }
@@ -30,30 +30,33 @@ declare module 'fastify' {
 
 const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
-  { name: 'session', description: 'Sign-in of the dashboard, by a cookie that no script can read.' },
-  { name: 'notifications', description: 'What the assistant could not answer, for the merchant to answer.' },
+  { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
+  {
+    name: 'notifications',
+    description: 'Questions that the assistant could not answer, for the merchant to answer.',
+  },
   { name: 'conversations', description: 'The customers behind the notifications.' },
-  { name: 'knowledge', description: 'What the assistant knows, and what answers teach it.' },
-  { name: 'deliveries', description: 'The messages to customers, and what became of them.' },
-  { name: 'simulator', description: 'A customer’s telephone, for the demo.' },
-  { name: 'live', description: 'Changes, as they happen.' },
-  { name: 'operations', description: 'For those who run the service.' },
+  { name: 'knowledge', description: 'The documents that the assistant answers from. Answers add to them.' },
+  { name: 'deliveries', description: 'Messages to customers and their status.' },
+  { name: 'simulator', description: 'A simulated customer phone, for the demo.' },
+  { name: 'live', description: 'Live changes (server-sent events).' },
+  { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;
 
 interface Description {
   description: string;
-  /** One of each, as the route throws them: their texts are the document's examples. */
+  /** The errors that the route throws. Their texts are the examples in the API document. */
   errors: readonly ApiError[];
   area?: Area;
-  /** Needs no bearer token. */
+  /** No bearer token required. */
   open?: boolean;
 }
 
-/** What every route may answer besides its own, and every route with a body. */
+/** Errors that every route can return, and errors of every route with a body. */
 const COMMON = [serviceUnavailable(), internalError(undefined)];
 const BODY_ERRORS = [payloadTooLarge(BODY_MAX_BYTES), unsupportedMediaType()];
 
-/** Describes a route; the schemas that check and serialize stand beside it. */
+/** The description of a route. The schemas that validate and serialize are next to it. */
 export function describeRoute(
   tag: (typeof TAGS)[number]['name'],
   summary: string,
@@ -64,21 +67,21 @@ export function describeRoute(
     summary,
     description,
     security: open ? [] : [{ bearer: [] }],
-    // Operators' machines are not counted by the limit.
+    // The rate limit does not apply to monitoring.
     errors: [...errors, ...(tag === 'operations' ? [] : [rateLimited(30)]), ...COMMON],
     area,
   };
 }
 
-/** The schemas describe what arrives; the route itself judges it, in the order of the contract. */
+/** The schemas only document the input. The route checks it in the order that the contract requires. */
 export const skipSchemaValidation = { validatorCompiler: () => () => true };
 
-/** Ids are read by the route itself: a text that is no id names nothing. */
+/** Only documentation: the route reads the id and returns 404 for a text that is not an id. */
 export function parameterSchema(name: string): TSchema {
   return Type.Object({ [name]: Type.Integer({ minimum: 1 }) });
 }
 
-/** Where the document is kept, so that a server need not make it: that took it 15 MB. */
+/** The generated document is a file, because generating it takes a server 15 MB of memory. */
 export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
 
 /** Collects every route that is registered after it. */
@@ -91,10 +94,11 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
         title: 'Deskbell',
         version: VERSION,
         description:
-          'A customer asks; the assistant cannot answer; it rings the bell; the merchant answers.\n\n' +
+          'A customer asks a question that the assistant cannot answer. The assistant raises a notification. The ' +
+          'merchant answers it, and the customer receives the answer.\n\n' +
           'Sign in at `POST /api/v1/auth/login`, then send the access token as `Authorization: Bearer …`. ' +
-          'Every error has the body `detail`, `code` and, where it fits, `field`. Branch on `code`: the ' +
-          'notification endpoints answer validation failures with status 500.',
+          'Every error has the body `detail`, `code` and, for invalid input, `field`. Check the `code`: the ' +
+          'notification endpoints return validation errors with status 500.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/' }],

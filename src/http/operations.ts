@@ -14,12 +14,12 @@ interface OperationsParts {
 
 const Ok = Type.Object(
   { status: Type.Literal('ok') },
-  { description: 'It does.', examples: [{ status: 'ok' }] },
+  { description: 'It works.', examples: [{ status: 'ok' }] },
 );
 const Jwks = Type.Object(
   { keys: Type.Array(Type.Object({}, { additionalProperties: true })) },
   {
-    description: 'A set of public keys; `kid` in a token’s header names one of them.',
+    description: 'A set of public keys. The `kid` in a token’s header names one of them.',
     examples: [
       { keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'f2xkq8', alg: 'EdDSA', use: 'sig', x: '11qYAY' }] },
     ],
@@ -32,7 +32,7 @@ const MetricsText = {
   },
 };
 
-/** For the operator's machines. They are asked often and by few: no limit counts them. */
+/** For monitoring. It calls often, so the rate limit does not apply. */
 export function operationsRoutes(
   app: FastifyInstance,
   { database, keyring, metrics, queueFigures }: OperationsParts,
@@ -43,13 +43,19 @@ export function operationsRoutes(
 
   app.get(
     '/healthz',
-    { config, schema: { ...describe('Liveness', 'The process answers.'), response: { 200: Ok } } },
+    { config, schema: { ...describe('Check liveness', 'The process responds.'), response: { 200: Ok } } },
     async () => ({ status: 'ok' }),
   );
 
   app.get(
     '/readyz',
-    { config, schema: { ...describe('Readiness', 'The database answers too.'), response: { 200: Ok } } },
+    {
+      config,
+      schema: {
+        ...describe('Check readiness', 'The process and its database respond.'),
+        response: { 200: Ok },
+      },
+    },
     async () => {
       try {
         await database.one('select 1 as up');
@@ -65,7 +71,7 @@ export function operationsRoutes(
     {
       config,
       schema: {
-        ...describe('Metrics', 'In the text format of Prometheus.'),
+        ...describe('Get metrics', 'In the Prometheus text format.'),
         response: { 200: MetricsText },
       },
     },
@@ -80,7 +86,7 @@ export function operationsRoutes(
     {
       config,
       schema: {
-        ...describe('Public keys', 'The keys that verify this service’s tokens (JWKS).'),
+        ...describe('Get public keys', 'The keys that verify this service’s tokens (JWKS).'),
         response: { 200: Jwks },
       },
     },

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 
-/** Pages of a list: `limit`, `cursor`, and the `Link` header that leads from one to the next. */
+/** Pages of a list: `limit`, `cursor`, and the `Link` header with the next page. */
 
 export function readLimit(given: unknown, max: number): number | undefined {
   if (given === undefined) return undefined;
@@ -10,9 +10,9 @@ export function readLimit(given: unknown, max: number): number | undefined {
   return limit;
 }
 
-export const cursorOf = (place: string) => Buffer.from(place).toString('base64url');
+export const cursorOf = (position: string) => Buffer.from(position).toString('base64url');
 
-/** The parts of a cursor's place, by a pattern that it must fit. */
+/** The groups of a pattern that the cursor must match. */
 export function readCursor(given: unknown, pattern: RegExp): string[] | undefined {
   if (given === undefined) return undefined;
   const parts = pattern.exec(Buffer.from(String(given), 'base64url').toString());

@@ -1,44 +1,49 @@
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * A client that takes nothing of its answer for so long is cut off. One that is slow, but reads, is not, as
- * far as can be told: Linux takes more only when a third of its buffer is free, which over loopback is a
- * megabyte and more.
+ * A client that takes nothing of its response for this long is disconnected. A slow client is not, as long as it
+ * takes a chunk in this time. Linux accepts more data only when a third of its buffer is free, which is a megabyte
+ * or more over loopback.
  */
 const STALLED_MAX_MS = 10_000;
-const LOOK_EVERY_MS = 1000;
+const CHECK_EVERY_MS = 1000;
+/** Larger responses are written in chunks of this size, since only complete writes can be seen. */
+const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Node's own time-out of a socket would not do: whatever the client sends winds it up again. This looks at
- * what still waits to be taken, and at nothing else. Events to a window that sleeps fall under it, too, once
- * the system's buffers are full.
+ * Node's own socket time-out does not help here: anything that the client sends restarts it. This only looks at what
+ * the operating system has accepted. It also disconnects a sleeping browser window that no longer reads its events.
  */
-export function cutOffStalledReaders(app: FastifyInstance): void {
-  const connections = new Map<Socket, { waiting: number; sinceMs: number }>();
+export function disconnectStalledReaders(app: FastifyInstance): void {
+  const connections = new Map<Socket, { takenBytes: number; sinceMs: number }>();
   app.server.on('connection', (socket) => {
-    connections.set(socket, { waiting: 0, sinceMs: 0 });
+    connections.set(socket, { takenBytes: 0, sinceMs: 0 });
     socket.once('close', () => connections.delete(socket));
   });
   const timer = setInterval(() => {
     const nowMs = performance.now();
     for (const [socket, seen] of connections) {
-      const waiting = waitingBytes(socket);
-      // Nothing waits, or less than before: it reads.
-      if (waiting === 0 || waiting < seen.waiting || seen.waiting === 0) seen.sinceMs = nowMs;
-      seen.waiting = waiting;
-      // A reset, not a goodbye that would wait behind what nobody takes.
+      const takenBytes = socket.bytesWritten - socket.writableLength;
+      if (socket.writableLength === 0 || takenBytes !== seen.takenBytes) seen.sinceMs = nowMs;
+      seen.takenBytes = takenBytes;
+      // A reset: a normal close would wait for data that the client never takes.
       if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();
     }
-  }, LOOK_EVERY_MS).unref();
+  }, CHECK_EVERY_MS).unref();
   app.addHook('onClose', async () => clearInterval(timer));
+
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if ((typeof payload !== 'string' && !Buffer.isBuffer(payload)) || payload.length <= CHUNK_BYTES) {
+      return done(null, payload);
+    }
+    const body = Buffer.from(payload);
+    reply.header('content-length', body.length);
+    return done(null, Readable.from(chunksOf(body), { objectMode: false }));
+  });
 }
 
-/**
- * What the operating system has not taken yet. The length of the stream's own queue stands still until a
- * large write is through as a whole; the handle's figure, by which Node tells slow from stalled, moves.
- */
-function waitingBytes(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
-  return handle?.writeQueueSize ?? socket.writableLength;
+function* chunksOf(body: Buffer): Generator<Buffer> {
+  for (let from = 0; from < body.length; from += CHUNK_BYTES) yield body.subarray(from, from + CHUNK_BYTES);
 }

@@ -3,12 +3,12 @@ import type { Queries } from '../database/database.ts';
 import { findRows, type Searchable } from './fulltext.ts';
 import type { Term } from './words.ts';
 
-/** So many texts at most are compared word by word; that takes a few milliseconds. */
+/** At most this many texts are compared word by word, which takes a few milliseconds. */
 const CANDIDATES_MAX = 100;
 
 /**
- * The rows that may be most like some words: those that have all of the known ones, and those that have one of
- * the rarest. Rows that share nothing but common words are left aside.
+ * The rows that may be most similar to some words: those that contain all known words, and those that contain one of
+ * the rarest. Rows that only share common words are left out.
  */
 export async function findCandidates<Row extends { id: number }>(
   queries: Queries,
@@ -37,9 +37,9 @@ export async function findCandidates<Row extends { id: number }>(
 
 interface Wanted {
   table: Searchable;
-  /** One of them called `id`. */
+  /** One of them must be named `id`. */
   columns: string;
   groups: readonly (readonly Term[])[];
-  /** In how many rows of this table each group stands. */
+  /** How many rows of this table contain each group. */
   found: readonly number[];
 }

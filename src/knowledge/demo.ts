@@ -9,7 +9,7 @@ interface DemoDocument {
   body: string;
 }
 
-/** What the demo's assistants know. Oldest first. */
+/** The knowledge of the demo's assistants, oldest first. */
 const DEMO_DOCUMENTS: readonly DemoDocument[] = [
   {
     merchantId: 1,

@@ -1,10 +1,10 @@
 import { ApiError } from '../errors.ts';
-import { type Content, judgeBody, judgeTitle } from './texts.ts';
+import { type Content, checkBody, checkTitle } from './texts.ts';
 
 export const FILE_FORMATS = ['md', 'jsonl'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
-/** One document of a file by the number of its first line, or why it is none. */
+/** A document of a file with the number of its first line, or why it cannot be used. */
 export type FileDocument = { line: number; content: Content } | { line: number; problem: string };
 
 export function parseDocuments(text: string, format: FileFormat): FileDocument[] {
@@ -19,16 +19,16 @@ export function formatDocuments(documents: readonly Content[], format: FileForma
   return texts.join('\n');
 }
 
-// In a body a line that looks like a title has a backslash before it, and such a line one more.
+// In a body, a line that looks like a title gets a backslash in front.
 const escapeTitles = (body: string) => body.replace(/^(\\*# )/gm, '\\$1');
 const unescapeTitle = (line: string) => line.replace(/^\\(\\*# )/, '$1');
 
-/** A line that begins with `# ` begins a document. */
+/** A line that starts with `# ` starts a document. */
 function parseMarkdown(lines: readonly string[]): FileDocument[] {
   const documents: FileDocument[] = [];
   let section: { line: number; title: string; body: string[] } | undefined;
   const finish = () => {
-    if (section) documents.push(judged(section.line, section.title, section.body.join('\n').trim()));
+    if (section) documents.push(checked(section.line, section.title, section.body.join('\n').trim()));
   };
   for (const [index, text] of lines.entries()) {
     if (text.startsWith('# ')) {
@@ -47,22 +47,22 @@ function parseMarkdown(lines: readonly string[]): FileDocument[] {
 function parseJsonLine(text: string, index: number): FileDocument[] {
   const line = index + 1;
   if (text.trim() === '') return [];
-  // The parser's own message would repeat the line.
+  // The parser's message would quote the line.
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return [{ line, problem: 'the line is not a JSON object' }];
     }
     const { title, body } = value as Record<string, unknown>;
-    return [judged(line, title, body)];
+    return [checked(line, title, body)];
   } catch {
     return [{ line, problem: 'the line is not valid JSON' }];
   }
 }
 
-function judged(line: number, title: unknown, body: unknown): FileDocument {
+function checked(line: number, title: unknown, body: unknown): FileDocument {
   try {
-    return { line, content: { title: judgeTitle(title), body: judgeBody(body) } };
+    return { line, content: { title: checkTitle(title), body: checkBody(body) } };
   } catch (error) {
     if (error instanceof ApiError) return { line, problem: error.message };
     throw error;

@@ -3,16 +3,16 @@ import type { Engine, Queries } from '../database/database.ts';
 import type { Term } from './words.ts';
 
 /**
- * Where the engines differ: SQLite finds words by FTS5, PostgreSQL by a tsvector. Both only find; what is best
- * is decided by the program, so that both give the same. Terms are quoted, and words hold nothing but letters,
- * marks and digits: no text of a caller's reaches the syntax of either.
+ * The engines differ here: SQLite searches with FTS5, PostgreSQL with a tsvector. They only find rows; the program
+ * ranks them, so that both engines return the same. Terms are quoted, and words contain only letters, marks and
+ * digits, so a caller's text cannot change the query.
  */
 
 export type Searchable = 'documents' | 'answered_questions';
 
 const SYNTAX = {
-  sqlite: { quote: '"', begun: ' *', all: ' AND ', any: ' OR ' },
-  postgres: { quote: "'", begun: ':*', all: ' & ', any: ' | ' },
+  sqlite: { quote: '"', isPrefix: ' *', all: ' AND ', any: ' OR ' },
+  postgres: { quote: "'", isPrefix: ':*', all: ' & ', any: ' | ' },
 } as const satisfies Record<Engine, object>;
 
 const KEYS = {
@@ -26,24 +26,29 @@ const FOUND: Record<Engine, (table: Searchable, expression: string) => string> =
   postgres: (_table, expression) => `found_by @@ cast(${expression} as tsquery)`,
 };
 
-/** The elements of a JSON array, as rows with a `value`. */
+/** With a plain column PostgreSQL may read the merchant's rows in this order and test each one for the words. */
+const NEWEST_FIRST: Record<Engine, (key: string) => string> = {
+  sqlite: (key) => `${key} desc`,
+  postgres: (key) => `${key} + 0 desc`,
+};
+
+/** The elements of a JSON array as rows with a `value`. */
 const ELEMENTS: Record<Engine, (parameter: string) => string> = {
   sqlite: (parameter) => `json_each(${parameter})`,
   postgres: (parameter) => `json_array_elements_text(cast(${parameter} as json))`,
 };
 
-export const ofIds = (engine: Engine, parameter: string) =>
-  `select cast(value as bigint) from ${ELEMENTS[engine](parameter)}`;
+export const elementsOf = (engine: Engine, parameter: string) => ELEMENTS[engine](parameter);
 
-/** Holds a row until the transaction ends; on SQLite transactions run one after another. */
+/** Locks the rows until the transaction ends. SQLite runs one write transaction at a time. */
 export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };
 
-function termText(engine: Engine, merchantId: MerchantId, { word, begun }: Term): string {
-  const { quote, begun: mark } = SYNTAX[engine];
-  return `${quote}${merchantId}:${word.replaceAll(/['"\\\s]/g, '')}${quote}${begun ? mark : ''}`;
+function termText(engine: Engine, merchantId: MerchantId, { word, isPrefix }: Term): string {
+  const { quote, isPrefix: mark } = SYNTAX[engine];
+  return `${quote}${merchantId}:${word.replaceAll(/['"\\\s]/g, '')}${quote}${isPrefix ? mark : ''}`;
 }
 
-/** Of every group at least one term. */
+/** At least one term of every group. */
 function expressionOf(engine: Engine, merchantId: MerchantId, groups: readonly (readonly Term[])[]): string {
   const { all, any } = SYNTAX[engine];
   return groups
@@ -51,7 +56,7 @@ function expressionOf(engine: Engine, merchantId: MerchantId, groups: readonly (
     .join(all);
 }
 
-/** The columns asked for of the newest rows that have, of every group, at least one term. */
+/** The newest rows that contain at least one term of every group. */
 export function findRows<Row>(
   queries: Queries,
   merchantId: MerchantId,
@@ -59,7 +64,7 @@ export function findRows<Row>(
 ): Promise<Row[]> {
   return queries.all(
     `select ${columns} from ${table} where merchant_id = $1 and ${FOUND[queries.engine](table, '$2')}
-      order by ${KEYS[table]} desc limit $3`,
+      order by ${NEWEST_FIRST[queries.engine](KEYS[table])} limit $3`,
     [merchantId, expressionOf(queries.engine, merchantId, groups), limit],
   );
 }
@@ -71,13 +76,13 @@ interface Search {
   limit: number;
 }
 
-/** Beyond this a word is common, however common it is: to count on would cost and tell nothing. */
+/** A word in this many rows is common. Counting further would cost time and change nothing. */
 const COUNTED_MAX = 300;
 
 export interface Counts {
-  /** All of the merchant's rows. */
+  /** The merchant's rows, at most COUNTED_MAX. */
   total: number;
-  /** For each group, the rows that have one of its terms. */
+  /** For each group, how many rows contain one of its terms. */
   found: number[];
 }
 
@@ -93,7 +98,7 @@ export async function countRows(
       (select 1 from ${table} where merchant_id = $1 ${condition} limit ${COUNTED_MAX}) counted)`;
   const rows = await queries.all<{ total: number; found: number }>(
     `select ${counted('')} as total, ${counted(`and ${FOUND[engine](table, 'value')}`)} as found
-      from ${ELEMENTS[engine]('$2')}`,
+      from ${elementsOf(engine, '$2')}`,
     [merchantId, JSON.stringify(groups.map((group) => expressionOf(engine, merchantId, [group])))],
   );
   return { total: rows[0]?.total ?? 0, found: rows.map(({ found }) => found) };

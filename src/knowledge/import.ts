@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Queries } from '../database/database.ts';
-import { changeDocument, createDocument, findDocumentByTitle, type Origin } from './store.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { createDocuments, isSame, lockDocumentsByTitle, type Origin, writeVersions } from './store.ts';
 import type { Content } from './texts.ts';
 
 export interface ImportSummary {
@@ -12,7 +12,7 @@ export interface ImportSummary {
 
 const BATCH_SIZE = 100;
 
-/** Adds documents, or brings those of the same title up to date: a file may be imported again. */
+/** Adds documents and updates those whose title the merchant has: a file can be imported again. */
 export async function importDocuments(
   database: Database,
   merchantId: MerchantId,
@@ -22,35 +22,59 @@ export async function importDocuments(
   const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
   for (let from = 0; from < contents.length; from += BATCH_SIZE) {
     const startedAt = performance.now();
-    const outcomes = await database.transaction(async (tx) => {
-      // Of two imports at once one would not see the titles of the other.
-      await tx.lock(`knowledge import ${merchantId}`);
-      const done: (keyof ImportSummary)[] = [];
-      for (const content of contents.slice(from, from + BATCH_SIZE)) {
-        done.push(await importDocument(tx, merchantId, content, now()));
-      }
-      return done;
-    });
-    for (const outcome of outcomes) summary[outcome] += 1;
+    const batch = contents.slice(from, from + BATCH_SIZE);
+    const { added, updated, unchanged } = await database.transaction((tx) =>
+      importBatch(tx, merchantId, batch, now),
+    );
+    summary.added += added;
+    summary.updated += updated;
+    summary.unchanged += unchanged;
     onProgress(summary);
-    // SQLite's lock has no queue: a server on the same folder gets its turn in the pause.
+    // SQLite's write lock has no queue: the pause lets a server on the same folder write.
     if (database.engine === 'sqlite') await sleep(performance.now() - startedAt);
   }
   return summary;
 }
 
-async function importDocument(
-  tx: Queries,
+async function importBatch(
+  tx: Transaction,
   merchantId: MerchantId,
-  content: Content,
-  at: Date,
-): Promise<keyof ImportSummary> {
-  const origin: Origin = { what: 'import', userId: null, notificationId: null, at };
-  const known = await findDocumentByTitle(tx, merchantId, content.title);
-  if (!known) {
-    await createDocument(tx, merchantId, content, origin);
-    return 'added';
+  batch: readonly Content[],
+  now: () => Date,
+): Promise<ImportSummary> {
+  // Two imports at the same time would not see each other's new titles.
+  await tx.lock(`knowledge import ${merchantId}`);
+  const byTitle = await lockDocumentsByTitle(
+    tx,
+    merchantId,
+    batch.map(({ title }) => title),
+  );
+  const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
+  for (const contents of distinctTitles(batch)) {
+    const origin: Origin = { what: 'import', userId: null, notificationId: null, at: now() };
+    const added = contents.filter(({ title }) => !byTitle.has(title));
+    const changes = contents.flatMap((content) => {
+      const current = byTitle.get(content.title);
+      return current && !isSame(current, content) ? [{ id: current.id, content }] : [];
+    });
+    const written = [
+      ...(added.length > 0 ? await createDocuments(tx, merchantId, added, origin) : []),
+      ...(changes.length > 0 ? await writeVersions(tx, merchantId, changes, origin) : []),
+    ];
+    for (const document of written) byTitle.set(document.title, document);
+    summary.added += added.length;
+    summary.updated += changes.length;
+    summary.unchanged += contents.length - added.length - changes.length;
   }
-  const document = await changeDocument(tx, merchantId, known.id, () => content, origin);
-  return document?.version === known.version ? 'unchanged' : 'updated';
+  return summary;
+}
+
+/** A file may hold a title twice: the second one updates the first, so it must come in a later statement. */
+function distinctTitles(batch: readonly Content[]): Content[][] {
+  const groups: Map<string, Content>[] = [];
+  for (const content of batch) {
+    if (groups.at(-1)?.has(content.title) !== false) groups.push(new Map());
+    groups.at(-1)!.set(content.title, content);
+  }
+  return groups.map((group) => [...group.values()]);
 }

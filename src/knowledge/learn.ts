@@ -6,7 +6,7 @@ import { changeDocument, createDocument, createDocumentSteps, type Origin } from
 import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {
-  /** The document that the question named, if it named one. */
+  /** The document that the notification refers to, if any. */
   documentId: number | undefined;
   question: string;
   answer: string;
@@ -26,11 +26,11 @@ const originOf = ({ userId, notificationId, at }: Lesson): Origin => ({
   at,
 });
 
-/** Makes a document of an answer, by steps that build on the answer's own: both are written or neither. */
+/** Makes a document from an answer, in the same statement as the answer: both are written or neither. */
 export const learnSteps = (merchantId: MerchantId, lesson: Lesson, after: string): Step[] =>
   createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after);
 
-/** Puts an answer into the document that the question named; into a new one where there is none. */
+/** Writes an answer into the document that the notification refers to, or into a new one. */
 export async function learn(
   tx: Queries,
   merchantId: MerchantId,

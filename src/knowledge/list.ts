@@ -4,17 +4,17 @@ import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { searchDocuments } from './search.ts';
-import { findDocuments, listDocuments, type Place } from './store.ts';
+import { findDocuments, listDocuments, type Position } from './store.ts';
 
 const LIMIT_MAX = 1000;
-/** Documents are long: unlike the inbox, the list comes in pages even where nobody asks for them. */
-const LIMIT_USUAL = 100;
+/** Documents are long, so unlike the inbox this list always has pages. */
+const LIMIT_DEFAULT = 100;
 const SEARCH_LENGTH_MAX = 500;
 
-/** A search is paged by rank, the plain list by the place of its last document. */
+/** Pages of a search continue by rank, pages of the list after the last document. */
 export type DocumentQuery =
   | { search: string; skip: number; limit: number }
-  | { search: undefined; after: Place | undefined; limit: number };
+  | { search: undefined; after: Position | undefined; limit: number };
 
 export function readDocumentQuery(query: Record<string, unknown>): DocumentQuery {
   const { q = '' } = query;
@@ -22,13 +22,17 @@ export function readDocumentQuery(query: Record<string, unknown>): DocumentQuery
   if (q.length > SEARCH_LENGTH_MAX) {
     throw invalid('q', `q must not have more than ${SEARCH_LENGTH_MAX} characters`);
   }
-  const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_USUAL;
+  const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
   if (q.trim() !== '') {
-    const place = readCursor(query.cursor, /^skip (\d{1,6})$/);
-    return { search: q, skip: Number(place?.[0] ?? 0), limit };
+    const position = readCursor(query.cursor, /^skip (\d{1,6})$/);
+    return { search: q, skip: Number(position?.[0] ?? 0), limit };
   }
-  const place = readCursor(query.cursor, /^after (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,15})$/);
-  return { search: undefined, after: place && { updatedAt: place[0]!, id: Number(place[1]) }, limit };
+  const position = readCursor(query.cursor, /^after (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,15})$/);
+  return {
+    search: undefined,
+    after: position && { updatedAt: position[0]!, id: Number(position[1]) },
+    limit,
+  };
 }
 
 interface Page {
@@ -50,7 +54,7 @@ export async function readPage(
       nextCursor: ids.length > end ? cursorOf(`skip ${end}`) : undefined,
     };
   }
-  // One more than asked for tells whether there are more.
+  // One extra row shows whether there is a next page.
   const rows = await listDocuments(queries, merchantId, { after: query.after, limit: limit + 1 });
   const documents = rows.slice(0, limit);
   const last = documents.at(-1);

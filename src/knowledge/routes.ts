@@ -24,7 +24,7 @@ import {
   listVersions,
   type Origin,
 } from './store.ts';
-import { judgeChange } from './texts.ts';
+import { readChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;
@@ -50,8 +50,8 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
             description:
-              'The merchant’s documents, last updated first, in pages. With `q` those that fit, the best ' +
-              'first: they have all the words or, where none has, the most telling ones.',
+              'The merchant’s documents in pages, last updated first. With `q`, the matching documents, best ' +
+              'first: those with all words or, if there are none, those with the rarest words.',
             errors: [...TOKEN_ERRORS, invalid('limit', 'limit must be an integer from 1 to 1000')],
           }),
           querystring: DocumentQuery,
@@ -71,8 +71,8 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
       {
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('knowledge', 'Read one document', {
-            description: 'One document with its versions. Its `ETag` names the current one.',
+          ...describeRoute('knowledge', 'Get a document', {
+            description: 'One document with its versions. The `ETag` identifies the current version.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
@@ -95,8 +95,8 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
             description:
-              'Changes title, body or both; what was there stays as a version. With `If-Match` only if nobody ' +
-              'has changed it since you read it.',
+              'Changes title, body or both. The old content stays as a version. With `If-Match`, only if the ' +
+              'document has not changed since you read it.',
             errors: [
               ...TOKEN_ERRORS,
               documentNotFound(),
@@ -120,8 +120,8 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
             merchantId,
             id,
             (current) => {
-              if (known !== undefined && !fits(known, tagOf(current))) throw documentChanged();
-              return { ...current, ...judgeChange(request.body) };
+              if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();
+              return { ...current, ...readChange(request.body) };
             },
             originOf(request, 'edit'),
           ),
@@ -138,9 +138,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
-            description:
-              'Puts it back to what it said before its current version, as a new version: a second revert ' +
-              'takes the first one back.',
+            description: 'Restores the previous version as a new version. A second revert undoes the first.',
             errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert()],
           }),
           params: parameterSchema('document_id'),
@@ -175,7 +173,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
-            description: 'Deletes it for good, with its versions.',
+            description: 'Deletes the document with all its versions. This cannot be undone.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
@@ -192,7 +190,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
   };
 }
 
-/** An id that is no id names no document. */
+/** A text that is not an id gets the same 404 as an unknown id. */
 function idOf(request: FastifyRequest): number {
   const id = readId((request.params as { document_id: string }).document_id);
   if (id === undefined) throw documentNotFound();
@@ -206,6 +204,6 @@ function tagged<T extends Document>(reply: FastifyReply, document: T): T {
   return document;
 }
 
-/** A tag that a proxy has weakened still names its version. */
-const fits = (ifMatch: string, tag: string): boolean =>
+/** A proxy may make a tag weak; it still identifies the version. */
+const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch === '*' || ifMatch.split(',').some((part) => part.trim().replace(/^W\//, '') === tag);

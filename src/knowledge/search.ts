@@ -2,11 +2,11 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { findCandidates } from './candidates.ts';
 import { countRows, findRows } from './fulltext.ts';
-import { hasTerm, rarity } from './likeness.ts';
+import { hasTerm, rarity } from './similarity.ts';
 import { queryOf, type Term } from './words.ts';
 
 const WORDS_MAX = 16;
-/** Beyond this a search says nothing: its oldest finds are left out. */
+/** A search with more results is too general; the oldest are left out. */
 const FOUND_MAX = 10_000;
 
 interface Found {
@@ -16,8 +16,8 @@ interface Found {
 }
 
 /**
- * The ids of the documents that fit, the best first. They have all the words; where none has, those that have
- * the most telling ones.
+ * The ids of the matching documents, best first. They contain all words. If no document does, those with the rarest
+ * words match.
  */
 export async function searchDocuments(
   queries: Queries,
@@ -52,14 +52,14 @@ export async function searchDocuments(
   });
 }
 
-/** Words in the title first, and of two titles the shorter. */
+/** Words in the title count more, and a shorter title counts more than a longer one. */
 function titleScore({ title_words }: Found, groups: readonly (readonly Term[])[]): number {
   const title = title_words.split(' ');
   const hits = groups.filter((terms) => hasTerm(title, terms)).length;
   return hits + hits / title.length;
 }
 
-/** Of equals the one that was updated last. */
+/** With equal scores, last updated first. */
 function ranked<Row extends Found>(rows: readonly Row[], scoreOf: (row: Row) => number): number[] {
   return rows
     .map((row) => ({ id: row.id, updatedAt: row.updated_at, score: scoreOf(row) }))

@@ -1,16 +1,17 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
-import type { Database, Queries } from '../database/database.ts';
-import { LOCKED, ofIds } from './fulltext.ts';
+import type { Database, Param, Queries } from '../database/database.ts';
+import { idIn } from '../database/ids.ts';
+import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
 
 const FIELDS = 'id, title, body, version, created_at, updated_at';
-/** So many versions are shown; all are kept. */
+/** All versions are kept, but at most this many are returned. */
 const VERSIONS_SHOWN_MAX = 50;
 
-/** Why and by whom a version came to be. */
+/** Why a version was written, and by whom. */
 export interface Origin {
   what: VersionReason;
   userId: UserId | null;
@@ -18,8 +19,8 @@ export interface Origin {
   at: Date;
 }
 
-/** Where a page of the list begins: behind this document. */
-export interface Place {
+/** The last document of the previous page. */
+export interface Position {
   updatedAt: string;
   id: number;
 }
@@ -28,7 +29,7 @@ export interface Place {
 export function listDocuments(
   queries: Queries,
   merchantId: MerchantId,
-  { after, limit }: { after: Place | undefined; limit: number },
+  { after, limit }: { after: Position | undefined; limit: number },
 ): Promise<Document[]> {
   return after
     ? queries.all(
@@ -43,7 +44,7 @@ export function listDocuments(
       );
 }
 
-/** Every one in its turn, whatever is changed meanwhile: for an export. */
+/** For an export: by id, so that no document is missed or repeated if others change in between. */
 export function listDocumentsById(
   queries: Queries,
   merchantId: MerchantId,
@@ -55,7 +56,7 @@ export function listDocumentsById(
   );
 }
 
-/** In the order of their ids here. */
+/** In the order of the given ids. */
 export async function findDocuments(
   queries: Queries,
   merchantId: MerchantId,
@@ -63,8 +64,8 @@ export async function findDocuments(
 ): Promise<Document[]> {
   if (ids.length === 0) return [];
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and id in (${ofIds(queries.engine, '$2')})`,
-    [merchantId, JSON.stringify(ids)],
+    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')}`,
+    [merchantId, ids],
   );
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
@@ -89,7 +90,7 @@ export function listVersions(
       from document_versions v left join users u on u.id = v.user_id
       where v.merchant_id = $1 and v.document_id = $2 and v.version <= $3
       order by v.version desc limit ${VERSIONS_SHOWN_MAX}`,
-    // Not those that came since the document was read.
+    // Without versions that were written after the document was read.
     [merchantId, id, version],
   );
 }
@@ -100,12 +101,40 @@ export async function createDocument(
   content: Content,
   origin: Origin,
 ): Promise<Document> {
-  const document = await tx.chain<Document>(createDocumentSteps(merchantId, content, origin));
-  if (!document) throw new Error('an insert gives its row');
-  return document;
+  const [document] = await createDocuments(tx, merchantId, [content], origin);
+  return document!;
 }
 
-/** The document and its first version; where they build on an earlier step, only if that gave a row. */
+/** Adds documents, each with its first version. */
+export async function createDocuments(
+  tx: Queries,
+  merchantId: MerchantId,
+  contents: readonly Content[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = contents.map((content) => {
+    const [title, body, ...words] = parametersOf(params, [
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `($1, ${title}, ${body}, $2, $2, ${words})`;
+  });
+  const documents = await tx.run<Document>(
+    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+      values ${rows} returning ${FIELDS}`,
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  return documents;
+}
+
+/** Adds values to the parameters of a statement. Returns how the statement names them. */
+const parametersOf = (params: Param[], values: readonly Param[]): string[] =>
+  values.map((value) => `$${params.push(value)}`);
+
+/** The document and its first version. With `after`, only if that step returned a row. */
 export const createDocumentSteps = (
   merchantId: MerchantId,
   content: Content,
@@ -123,8 +152,8 @@ export const createDocumentSteps = (
 ];
 
 /**
- * Changes a document as `decide` says, within the caller's transaction: nobody else changes it meanwhile. What
- * is the same as before makes no version. Gives nothing where the merchant has no such document.
+ * Locks a document until the transaction ends and writes what `decide` returns as its next version. Returns
+ * undefined if the merchant has no such document.
  */
 export async function changeDocument(
   tx: Queries,
@@ -138,23 +167,65 @@ export async function changeDocument(
     [merchantId, id],
   );
   if (!current) return undefined;
-  const { title, body } = await decide(current);
-  if (title === current.title && body === current.body) return current;
-  const document = await tx.chain<Document>([
-    {
-      name: 'document',
-      sql: `update documents set title = $3, body = $4, updated_at = $5, version = version + 1,
-          title_words = $6, words = $7, word_forms = $8
-        where merchant_id = $1 and id = $2 returning ${FIELDS}`,
-      params: [merchantId, id, title, body, origin.at.toISOString(), ...wordColumns({ title, body })],
-    },
-    versionStep(merchantId, origin, 'document'),
-  ]);
-  if (!document) throw new Error('a locked row is there');
+  const content = await decide(current);
+  if (isSame(current, content)) return current;
+  const [document] = await writeVersions(tx, merchantId, [{ id, content }], origin);
   return document;
 }
 
+/** The same content makes no new version. */
+export const isSame = (current: Document, { title, body }: Content) =>
+  title === current.title && body === current.body;
+
+/** Writes the next version of documents that the caller has locked. */
+export async function writeVersions(
+  tx: Queries,
+  merchantId: MerchantId,
+  changes: readonly { id: number; content: Content }[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = changes.map(({ id, content }) => {
+    const [idName, ...texts] = parametersOf(params, [
+      id,
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `(cast(${idName} as bigint), ${texts})`;
+  });
+  const documents = await tx.run<Document>(
+    `with change (document_id, new_title, new_body, new_title_words, new_words, new_word_forms) as (values ${rows})
+      update documents set title = new_title, body = new_body, updated_at = $2, version = version + 1,
+        title_words = new_title_words, words = new_words, word_forms = new_word_forms
+      from change where merchant_id = $1 and id = document_id and id in (select document_id from change)
+      returning ${FIELDS}`,
+    // Without the sub-select SQLite joins the other way round and reads all of the merchant's documents.
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  return documents;
+}
+
 /** A token may outlive its user: then the version names nobody. */
+async function insertVersions(
+  tx: Queries,
+  merchantId: MerchantId,
+  documents: readonly Document[],
+  { what, userId, notificationId, at }: Origin,
+): Promise<void> {
+  const params: Param[] = [merchantId, what, userId, notificationId, at.toISOString()];
+  const rows = documents.map(({ id, version, title, body }) => {
+    const [idName, ...rest] = parametersOf(params, [id, version, title, body]);
+    return `($1, ${idName}, ${rest}, $2, (select u.id from users u where u.id = $3), $4, $5)`;
+  });
+  await tx.run(
+    `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id, notification_id,
+      created_at) values ${rows}`,
+    params,
+  );
+}
+
 const versionStep = (
   merchantId: MerchantId,
   { what, userId, notificationId, at }: Origin,
@@ -174,7 +245,7 @@ const wordColumns = ({ title, body }: Content): [titleWords: string, words: stri
   return [stemsOf(title).join(' '), stems.join(' '), forms.join(' ')];
 };
 
-/** What the document said before its current version. */
+/** The content of the previous version. */
 export function findEarlierContent(
   queries: Queries,
   merchantId: MerchantId,
@@ -186,19 +257,32 @@ export function findEarlierContent(
   );
 }
 
-/** The one that was updated last, of several. */
-export function findDocumentByTitle(
-  queries: Queries,
+/**
+ * The merchant's documents with these titles, by title; where several share one, the last updated. They are locked in
+ * the order of their ids, all before the caller's first write: a write also locks the row of `live_versions`, and
+ * whoever holds that row must not wait for a document.
+ */
+export async function lockDocumentsByTitle(
+  tx: Queries,
   merchantId: MerchantId,
-  title: string,
-): Promise<{ id: number; version: number } | undefined> {
-  return queries.one(
-    `select id, version from documents where merchant_id = $1 and title = $2 order by updated_at desc, id desc limit 1`,
-    [merchantId, title],
+  titles: readonly string[],
+): Promise<Map<string, Document>> {
+  const found = await tx.all<{ id: number | null }>(
+    `select (select id from documents where merchant_id = $1 and title = wanted.value
+        order by updated_at desc, id desc limit 1) as id
+      from ${elementsOf(tx.engine, '$2')} wanted`,
+    [merchantId, JSON.stringify(titles)],
   );
+  const rows = await tx.all<Document>(
+    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')}
+      order by id ${LOCKED[tx.engine]}`,
+    [merchantId, found.flatMap(({ id }) => id ?? [])],
+  );
+  // An edit may have changed a title in between: that document is no longer meant.
+  return new Map(rows.map((row) => [row.title, row]));
 }
 
-/** With its versions, for good. */
+/** Its versions go with it. */
 export async function deleteDocument(
   database: Database,
   merchantId: MerchantId,

@@ -9,9 +9,9 @@ import type { KnowledgeParts } from './routes.ts';
 import { suggestAnswers } from './suggestions.ts';
 
 const SUGGESTIONS_MAX = 20;
-const SUGGESTIONS_USUAL = 5;
+const SUGGESTIONS_DEFAULT = 5;
 
-/** Stands among the notification routes: what may answer one of them. */
+/** A notification route that belongs to the knowledge base: suggested answers. */
 export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
@@ -24,7 +24,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
         schema: {
           ...describeRoute('knowledge', 'Suggest answers', {
             description:
-              'Documents and answered notifications most like what this notification asks, the best first.',
+              'Documents and answered notifications that are most similar to this notification’s question, best first.',
             errors: [
               ...TOKEN_ERRORS,
               notificationNotFound(),
@@ -45,7 +45,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
           database,
           merchantOf(request),
           id,
-          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_USUAL,
+          readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_DEFAULT,
         );
       },
     );

@@ -6,13 +6,13 @@ import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
 import { findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
-import { coverage, likeness, rarity, type Weighed, weigh } from './likeness.ts';
+import { coverage, rarity, similarity, type WeightedWords, weigh } from './similarity.ts';
 import { stemsOf } from './words.ts';
 
 const WORDS_MAX = 32;
-/** Less than this is chance. */
+/** Lower scores are coincidence. */
 const SCORE_MIN = 0.2;
-/** A body that has every word of the question is worth this much of a title that is the question. */
+/** The score of a body that contains every word of the question. A title that is the question scores 1. */
 const BODY_SHARE = 0.7;
 
 interface Candidate {
@@ -22,7 +22,7 @@ interface Candidate {
   words: string;
 }
 
-/** Answered questions and documents most like what a notification asks, the best first. */
+/** The answered questions and documents that are most similar to a notification's question, best first. */
 export async function suggestAnswers(
   queries: Queries,
   merchantId: MerchantId,
@@ -38,7 +38,7 @@ export async function suggestAnswers(
   return suggestions.filter(({ kind, id }) => kind === 'document' || id !== notificationId).slice(0, limit);
 }
 
-/** The same for a question that nobody has raised, all of them. */
+/** The same for any question, without a limit. */
 export async function suggestFor(
   queries: Queries,
   merchantId: MerchantId,
@@ -74,7 +74,7 @@ export async function suggestFor(
 
   const suggestions = [
     ...documents.map((row) => suggestion('document', row, documentScore(asked, row))),
-    ...questions.map((row) => suggestion('notification', row, likeness(asked, row.words.split(' ')))),
+    ...questions.map((row) => suggestion('notification', row, similarity(asked, row.words.split(' ')))),
   ];
   return withoutRepeats(suggestions.filter(({ score }) => score >= SCORE_MIN).sort(better));
 }
@@ -85,23 +85,25 @@ function askedIn(contextText: string): string {
   return asked.find((text): text is string => typeof text === 'string' && text.trim() !== '') ?? '';
 }
 
-const documentScore = (asked: Weighed, { title_words, words }: { title_words: string; words: string }) =>
-  Math.max(likeness(asked, title_words.split(' ')), BODY_SHARE * coverage(asked, words.split(' ')));
+const documentScore = (
+  asked: WeightedWords,
+  { title_words, words }: { title_words: string; words: string },
+) => Math.max(similarity(asked, title_words.split(' ')), BODY_SHARE * coverage(asked, words.split(' ')));
 
 const suggestion = (kind: Suggestion['kind'], { id, question, answer }: Candidate, score: number) => ({
   kind,
   id,
   question,
   answer,
-  // Of three digits the last tells nothing any more; adding up may pass 1 by a hair.
+  // Three digits are enough. Rounding errors may exceed 1.
   score: Math.min(1, Math.round(score * 1000) / 1000),
 });
 
-/** Of equals a document, since it is what the assistant says now; then the newest. */
+/** With equal scores, documents come first, because the assistant uses them; then the newest. */
 const better = (a: Suggestion, b: Suggestion) =>
   b.score - a.score || (a.kind === b.kind ? b.id - a.id : a.kind === 'document' ? -1 : 1);
 
-/** An answer that became a document is suggested once. */
+/** An answer that became a document is listed only once. */
 function withoutRepeats(sorted: readonly Suggestion[]): Suggestion[] {
   const seen = new Set<string>();
   return sorted.filter(({ question, answer }) => {
@@ -118,7 +120,7 @@ export interface Answered {
   answer: string;
 }
 
-/** Keeps what was answered so that it can be suggested; it goes with its notification. */
+/** Stores an answered question for suggestions. It is deleted with its notification. */
 export const rememberAnswered = (
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
@@ -126,7 +128,7 @@ export const rememberAnswered = (
 ): Step => ({
   name: 'answered_question',
   after,
-  // Without a condition SQLite takes `on` for that of a join.
+  // Without `where`, SQLite reads `on` as part of a join.
   sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words)
     select cast($1 as bigint), cast($2 as bigint), $3, $4, $5 ${after ? `from ${after}` : ''} where true
     on conflict (merchant_id, notification_id) do update

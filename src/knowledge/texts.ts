@@ -4,7 +4,7 @@ import { invalid } from '../errors.ts';
 const TITLE_LENGTH_MAX = 200;
 const BODY_LENGTH_MAX = 20_000;
 
-/** What a document says. */
+/** The content of a document. */
 export interface Content {
   title: string;
   body: string;
@@ -12,7 +12,7 @@ export interface Content {
 
 const onOneLine = (text: string) => storableText(text).trim().replace(/\s+/g, ' ');
 
-/** A question is a title, cut where it is too long for one. */
+/** Makes a title from a question. A long question is shortened. */
 export function titleFrom(question: string): string {
   const characters = [...onOneLine(question)];
   if (characters.length <= TITLE_LENGTH_MAX) return characters.join('') || '…';
@@ -22,15 +22,15 @@ export function titleFrom(question: string): string {
     .trimEnd()}…`;
 }
 
-export function judgeTitle(given: unknown): string {
-  return onOneLine(judgeText('title', given, TITLE_LENGTH_MAX));
+export function checkTitle(given: unknown): string {
+  return onOneLine(checkText('title', given, TITLE_LENGTH_MAX));
 }
 
-export function judgeBody(given: unknown): string {
-  return storableText(judgeText('body', given, BODY_LENGTH_MAX));
+export function checkBody(given: unknown): string {
+  return storableText(checkText('body', given, BODY_LENGTH_MAX));
 }
 
-function judgeText(field: keyof Content, given: unknown, lengthMax: number): string {
+function checkText(field: keyof Content, given: unknown, lengthMax: number): string {
   if (typeof given !== 'string') throw invalid(field, `${field} must be a string`);
   if (given.trim() === '') throw invalid(field, `${field} must not be blank`);
   if (lengthOf(given) > lengthMax) {
@@ -39,11 +39,11 @@ function judgeText(field: keyof Content, given: unknown, lengthMax: number): str
   return given;
 }
 
-/** Characters as people count them, not halves of them. */
+/** Counts characters as people do, not UTF-16 units. */
 const lengthOf = (text: string) => [...text].length;
 
-/** The body of a PATCH: what is not given stays. */
-export function judgeChange(body: unknown): Partial<Content> {
+/** Reads the body of a PATCH. Fields that are missing do not change. */
+export function readChange(body: unknown): Partial<Content> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw invalid('body', 'body must be a JSON object');
   }
@@ -53,7 +53,7 @@ export function judgeChange(body: unknown): Partial<Content> {
   const text = given('body');
   if (title === undefined && text === undefined) throw invalid('title', 'title or body is required');
   return {
-    ...(title === undefined ? {} : { title: judgeTitle(title) }),
-    ...(text === undefined ? {} : { body: judgeBody(text) }),
+    ...(title === undefined ? {} : { title: checkTitle(title) }),
+    ...(text === undefined ? {} : { body: checkBody(text) }),
   };
 }

@@ -94,9 +94,9 @@ describe('words', () => {
   it('of a search are wanted all, the last perhaps incomplete', () => {
     assert.deepEqual(queryOf('decaf Beans', 16), [
       [{ word: 'decaf' }],
-      [{ word: 'bean' }, { word: 'beans', begun: true }],
+      [{ word: 'bean' }, { word: 'beans', isPrefix: true }],
     ]);
-    assert.deepEqual(queryOf('the', 16), [[{ word: 'the', begun: true }]]);
+    assert.deepEqual(queryOf('the', 16), [[{ word: 'the', isPrefix: true }]]);
     assert.deepEqual(queryOf('beans for the', 16), [[{ word: 'bean' }]]);
     assert.deepEqual(queryOf('緑茶', 16), [[{ word: '緑茶' }]]);
     assert.deepEqual(queryOf('" * : & | ! ( ) -', 16), []);

@@ -1,22 +1,25 @@
+import { LRUCache } from 'lru-cache';
+
 /**
- * Turns texts into words that can be compared: without case, accents and endings, the same for every engine.
- * Light on purpose. It knows the common endings of English, Spanish and Portuguese at once, since a shop's
- * customers mix them; two words that fall together by accident cost a rank, one that is missed costs a find.
+ * Turns texts into words that can be compared: without case, accents and endings, the same for both engines. It is
+ * simple on purpose. It removes the common endings of English, Spanish and Portuguese at the same time, because a
+ * shop's customers mix these languages. Two words with the same stem by accident only lower a rank; a missed word
+ * loses a result.
  */
 
-/** Nothing that is meant is longer, and PostgreSQL takes no word beyond 2 KB. */
+/** Real words are shorter, and PostgreSQL accepts no word above 2 KB. */
 const WORD_LENGTH_MAX = 64;
 
-/** Scripts written without spaces, or with endings that stick to the word: compared by pairs of characters. */
+/** Scripts without spaces between words, or with attached endings: compared by pairs of characters. */
 const UNSPACED =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\u30FC\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}';
 const LETTERS = '\\p{L}\\p{M}\\p{N}';
 const RUNS = new RegExp(`(?<unspaced>[[${LETTERS}]&&[${UNSPACED}]]+)|[[${LETTERS}]--[${UNSPACED}]]+`, 'gv');
 
-/** Marks of Latin, Greek, Cyrillic, Hebrew and Arabic; in other scripts marks are vowels, and stay. */
+/** Marks of Latin, Greek, Cyrillic, Hebrew and Arabic. In other scripts marks are vowels, so they stay. */
 const MARKS = /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]/g;
 
-/** What has no decomposition but is typed without its ornament. */
+/** Letters that Unicode does not decompose but people type without their mark. */
 const PLAIN: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -33,7 +36,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   ة: 'ه',
   ک: 'ك',
 };
-const ORNATE = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g');
+const WITH_MARK = new RegExp(`[${Object.keys(PLAIN).join('')}]`, 'g');
 
 const STOP_WORDS = new Set(
   `a an and any are as at be by can could d did do does for from had has have how i if in is it its ll m me my not of on
@@ -54,57 +57,55 @@ function fold(text: string): string {
     .replace(MARKS, '')
     .normalize('NFC')
     .toLowerCase()
-    .replace(ORNATE, (letter) => PLAIN[letter]!)
+    .replace(WITH_MARK, (letter) => PLAIN[letter]!)
     .replace(/[٠-٩۰-۹]/g, (digit) => String(digit.charCodeAt(0) & 0xf));
 }
 
 interface Word {
-  /** As it was written, but for case and accents. */
+  /** As written, without case and accents. */
   form: string;
   stem: string;
   stop: boolean;
-  /** Somebody who is still typing may mean a longer one. */
-  mayGoOn: boolean;
+  /** The user may still be typing a longer word. */
+  mayBePrefix: boolean;
 }
 
 function* wordsIn(text: string): Generator<Word> {
   for (const { 0: run, groups } of fold(text).matchAll(RUNS)) {
     if (groups?.unspaced === undefined) {
       const form = run.length > WORD_LENGTH_MAX ? [...run].slice(0, WORD_LENGTH_MAX).join('') : run;
-      yield { form, stem: stemOf(form), stop: STOP_WORDS.has(form), mayGoOn: true };
+      yield { form, stem: stemOf(form), stop: STOP_WORDS.has(form), mayBePrefix: true };
       continue;
     }
-    // Pairs tell texts apart; a single character is only there to be found.
+    // Pairs distinguish texts. A single character is only indexed for search.
     const characters = [...run];
     for (const [index, character] of characters.entries()) {
       const first = Math.max(0, Math.min(index, characters.length - 2));
       const stem = characters.slice(first, first + 2).join('');
-      yield { form: character, stem, stop: false, mayGoOn: characters.length === 1 };
+      yield { form: character, stem, stop: false, mayBePrefix: characters.length === 1 };
     }
   }
 }
 
-/** A shop's words are few: most have been met before. */
-const met = new Map<string, string>();
-const MET_MAX = 20_000;
+/** A shop uses few different words, so most stems are known already. */
+const knownStems = new LRUCache<string, string>({ max: 20_000 });
 
 function stemOf(word: string): string {
-  let stem = met.get(word);
+  let stem = knownStems.get(word);
   if (stem === undefined) {
     stem = newStemOf(word);
-    if (met.size >= MET_MAX) met.clear();
-    met.set(word, stem);
+    knownStems.set(word, stem);
   }
   return stem;
 }
 
 function newStemOf(word: string): string {
   if (/^[a-z]+$/.test(word)) return latinStem(word);
-  // The Arabic article; what it leaves must still be a word.
+  // The Arabic article; the rest must still be a word.
   return word.replace(/^[وفبك]?ال(?=[\u0621-\u064a]{3})/, '');
 }
 
-/** Each ending in its turn; what is left has three letters or more. */
+/** Applied one after another. At least three letters remain. */
 const ENDINGS: readonly [ending: RegExp, instead: string][] = [
   // Plurals: opções, reais, papéis, azuis; else the s of most.
   [/(?<=..[cslmz])oes$/, 'ao'],
@@ -128,7 +129,7 @@ function latinStem(word: string): string {
   return stem;
 }
 
-/** The stems that a text holds, each once, in its order; and whole words that differ from their stems. */
+/** The different stems of a text, in order, and the words that differ from their stems. */
 export function indexWordsOf(text: string): { stems: string[]; forms: string[] } {
   const stems = new Set<string>();
   const forms = new Set<string>();
@@ -142,23 +143,23 @@ export function indexWordsOf(text: string): { stems: string[]; forms: string[] }
 
 export const stemsOf = (text: string) => indexWordsOf(text).stems;
 
-/** A word to be found, or the beginning of one. */
+/** A word to search for, or the beginning of one. */
 export interface Term {
   word: string;
-  begun?: true;
+  isPrefix?: true;
 }
 
 /**
- * What somebody searches for: of every group one term is wanted. The last word may still go on. Stop words
- * count only where there is nothing else.
+ * The terms of a search. A match contains one term of every group. The last word may be incomplete. Stop words are
+ * only used if there are no other words.
  */
 export function queryOf(text: string, wordsMax: number): Term[][] {
   const all = [...wordsIn(text)].slice(0, wordsMax);
   const words = all.filter(({ stop }) => !stop);
   const last = words.at(-1) ?? all.at(-1);
   const groups = new Map(words.map(({ stem }) => [stem, [{ word: stem } as Term]]));
-  if (last?.mayGoOn && last === all.at(-1)) {
-    groups.set(last.stem, [...(groups.get(last.stem) ?? []), { word: last.form, begun: true }]);
+  if (last?.mayBePrefix && last === all.at(-1)) {
+    groups.set(last.stem, [...(groups.get(last.stem) ?? []), { word: last.form, isPrefix: true }]);
   }
   return [...groups.values()];
 }

@@ -63,7 +63,7 @@ export async function listNotifications(
     select coalesce((select version from inboxes where merchant_id = $1), '${EMPTY}') as version,
       concat('[', string_agg(wire, ',' order by id desc), ']') as body,
       min(id) as last_id,
-      ${filter.limit === undefined ? '0' : `(select count(*) from (select 1 ${matching} and id < (select min(id) from page) limit 1) older)`} as more
+      ${filter.limit === undefined ? '0' : `(select count(*) from (select 1 ${matching} and id < (select min(id) from page) order by id desc limit 1) older)`} as more
     from page`,
     params,
   );

@@ -76,7 +76,7 @@ const DAMAGES: readonly Damage[] = [
   },
   {
     title: 'another key',
-    line: /^The key in \S+ does not fit this database/,
+    line: /^The key in \S+ is not the key of this database/,
     apply: (f) => writeFileSync(join(f, 'secret.key'), newSecretKey()),
   },
   {

@@ -38,7 +38,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'If-Match is ignored',
       file: 'src/knowledge/routes.ts',
-      find: 'if (known !== undefined && !fits(known, tagOf(current))) throw documentChanged();',
+      find: 'if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();',
       replace: '',
       test: 'lets nobody overwrite what he has not read: If-Match',
     },

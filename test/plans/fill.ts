@@ -1,0 +1,94 @@
+import type { Database, Engine } from '../../src/database/database.ts';
+
+/** How often the first merchant's rows are copied, and the merchants that share the copies. */
+const COPIES = 40;
+const MERCHANTS = 4;
+/** Rows of a table that knows no merchant. */
+const SHARED_ROWS = 4000;
+/** These stay small: a row per version, key or schema, or one per merchant and topic. */
+const SMALL = ['schema_migrations', 'signing_keys', 'answer_schemas', 'live_versions'];
+
+/**
+ * Copies the rows that merchant 1 has in every table to other merchants, by what the schema says about its columns:
+ * a new table is filled, too, as soon as the first merchant has rows in it.
+ */
+export async function fill(database: Database): Promise<void> {
+  const statements: string[] = [];
+  for (const table of await tablesOf(database)) {
+    if (SMALL.includes(table)) continue;
+    const columns = await columnsOf(database, table);
+    const isTenant = columns.some(({ name }) => name === 'merchant_id');
+    const { rows } = (await database.one<{ rows: number }>(`select count(*) as rows from ${table}`))!;
+    if (rows === 0) continue;
+    const copies = isTenant || table === 'merchants' ? COPIES : Math.ceil(SHARED_ROWS / rows);
+    const from = isTenant
+      ? 'where original.merchant_id = 1'
+      : table === 'merchants'
+        ? 'where id = 1'
+        : 'where true';
+    const values = columns.map(({ name, isInteger, isUnique }) => {
+      if (name === 'merchant_id' || (table === 'merchants' && name === 'id'))
+        return `copy.n % ${MERCHANTS} + 100`;
+      if (isInteger && /^id$|_id$/.test(name)) return `original.${name} + cast(copy.n as bigint) * 1000000`;
+      return isUnique ? `original.${name} || '-' || copy.n` : `original.${name}`;
+    });
+    statements.push(
+      `insert into ${table} (${columns.map(({ name }) => name)})
+        with recursive copy (n) as (select 1 union all select n + 1 from copy where n < ${copies})
+        select ${values} from ${table} original cross join copy ${from} on conflict do nothing`,
+    );
+  }
+  await database.script([BEFORE[database.engine], ...statements, AFTER[database.engine]].join(';\n'));
+}
+
+// Copies refer to copies that are inserted later.
+const BEFORE: Record<Engine, string> = {
+  sqlite: 'pragma foreign_keys = off',
+  postgres: 'set session_replication_role = replica',
+};
+// Deskbell never runs ANALYZE on SQLite; PostgreSQL's autovacuum does it.
+const AFTER: Record<Engine, string> = { sqlite: 'pragma foreign_keys = on', postgres: 'analyze' };
+
+/** Without those of SQLite's own and of its full-text index. */
+async function tablesOf(database: Database): Promise<string[]> {
+  const rows = await database.all<{ name: string }>(
+    database.engine === 'sqlite'
+      ? `select name from pragma_table_list where type = 'table' and schema = 'main' and name not like 'sqlite%'
+          and name not like '%\\_index\\_%' escape '\\'`
+      : `select table_name as name from information_schema.tables
+          where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  return rows.map(({ name }) => name).filter((name) => !name.endsWith('_index'));
+}
+
+interface Column {
+  name: string;
+  isInteger: boolean;
+  /** A text that is part of a unique key. */
+  isUnique: boolean;
+}
+
+async function columnsOf(database: Database, table: string): Promise<Column[]> {
+  const columns = await database.all<{ name: string; type: string }>(
+    database.engine === 'sqlite'
+      ? 'select name, lower(type) as type from pragma_table_xinfo($1) where hidden = 0'
+      : `select column_name as name, data_type as type from information_schema.columns
+          where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'`,
+    [table],
+  );
+  const unique = await database.all<{ columns: string }>(
+    database.engine === 'sqlite'
+      ? `select (select string_agg(i.name, ',' order by i.seqno) from pragma_index_info(l.name) i) as columns
+          from pragma_index_list($1) l where l."unique" = 1`
+      : `select string_agg(a.attname, ',' order by k.place) as columns
+          from pg_index i, unnest(i.indkey) with ordinality k (attribute, place), pg_attribute a
+          where i.indrelid = cast(cast($1 as text) as regclass) and i.indisunique
+            and a.attrelid = i.indrelid and a.attnum = k.attribute group by i.indexrelid`,
+    [table],
+  );
+  const keys = new Set(unique.flatMap((index) => index.columns.split(',')));
+  return columns.map(({ name, type }) => {
+    const isInteger = /int/.test(type);
+    return { name, isInteger, isUnique: !isInteger && keys.has(name) };
+  });
+}

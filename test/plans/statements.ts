@@ -1,0 +1,54 @@
+import { writeFileSync } from 'node:fs';
+import { StatementSync } from 'node:sqlite';
+import pg from 'pg';
+
+/**
+ * Records every statement at the drivers, below the port: whatever runs SQL in this process is seen. In a command
+ * that a test starts it is preloaded with `node --import`, records from the first statement on, and writes the file
+ * that RECORD_STATEMENTS_TO names.
+ */
+export interface Statement {
+  sql: string;
+  params: readonly unknown[];
+}
+
+const recorded = new Map<string, Statement>();
+const file = process.env.RECORD_STATEMENTS_TO;
+let recording = file !== undefined;
+
+function record(sql: string, params: readonly unknown[] = []): void {
+  if (recording && !recorded.has(sql)) recorded.set(sql, { sql, params });
+}
+
+export function startRecording(): void {
+  recorded.clear();
+  recording = true;
+}
+
+export function stopRecording(): Statement[] {
+  recording = false;
+  return [...recorded.values()];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the driver's method has a dozen signatures
+const client = pg.Client.prototype as any;
+const { query } = client;
+client.query = function (this: unknown, config: unknown, values: unknown, ...rest: unknown[]) {
+  const { text = config, values: own = values } = (config ?? {}) as { text?: unknown; values?: unknown };
+  if (typeof text === 'string') record(text, Array.isArray(own) ? own : []);
+  return query.call(this, config, values, ...rest);
+};
+
+for (const name of ['all', 'get', 'run', 'iterate'] as const) {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  const statement = StatementSync.prototype as any;
+  const method = statement[name];
+  statement[name] = function (this: StatementSync, ...params: unknown[]) {
+    record(this.sourceSQL, params);
+    return method.apply(this, params);
+  };
+}
+
+if (file !== undefined) {
+  process.on('exit', () => writeFileSync(file, JSON.stringify([...recorded.values()])));
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run, settingsOf } from '../command.ts';
+import {
+  type CallOptions,
+  type Deskbell,
+  login,
+  NOTIFICATIONS,
+  QUESTION,
+  raise,
+  refresh,
+  SUPPORT,
+} from '../harness.ts';
+import { KNOWLEDGE } from '../teaching.ts';
+import type { Statement } from './statements.ts';
+
+const AT_ONCE = 16;
+
+/** What one merchant's customers and people leave behind in a while: rows in every table. */
+export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
+  const token = await deskbell.signIn();
+  await importFiles(deskbell, rows);
+  await deskbell.call('POST', '/api/v1/auth/login', {
+    body: { email: 'nobody@aurora.example', password: 'wrong-one' },
+  });
+  for (let from = 0; from < rows; from += AT_ONCE) {
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, n) => {
+        const isQuestion = n % 3 > 0;
+        const topic = `number ${from + n} organic ${WORDS[(from + n) % WORDS.length]}`;
+        // One number in eight is none: its message fails at once.
+        const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(from + n);
+        const address = await raise(deskbell, token, {
+          ...(isQuestion ? QUESTION : SUPPORT),
+          context: isQuestion
+            ? { question: `Is ${topic}?`, lead_phone }
+            : { support_request_reason: topic, lead_phone },
+        });
+        if (n % 4 === 0) return;
+        const body = isQuestion
+          ? { answer: `Yes, ${topic} it is.`, only_send_campaign: n % 2 === 0 }
+          : { agent_response_to_customer: 'Sent again.', resolution_notes: topic };
+        const headers = { 'idempotency-key': `answer-${from + n}` };
+        const { status, text } = await deskbell.call('POST', `${address}/answer`, { token, body, headers });
+        assert.equal(status, 200, text);
+      }),
+    );
+  }
+}
+
+const WORDS =
+  'coffee roast parcel refund invoice gift grind filter espresso decaf summer winter glass kilo tax hours'.split(
+    ' ',
+  );
+
+const phoneOf = (n: number) => `+346${String(10_000_000 + n)}`;
+
+/** Both imports, as processes of their own. Gives what they ran. */
+export async function importFiles(deskbell: Deskbell, rows: number): Promise<Statement[]> {
+  const folder = deskbell.config.dataDir;
+  const files = {
+    conversation: ['c.jsonl', (n: number) => ({ reference: `c-${n}`, name: `Name ${n}`, phone: phoneOf(n) })],
+    knowledge: [
+      'k.jsonl',
+      (n: number) => ({
+        title: `Title ${n} ${WORDS[n % WORDS.length]}`,
+        body: `Body ${n} of ${rows}`,
+      }),
+    ],
+  } as const;
+  const statements: Statement[] = [];
+  for (const [command, [name, lineOf]] of Object.entries(files)) {
+    const file = join(folder, name);
+    const recorded = join(folder, `${command}.statements`);
+    writeFileSync(file, Array.from({ length: rows }, (_, n) => JSON.stringify(lineOf(n))).join('\n'));
+    const { code, stderr } = await run([command, 'import', file, '--merchant', '1'], {
+      env: {
+        ...settingsOf(deskbell),
+        NODE_OPTIONS: `--import ${new URL('./statements.ts', import.meta.url).href}`,
+        RECORD_STATEMENTS_TO: recorded,
+      },
+    });
+    assert.equal(code, 0, stderr);
+    statements.push(...(JSON.parse(readFileSync(recorded, 'utf8')) as Statement[]));
+  }
+  return statements;
+}
+
+/** Every operation of the API, lists and searches in all their forms, and the worker behind them. */
+export async function useEverything(deskbell: Deskbell): Promise<void> {
+  const tokens = (await login(deskbell)).json;
+  const token: string = tokens.access_token;
+  const call = (method: string, path: string, options: CallOptions = {}) =>
+    deskbell.call(method, path, { token, ...options });
+  await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
+  await refresh(deskbell, tokens.refresh_token);
+
+  for (const path of LISTS) await page(deskbell, token, path);
+  await callEveryOperation(deskbell, token);
+
+  const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
+  const answers: [raised: object, answer: object][] = [
+    [QUESTION, { answer: 'Yes.' }],
+    [
+      { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
+      { answer: 'Yes, that one.' },
+    ],
+    [
+      { ...QUESTION, context: { ...QUESTION.context, document_id: 987_654_321 } },
+      { answer: 'Yes, a new one.' },
+    ],
+    [QUESTION, { answer: 'Back on Monday.', only_send_campaign: true }],
+    [SUPPORT, { agent_response_to_customer: 'Sent again.', resolution_notes: 'Order 881.' }],
+    [SUPPORT, { resolve_only: true }],
+  ];
+  for (const [index, [raised, body]] of answers.entries()) {
+    for (const headers of [{}, { 'idempotency-key': `plans-${index}` }] as const) {
+      const address = await raise(deskbell, token, raised);
+      assert.equal((await call('POST', `${address}/answer`, { body, headers })).status, 200);
+      await call('GET', address);
+      await call('GET', `${address}/suggestions`);
+      await call('DELETE', address);
+    }
+  }
+  await deskbell.allSent();
+  await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+const LISTS = [
+  `${NOTIFICATIONS}/`,
+  `${NOTIFICATIONS}/?limit=5`,
+  `${NOTIFICATIONS}/?status=requested&limit=5`,
+  `${NOTIFICATIONS}/?status=answered&notification_types=user_question_request&limit=5`,
+  `${NOTIFICATIONS}/?notification_types=user_support_request`,
+  `${KNOWLEDGE}/?limit=5`,
+  `${KNOWLEDGE}/?q=organic`,
+  `${KNOWLEDGE}/?q=organic%20number%20zeppelin&limit=5`,
+  '/api/v1/delivery/?limit=5',
+  '/api/v1/delivery/?state=delivered&limit=5',
+  '/api/v1/delivery/?state=failed',
+  '/api/v1/conversation/?ids=1,2,3',
+  '/api/v1/overview?days=90',
+  '/api/v1/limits',
+];
+
+/** A list and the page after it. */
+async function page(deskbell: Deskbell, token: string, path: string): Promise<void> {
+  const reply = await deskbell.call('GET', path, { token });
+  assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+  const next = /<([^>]+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
+  if (next !== undefined) await deskbell.call('GET', next, { token });
+}
+
+/** What the API's own description lists, each with its example for a body: a new endpoint is called, too. */
+async function callEveryOperation(deskbell: Deskbell, token: string): Promise<void> {
+  const { json: api } = await deskbell.call('GET', '/openapi.json');
+  for (const [template, operations] of Object.entries<Record<string, Operation>>(api.paths)) {
+    if (template === '/api/v1/events' || template.endsWith('/logout')) continue;
+    for (const [method, operation] of Object.entries(operations)) {
+      const body = operation.requestBody?.content['application/json'].schema.examples?.[0];
+      const path = template.replaceAll(/\{\w+\}/g, '3');
+      const headers = { 'x-deskbell-dashboard': '1' };
+      const { status } = await deskbell.call(method.toUpperCase(), path, {
+        token,
+        headers,
+        ...(body ? { body } : {}),
+      });
+      assert.notEqual(status, 405, template);
+    }
+  }
+}
+
+interface Operation {
+  requestBody?: { content: { 'application/json': { schema: { examples?: unknown[] } } } };
+}
