@@ -30,9 +30,12 @@ export interface Transaction extends Queries {
 }
 
 export interface Database extends Queries {
-  /** All or nothing. `work` awaits nothing but its own queries. */
+  /**
+   * All or nothing. `work` awaits nothing but its own queries. It runs again, up to three times, when PostgreSQL ends
+   * it because of a deadlock or a serialization failure: it must have no effect outside the transaction.
+   */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Runs a script of several statements, for migrations. */
+  /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process does the same under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;

@@ -11,6 +11,7 @@ import {
   type Param,
   type Transaction,
 } from './database.ts';
+import { splitStatements } from './statements.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
 const BUSY_AGAIN_MS = 10;
@@ -145,7 +146,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     async script(sql) {
       try {
         writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
-        writer.exec(sql);
+        for (const statement of ['begin immediate', ...splitStatements(sql), 'commit'])
+          writer.exec(statement);
       } catch (error) {
         if (writer.isTransaction) writer.exec('rollback');
         throw translate(error);
