@@ -1,3 +1,4 @@
+import type { MerchantId } from '../contract/ids.ts';
 import type { Step } from './chain.ts';
 
 /**
@@ -18,8 +19,11 @@ export interface Queries {
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
   /** Writes one statement, durable when it resolves; gives what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
-  /** Writes that build on one another, all or nothing. Gives what the first is `returning`. */
-  chain<Row>(steps: readonly Step[]): Promise<Row | undefined>;
+  /**
+   * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
+   * merchant whose rows they write, may share a commit with those that run at the same time.
+   */
+  chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row | undefined>;
 }
 
 export interface Transaction extends Queries {
@@ -57,6 +61,3 @@ export class DatabaseUnavailable extends Error {}
 
 /** The database cannot be opened at all: one line for the person who started the program. */
 export class DatabaseProblem extends Error {}
-
-/** Whether the server itself refused a statement: nothing of it stands then. Other failures leave that open. */
-export const isRefused = (error: unknown): boolean => error instanceof Error && 'severity' in error;

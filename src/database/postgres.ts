@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { asOneStatement, type Step } from './chain.ts';
+import { chainSql, paramsOf, type Step } from './chain.ts';
+import { createChainGroups } from './chainGroups.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -9,7 +10,7 @@ import {
   type Transaction,
 } from './database.ts';
 import { createHosts } from './hosts.ts';
-import { connectionProblem, retryConflicts, translatePostgresError } from './postgresErrors.ts';
+import { connectionProblem, refusalOf, retryConflicts, translatePostgresError } from './postgresErrors.ts';
 import { createSignals } from './signals.ts';
 import { splitStatements } from './statements.ts';
 
@@ -108,10 +109,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     all: query,
     one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
     run: query,
-    chain: async <Row>(steps: readonly Step[]) => {
-      const { sql, params } = asOneStatement(steps);
-      return (await query<Row>(sql, params))[0];
-    },
+    chain: async <Row>(steps: readonly Step[]) => (await query<Row>(chainSql(steps), paramsOf(steps)))[0],
   });
 
   const connect = async (): Promise<pg.PoolClient> => {
@@ -183,9 +181,17 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   };
 
   const queryPool = queryOn(pool);
+  const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)));
+  const chain = createChainGroups({
+    query: queryPool,
+    runAlone: queries.chain,
+    refusalOf,
+    runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
+  });
 
   const database: Database = {
-    ...queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params))),
+    ...queries,
+    chain,
     transaction: (work) => retryConflicts(() => transact(work)),
     script: (sql) => retryConflicts(() => runScript(sql)),
 

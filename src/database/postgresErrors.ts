@@ -28,6 +28,14 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
 const isConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && CONFLICT_SQLSTATE.test(error.code ?? '');
 
+/** Why the server ended a statement of which nothing was written. After any other failure nobody knows. */
+export function refusalOf(error: unknown): 'locked' | 'refused' | undefined {
+  if (error instanceof pg.DatabaseError) return 'refused';
+  const { code } = (error instanceof DatabaseUnavailable ? error.cause : {}) as { code?: string };
+  return code === LOCK_TIMEOUT ? 'locked' : undefined;
+}
+const LOCK_TIMEOUT = '55P03';
+
 export function translatePostgresError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };
   const fromServer = error instanceof pg.DatabaseError;
