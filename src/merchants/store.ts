@@ -54,6 +54,8 @@ export const countryColumn = (merchantId: string) =>
 
 /** The merchant's own country, if it has one. */
 export async function countryOf(queries: Queries, merchantId: MerchantId): Promise<CountryCode | undefined> {
-  const row = await queries.one<Pick<Merchant, 'country'>>(`select ${countryColumn('$1')} as country`, [merchantId]);
+  const row = await queries.one<Pick<Merchant, 'country'>>(`select ${countryColumn('$1')} as country`, [
+    merchantId,
+  ]);
   return row?.country ?? undefined;
 }
