@@ -26,6 +26,12 @@ export interface Queries {
   chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row | undefined>;
 }
 
+/**
+ * The lock order. A transaction that locks rows of several tables locks them in this order: conversation, notification,
+ * document, delivery, then the rows with versions (inboxes, delivery_queues, live_versions); within a table by id. Two
+ * transactions that take rows in different orders may wait for each other. Triggers renew the versions at the end of the
+ * statement that changes a row, so lock what you need of the earlier tables before the first write.
+ */
 export interface Transaction extends Queries {
   /** Held until the transaction ends. Says false where another transaction holds this name. */
   tryLock(name: string): Promise<boolean>;

@@ -4,9 +4,16 @@ import { type Database, inTransaction, type Queries, type Transaction } from '..
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
+import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { judgeAnswer } from './rules.ts';
-import { type FindNotification, findAnswerSchema, findNotification, markAnswered } from './store.ts';
+import {
+  type FindNotification,
+  findAnswerSchema,
+  findNotification,
+  lockNotification,
+  markAnswered,
+} from './store.ts';
 
 const ajv = new Ajv2020({ strict: false });
 /** A schema never changes under its id. */
@@ -84,6 +91,9 @@ export async function answerNotification(
   const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
   if (verdict.learn && documentId !== undefined) {
     await inTransaction(queries, async (tx) => {
+      // In the lock order: see `Transaction`.
+      await lockNotification(tx, merchantId, id);
+      await lockDocument(tx, merchantId, documentId);
       await assertWon(await tx.chain(steps));
       await learn(tx, merchantId, lesson);
     });

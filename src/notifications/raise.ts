@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
+import { existingConversation } from '../conversations/columns.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
@@ -21,7 +22,7 @@ export async function insertNotification(
     name: 'raised',
     sql: `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at, context,
           requested_fields, answered_fields, answer_schema_id)
-        select merchant_id, id, $3, $4, $4, $5, $6, $7, $8 from conversations where merchant_id = $1 and id = $2
+        select merchant_id, id, $3, $4, $4, $5, $6, $7, $8 from ${existingConversation('$1', '$2')} conversation
         returning id`,
     params: [
       merchantId,

@@ -1,9 +1,11 @@
+import { existingUserId } from '../auth/columns.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
-import type { Engine, Queries } from '../database/database.ts';
+import type { Engine, Queries, Transaction } from '../database/database.ts';
+import { idIn } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { countryColumn } from '../merchants/store.ts';
@@ -43,6 +45,18 @@ export function createInboxVersions(queries: Queries): (merchantId: MerchantId) 
   return async (merchantId) => (await find(merchantId))?.version ?? EMPTY;
 }
 const EMPTY = 'empty';
+
+/** The same for many, for their subscribers. A merchant that never had a notification is absent. */
+export async function readInboxVersions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, string>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
+    `select merchant_id, version from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+}
 
 /** One statement, so that the version is the list's own. */
 export async function listNotifications(
@@ -136,6 +150,16 @@ export function createFindNotification(queries: Queries): FindNotification {
   });
 }
 
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
+
+/** Holds a notification until the transaction ends, for a caller that locks other rows before it answers. */
+export async function lockNotification(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  await tx.one(`select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
+    merchantId,
+    id,
+  ]);
+}
+
 export async function findAnswerSchema(queries: Queries, id: string): Promise<string> {
   const row = await queries.one<{ schema: string }>('select schema from answer_schemas where id = $1', [id]);
   if (!row) throw new Error(`no answer schema ${id}`);
@@ -150,7 +174,7 @@ export const markAnswered = (
 ): Step => ({
   name: 'answered',
   sql: `update notifications
-    set status = 'answered', answer = $3, answered_by = (select id from users where id = $4), updated_at = $5
+    set status = 'answered', answer = $3, answered_by = ${existingUserId('$4')}, updated_at = $5
     where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
   params: [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
 });
