@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
-import { asOneStatement } from '../src/database/chain.ts';
+import { chainSql, paramsOf } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
@@ -123,7 +123,7 @@ async function record(
       one: recordCall(queries.one),
       run: recordCall(queries.run),
       chain: (steps) => {
-        statements.push(asOneStatement(steps));
+        statements.push({ sql: chainSql(steps), params: paramsOf(steps) });
         return queries.chain(steps);
       },
     };

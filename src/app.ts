@@ -20,6 +20,7 @@ import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
 import { createWindows } from './delivery/channels/windows.ts';
+import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
@@ -33,12 +34,14 @@ import { operationsRoutes } from './http/operations.ts';
 import { disconnectStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
+import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { liveRoutes } from './live/routes.ts';
 import { createRequestLog } from './log.ts';
 import { countryOf } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
+import { readInboxVersions } from './notifications/store.ts';
 
 export interface Parts {
   config: Config;
@@ -133,7 +136,12 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  await app.register(liveRoutes(parts), { prefix: '/api/v1' });
+  const readers = {
+    inbox: readInboxVersions,
+    deliveries: readDeliveryVersions,
+    knowledge: readKnowledgeVersions,
+  };
+  await app.register(liveRoutes({ ...parts, readers }), { prefix: '/api/v1' });
   const { database, now } = parts;
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);

@@ -22,7 +22,7 @@ const OF_A_FEATURE = [
   'database/ids.ts',
   'database/lookup.ts',
   'database/text.ts',
-  'database/together.ts',
+  'database/batchPerTick.ts',
   'http/',
 ];
 const OF_HTTP = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
@@ -56,7 +56,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: OF_HTTP,
   // The queue's figures stand among the metrics.
   'http/operations.ts': [...OF_HTTP, 'http/', 'delivery/queue/deliveries.ts'],
-  database: ['config.ts'],
+  database: ['config.ts', 'contract/ids.ts'],
   // The channels' descriptors list their settings; the countries of phone numbers; an address may name several hosts.
   'config.ts': [
     'secrets.ts',

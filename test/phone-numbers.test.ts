@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { parsePhone } from '../src/delivery/phone.ts';
-import { COUNTRY_SQL, countryOf } from '../src/merchants/store.ts';
+import { countryColumn, countryOf } from '../src/merchants/store.ts';
 import { type Run, run, settingsOf } from './command.ts';
 import {
   assertError,
@@ -40,9 +40,10 @@ onEachEngine('a merchant’s country', (engine) => {
   const command: Command = (...given) => commandOf(deskbell)(...given);
   const stored = async (id: number) => {
     const own = await countryOf(deskbell.database, id as MerchantId);
-    const row = await deskbell.database.one<{ country: string | null }>(`select ${COUNTRY_SQL} as country`, [
-      id,
-    ]);
+    const row = await deskbell.database.one<{ country: string | null }>(
+      `select ${countryColumn('$1')} as country`,
+      [id],
+    );
     assert.equal(row?.country ?? undefined, own);
     return own;
   };

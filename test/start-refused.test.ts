@@ -216,7 +216,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
         const several = place.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
         await refuses(
           { ...place.env, DATABASE_URL: several },
-          /cannot be used: none of its hosts takes writes\.$/,
+          /cannot be used: none of its hosts accepts writes\.$/,
         );
       } finally {
         await place.remove();

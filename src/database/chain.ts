@@ -2,29 +2,58 @@ import type { Param } from './database.ts';
 
 /** A statement that may build on an earlier one. The first of a chain is `returning` something. */
 export interface Step {
-  /** What it is `returning` can be read under this name by later steps: one row, or none. */
+  /** Later steps read what this one is `returning` under this name: one row, or none. */
   name: string;
-  /** The step that it builds on: where that gave no row, this one does nothing. */
+  /** The step that this one builds on, which it reads with `from <after>`. If that gave no row, this one does nothing. */
   after?: string | undefined;
   sql: string;
   params: readonly Param[];
 }
 
-/** As PostgreSQL takes them: nine trips of an answer become one, and half of its work was the trips. */
-export function asOneStatement(steps: readonly Step[]): { sql: string; params: Param[] } {
-  const params: Param[] = [];
-  const parts = steps.map(({ name, after, sql, params: own }) => {
-    // Here nothing else holds it back where the other gave no row.
-    if (after !== undefined && !sql.includes(after)) throw new Error(`${name} does not read from ${after}`);
-    const before = params.length;
-    params.push(...own);
-    return `${name} as (${sql.replace(/\$(\d+)/g, (_, position) => `$${before + Number(position)}`)})`;
-  });
-  return { sql: `with ${parts.join(', ')} select * from ${steps[0]!.name}`, params };
+/** For PostgreSQL: the chain as one statement. Gives what its first step is `returning`. */
+export function chainSql(steps: readonly Step[]): string {
+  return `with ${parts(steps, '', 0)} select * from ${steps[0]!.name}`;
 }
 
-/** As SQLite takes them: one after another, each told the row that it builds on. */
-export function oneByOne<Row>(
+/**
+ * For PostgreSQL: several chains with the same texts as one statement, so that they share a trip and a commit. Gives a
+ * row for each chain whose first step gave one. The first row sets how long the statement may wait for a lock.
+ */
+export function groupSql(steps: readonly Step[], size: number, lockWaitMaxMs: number): string {
+  const places = Array.from({ length: size }, (_, place) => place);
+  const first = steps[0]!.name;
+  const rows = places.map((place) => `select ${place}, to_json(${first}_${place}) from ${first}_${place}`);
+  return `with ${places.map((place) => parts(steps, `_${place}`, place * paramCount(steps))).join(', ')}
+    select -1 as place, to_json(set_config('lock_timeout', '${lockWaitMaxMs}', true)) as row
+    union all ${rows.join(' union all ')}`;
+}
+
+export const paramsOf = (steps: readonly Step[]): Param[] => steps.flatMap(({ params }) => params);
+
+const paramCount = (steps: readonly Step[]): number =>
+  steps.reduce((count, { params }) => count + params.length, 0);
+
+/** The steps as common table expressions, with `suffix` behind their names and their parameters numbered on. */
+function parts(steps: readonly Step[], suffix: string, paramsBefore: number): string {
+  let before = paramsBefore;
+  return steps
+    .map(({ name, after, sql, params }) => {
+      const offset = before;
+      before += params.length;
+      let text = sql.replace(/\$(\d+)/g, (_, position) => `$${offset + Number(position)}`);
+      if (after !== undefined) {
+        const reads = new RegExp(`\\bfrom ${after}\\b`, 'g');
+        // Nothing else would stop it where the other step gave no row.
+        if (!reads.test(text)) throw new Error(`${name} does not read from ${after}`);
+        text = text.replace(reads, `from ${after}${suffix} as ${after}`);
+      }
+      return `${name}${suffix} as (${text})`;
+    })
+    .join(', ');
+}
+
+/** For SQLite: one step after another. Each gets the row that it builds on. */
+export function runSteps<Row>(
   steps: readonly Step[],
   run: (sql: string, params: readonly Param[]) => object | undefined,
 ): Row | undefined {

@@ -1,3 +1,4 @@
+import type { MerchantId } from '../contract/ids.ts';
 import type { Step } from './chain.ts';
 
 /**
@@ -18,10 +19,19 @@ export interface Queries {
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
   /** Writes one statement, durable when it resolves; gives what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
-  /** Writes that build on one another, all or nothing. Gives what the first is `returning`. */
-  chain<Row>(steps: readonly Step[]): Promise<Row | undefined>;
+  /**
+   * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
+   * merchant whose rows they write, may share a commit with those that run at the same time.
+   */
+  chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row | undefined>;
 }
 
+/**
+ * The lock order. A transaction that locks rows of several tables locks them in this order: conversation, notification,
+ * document, delivery, then the rows with versions (inboxes, delivery_queues, live_versions); within a table by id. Two
+ * transactions that take rows in different orders may wait for each other. Triggers renew the versions at the end of the
+ * statement that changes a row, so lock what you need of the earlier tables before the first write.
+ */
 export interface Transaction extends Queries {
   /** Held until the transaction ends. Says false where another transaction holds this name. */
   tryLock(name: string): Promise<boolean>;
@@ -30,9 +40,12 @@ export interface Transaction extends Queries {
 }
 
 export interface Database extends Queries {
-  /** All or nothing. `work` awaits nothing but its own queries. */
+  /**
+   * All or nothing. `work` awaits nothing but its own queries. It runs again, up to three times, when PostgreSQL ends
+   * it because of a deadlock or a serialization failure: it must have no effect outside the transaction.
+   */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Runs a script of several statements, for migrations. */
+  /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process does the same under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
@@ -54,6 +67,3 @@ export class DatabaseUnavailable extends Error {}
 
 /** The database cannot be opened at all: one line for the person who started the program. */
 export class DatabaseProblem extends Error {}
-
-/** Whether the server itself refused a statement: nothing of it stands then. Other failures leave that open. */
-export const isRefused = (error: unknown): boolean => error instanceof Error && 'severity' in error;

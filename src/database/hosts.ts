@@ -1,68 +1,75 @@
 import pg from 'pg';
 import { type PostgresAddress, type PostgresHost, readPostgresAddress } from './address.ts';
 
-/** Connections to one of several servers of one database: the driver itself knows one host alone. */
+/** Connects to one of several servers of one database: the driver itself supports a single host. */
 export interface Hosts {
-  /** A client that goes, as it connects, to the server that takes writes. */
+  /** A client that connects to the server that accepts writes. */
   Client: typeof pg.Client;
-  /** The connection string for it. */
+  /** The connection string for `Client`. */
   url: string;
-  /** The server that was written to may no longer take writes: the next connection looks before it goes. */
-  doubt(): void;
-  /** Whether this client's server has been left for another. */
-  isLeft(client: pg.Client): boolean;
-  /** Called when another server has been chosen. */
+  /** The chosen server may no longer accept writes: the next connection chooses again. */
+  invalidate(): void;
+  /** Whether another server has been chosen since this client connected. */
+  isOutdated(client: pg.Client): boolean;
+  /** Called when another server was chosen. */
   onMoved(listener: () => void): void;
   /**
-   * Asks now and then, until the result is called, whether the server still takes writes. Reads alone would
-   * never tell: they would go on, and on, from one that was set aside.
+   * Checks regularly, until the result is called, whether the server still accepts writes. Reads alone would not
+   * show it: a server that became a standby still answers them.
    */
   watch(pool: pg.Pool): () => void;
 }
 
-/** Well below the time a connection may take: what is found must still be connected to. */
-const LOOK_MAX_MS = 900;
-/** While there is none, so many requests share one look: each costs every server a connection. */
-const LOOK_AGAIN_MS = 200;
+/** Well below the connection time-out: after the choice we still have to connect. */
+const CHOOSE_MAX_MS = 900;
+/** While no server accepts writes, requests within this time share one search: each costs every server a connection. */
+const CHOOSE_AGAIN_MS = 200;
 const WATCH_EVERY_MS = 1000;
 
-/** With one host all of it is the driver's. */
+/** With a single host the driver does everything. */
 export function createHosts(url: string): Hosts {
   const address = readPostgresAddress(url);
   const [first] = address.hosts as [PostgresHost];
   if (address.hosts.length === 1) {
-    return { Client: pg.Client, url, doubt() {}, isLeft: () => false, onMoved() {}, watch: () => () => {} };
+    return {
+      Client: pg.Client,
+      url,
+      invalidate() {},
+      isOutdated: () => false,
+      onMoved() {},
+      watch: () => () => {},
+    };
   }
 
   let chosen: PostgresHost | undefined;
   let last: PostgresHost | undefined;
-  let looking: Promise<PostgresHost> | undefined;
-  let tellMoved = () => {};
+  let choosing: Promise<PostgresHost> | undefined;
+  let notifyMoved = () => {};
 
   function choose(): Promise<PostgresHost> {
     if (chosen) return Promise.resolve(chosen);
-    if (!looking) {
-      looking = look(address);
-      looking.then(
+    if (!choosing) {
+      choosing = findServer(address);
+      choosing.then(
         (found) => {
-          looking = undefined;
+          choosing = undefined;
           chosen = found;
           const moved = last !== undefined && last !== found;
           last = found;
-          if (moved) tellMoved();
+          if (moved) notifyMoved();
         },
         () => {
           const clear = setTimeout(() => {
-            looking = undefined;
-          }, LOOK_AGAIN_MS);
+            choosing = undefined;
+          }, CHOOSE_AGAIN_MS);
           clear.unref();
         },
       );
     }
-    return looking;
+    return choosing;
   }
 
-  const doubt = () => {
+  const invalidate = () => {
     chosen = undefined;
   };
   const servers = new WeakMap<pg.Client, PostgresHost>();
@@ -85,13 +92,13 @@ export function createHosts(url: string): Hosts {
       servers.set(this, server);
       this.host = server.host;
       this.port = server.port;
-      // A connection that breaks is the first to tell of a server that went away.
-      this.on('error', doubt);
+      // A broken connection is the first sign that the server is down.
+      this.on('error', invalidate);
       try {
         await super.connect();
         await refuseReadOnly(this, address);
       } catch (error) {
-        doubt();
+        invalidate();
         this.end().catch(() => {});
         throw error;
       }
@@ -102,20 +109,20 @@ export function createHosts(url: string): Hosts {
   return {
     Client: ChoosingClient,
     url: first.url,
-    doubt,
-    isLeft(client) {
+    invalidate,
+    isOutdated(client) {
       const server = servers.get(client);
       return server !== undefined && server !== last;
     },
     onMoved(listener) {
-      tellMoved = listener;
+      notifyMoved = listener;
     },
     watch(pool) {
       const timer = setInterval(async () => {
         const problem = await refuseReadOnly(pool, address).catch((error) => error);
         if (!(problem instanceof ReadOnlyServer)) return;
-        doubt();
-        // At once, not with the next connection: those at rest are to move, too.
+        invalidate();
+        // Now, not at the next connection: idle connections must move too.
         await choose().catch(() => {});
       }, WATCH_EVERY_MS);
       timer.unref();
@@ -124,14 +131,14 @@ export function createHosts(url: string): Hosts {
   };
 }
 
-/** All are asked at once, so that a silent one costs nothing; the first that will do is taken. */
-async function look(address: PostgresAddress): Promise<PostgresHost> {
+/** Asks all at once, so that a silent one costs nothing, and takes the first that accepts writes. */
+async function findServer(address: PostgresAddress): Promise<PostgresHost> {
   const problems: unknown[] = [];
   const asked = address.hosts.map(async (server) => {
     const client = new pg.Client({
       connectionString: server.url,
-      connectionTimeoutMillis: LOOK_MAX_MS,
-      query_timeout: LOOK_MAX_MS,
+      connectionTimeoutMillis: CHOOSE_MAX_MS,
+      query_timeout: CHOOSE_MAX_MS,
       application_name: 'deskbell hosts',
     });
     client.on('error', () => {});
@@ -147,35 +154,35 @@ async function look(address: PostgresAddress): Promise<PostgresHost> {
     }
   });
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('timeout: no host answers')), LOOK_MAX_MS);
+  const timedOut = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('timeout: no host answers')), CHOOSE_MAX_MS);
   });
   try {
-    return await Promise.race([Promise.any(asked), tooLate]);
+    return await Promise.race([Promise.any(asked), timedOut]);
   } catch (error) {
-    throw mostTelling(problems) ?? error;
+    throw mostUseful(problems) ?? error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** What a server complains of, then that it is read-only: both tell more than that another does not answer. */
-function mostTelling(errors: unknown[]): unknown {
-  const said = errors.filter((error) => error instanceof pg.DatabaseError);
-  return said[0] ?? errors.find((error) => error instanceof ReadOnlyServer) ?? errors[0];
+/** First an error from a server, then that all are read-only: both say more than that a host does not answer. */
+function mostUseful(errors: unknown[]): unknown {
+  const fromServers = errors.filter((error) => error instanceof pg.DatabaseError);
+  return fromServers[0] ?? errors.find((error) => error instanceof ReadOnlyServer) ?? errors[0];
 }
 
-/** As libpq asks: on for a standby, and where the server's settings say so. */
+/** As libpq does: `on` for a standby, and where the server's settings say so. */
 async function refuseReadOnly(client: pg.Client | pg.Pool, { target }: PostgresAddress): Promise<void> {
   if (target === 'any') return;
   const { rows } = await client.query<{ transaction_read_only: string }>('show transaction_read_only');
   if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyServer();
 }
 
-/** Has the code that PostgreSQL gives a write which it refuses for the same reason. */
+/** Has the code with which PostgreSQL refuses a write for the same reason. */
 class ReadOnlyServer extends Error {
   readonly code = '25006';
   constructor() {
-    super('none of its hosts takes writes');
+    super('none of its hosts accepts writes');
   }
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type Database, DatabaseProblem, type Engine } from './database.ts';
+import { statementSumOf } from './oldChecksums.ts';
+import { canonicalText, splitStatements } from './statements.ts';
 
 const FOLDER = new URL('../../migrations/', import.meta.url);
 
@@ -18,27 +20,29 @@ export interface MigrationStatus {
 }
 
 /** Forward only. Several processes may start at once: one migrates, the others wait and find it done. */
-export async function migrate(database: Database, now: () => Date): Promise<MigrationStatus[]> {
+export async function migrate(
+  database: Database,
+  now: () => Date,
+  folder: URL = FOLDER,
+): Promise<MigrationStatus[]> {
   return database.exclusively('migrate', async () => {
     const applied: MigrationStatus[] = [];
-    for (const migration of await pending(database)) {
+    for (const { version, name, sql, checksum } of await pending(database, folder)) {
       const appliedAt = now().toISOString();
-      // One script is one transaction on both engines: a migration that fails leaves nothing behind.
+      // A script is one transaction: a migration that fails leaves nothing behind.
       await database.script(
-        `begin;
-        ${migration.sql}
+        `${sql}
         insert into schema_migrations (version, name, checksum, applied_at)
-          values (${migration.version}, '${migration.name}', '${migration.checksum}', '${appliedAt}');
-        commit;`,
+          values (${version}, '${name}', '${checksum}', '${appliedAt}');`,
       );
-      applied.push({ version: migration.version, name: migration.name, applied_at: appliedAt });
+      applied.push({ version, name, applied_at: appliedAt });
     }
     return applied;
   });
 }
 
 export async function migrationStatus(database: Database): Promise<MigrationStatus[]> {
-  const known = readMigrations(database.engine);
+  const known = readMigrations(database.engine, FOLDER);
   const applied = await appliedMigrations(database, known);
   const done = new Map(applied.map((row) => [row.version, row.applied_at]));
   return known.map(({ version, name }) => ({
@@ -48,13 +52,13 @@ export async function migrationStatus(database: Database): Promise<MigrationStat
   }));
 }
 
-async function pending(database: Database): Promise<Migration[]> {
+async function pending(database: Database, folder: URL): Promise<Migration[]> {
   await database.script(
     `create table if not exists schema_migrations (
       version integer primary key, name text not null, checksum text not null, applied_at text not null
     );`,
   );
-  const known = readMigrations(database.engine);
+  const known = readMigrations(database.engine, folder);
   const applied = await appliedMigrations(database, known);
   return known.filter(({ version }) => !applied.some((row) => row.version === version));
 }
@@ -77,7 +81,7 @@ async function appliedMigrations(database: Database, known: readonly Migration[]
         `The database is newer than this Deskbell: it has migration ${row.version}_${row.name}. Upgrade Deskbell.`,
       );
     }
-    if (migration.checksum !== row.checksum) {
+    if (migration.checksum !== statementSumOf(row.checksum, database.engine)) {
       throw new DatabaseProblem(
         `Migration ${row.version}_${row.name} was changed after it was applied. Restore its file.`,
       );
@@ -86,20 +90,19 @@ async function appliedMigrations(database: Database, known: readonly Migration[]
   return applied;
 }
 
-function readMigrations(engine: Engine): Migration[] {
-  return readdirSync(FOLDER)
+function readMigrations(engine: Engine, folder: URL): Migration[] {
+  return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
     .map((file) => {
-      const text = readFileSync(new URL(file, FOLDER), 'utf8');
-      return {
-        version: Number(file.slice(0, 4)),
-        name: file.slice(5, -4),
-        sql: forEngine(text, engine),
-        checksum: createHash('sha256').update(text).digest('hex').slice(0, 16),
-      };
+      const sql = forEngine(readFileSync(new URL(file, folder), 'utf8'), engine);
+      return { version: Number(file.slice(0, 4)), name: file.slice(5, -4), sql, checksum: checksumOf(sql) };
     });
 }
+
+/** Of the statements alone: comments and white space may change after a migration was applied. */
+export const checksumOf = (sql: string): string =>
+  createHash('sha256').update(splitStatements(sql).map(canonicalText).join(';\n')).digest('hex').slice(0, 16);
 
 /** `-- @sqlite` and `-- @postgres` begin lines for that engine alone, `-- @both` ends them. */
 export function forEngine(text: string, engine: Engine): string {

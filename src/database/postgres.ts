@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { asOneStatement, type Step } from './chain.ts';
+import { chainSql, paramsOf, type Step } from './chain.ts';
+import { createChainGroups } from './chainGroups.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -9,28 +10,30 @@ import {
   type Transaction,
 } from './database.ts';
 import { createHosts } from './hosts.ts';
+import { connectionProblem, refusalOf, retryConflicts, translatePostgresError } from './postgresErrors.ts';
 import { createSignals } from './signals.ts';
+import { splitStatements } from './statements.ts';
 
 interface PostgresOptions {
   poolSize: number;
   /** Off behind a PgBouncer older than 1.21 in transaction mode. */
   preparedStatements: boolean;
-  /** A connection broke in the background; the pool has already let go of it. */
+  /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
 }
 
-// Together below five seconds: no request waits longer for a database that is away or frozen.
+// Together less than five seconds: no request waits longer for a database that is down or frozen.
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 3000;
 /**
- * Not before we have stopped listening: a server whose commit waits for its standby ends that wait with the
- * statement's time, and then reports a commit that is on no other machine.
+ * Longer than the query time-out: a server whose commit waits for its standby stops waiting at the statement time-out
+ * and then reports a commit that no other machine has. By then we no longer read its reply.
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
-/** What a transaction may take in all, and what is left for its commit in any case: locks may have cost the rest. */
+/** The time for a whole transaction, and the least that its commit gets: waiting for locks may have used the rest. */
 const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
-/** None: a migration takes its time. (To the driver 0 means the pool's own; this is the longest timer.) */
+/** A migration has no time limit. (For the driver 0 means the pool's own; this is the longest timer.) */
 const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
@@ -56,9 +59,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // Without listeners a connection that breaks, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
-  // The pool keeps no client that was ended. Those at rest are called up to be released.
+  // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
   pool.on('release', (_error, client) => {
-    if (hosts.isLeft(client)) client.end().catch(() => {});
+    if (hosts.isOutdated(client)) client.end().catch(() => {});
   });
   hosts.onMoved(() => {
     for (let idle = pool.idleCount; idle > 0; idle -= 1) {
@@ -72,8 +75,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const stopWatching = hosts.watch(pool);
 
   const failure = (error: unknown): unknown => {
-    const translated = translate(error);
-    if (translated instanceof DatabaseUnavailable) hosts.doubt();
+    const translated = translatePostgresError(error);
+    if (translated instanceof DatabaseUnavailable) hosts.invalidate();
     return translated;
   };
 
@@ -87,8 +90,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return name;
   };
 
-  const queriesOn = (connection: Connection): Queries => {
-    const query = async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
+  const queryOn =
+    (connection: Connection) =>
+    async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
       try {
         const statement = { text: sql, values: [...params] };
         const result = await connection.query(
@@ -99,17 +103,14 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         throw failure(error);
       }
     };
-    return {
-      engine: 'postgres',
-      all: query,
-      one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
-      run: query,
-      chain: async <Row>(steps: readonly Step[]) => {
-        const { sql, params } = asOneStatement(steps);
-        return (await query<Row>(sql, params))[0];
-      },
-    };
-  };
+
+  const queriesWith = (query: ReturnType<typeof queryOn>): Queries => ({
+    engine: 'postgres',
+    all: query,
+    one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
+    run: query,
+    chain: async <Row>(steps: readonly Step[]) => (await query<Row>(chainSql(steps), paramsOf(steps)))[0],
+  });
 
   const connect = async (): Promise<pg.PoolClient> => {
     try {
@@ -132,53 +133,67 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     pool.query('select pg_notify($1, $2)', [topic, process.pid]),
   );
 
-  const database: Database = {
-    ...queriesOn(pool),
-
-    async transaction(work) {
-      const beganAt = performance.now();
-      const client = await connect();
-      const queries = queriesOn(client);
-      const tx: Transaction = {
-        ...queries,
-        async tryLock(name) {
-          const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
-          return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
-        },
-        async lock(name) {
-          await queries.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
-        },
-      };
-      let broken = false;
-      try {
-        await queries.run('begin');
-        const value = await work(tx);
-        await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
-        return value;
-      } catch (error) {
-        // One that does not answer is let go at once: its rollback would cost the caller a second wait.
-        broken = error instanceof DatabaseUnavailable;
-        if (!broken) {
-          await queries.run('rollback').catch(() => {
-            broken = true;
-          });
-        }
-        throw error;
-      } finally {
-        client.release(broken);
+  const transact = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const beganAt = performance.now();
+    const client = await connect();
+    const queries = queriesWith(queryOn(client));
+    const tx: Transaction = {
+      ...queries,
+      async tryLock(name) {
+        const sql = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as locked';
+        return (await queries.one<{ locked: boolean }>(sql, [name]))?.locked === true;
+      },
+      async lock(name) {
+        await queries.run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+      },
+    };
+    let broken = false;
+    try {
+      await queries.run('begin');
+      const value = await work(tx);
+      await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
+      return value;
+    } catch (error) {
+      // A connection that does not answer is dropped at once: a rollback would make the caller wait again.
+      broken = error instanceof DatabaseUnavailable;
+      if (!broken) {
+        await queries.run('rollback').catch(() => {
+          broken = true;
+        });
       }
-    },
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  };
 
-    async script(sql) {
-      const client = await connect();
-      try {
-        const text = `set statement_timeout = 0; ${sql}`;
+  const runScript = async (sql: string): Promise<void> => {
+    const client = await connect();
+    try {
+      // One statement per call: a cluster refuses several in one.
+      for (const text of ['set statement_timeout = 0', 'begin', ...splitStatements(sql), 'commit']) {
         await client.query({ text, query_timeout: SCRIPT_TIMEOUT_MS } as pg.QueryConfig);
-      } finally {
-        // The connection has another time-out now, and after an error perhaps an open transaction.
-        client.release(true);
       }
-    },
+    } finally {
+      // The connection now has another time-out, and after an error it may have an open transaction.
+      client.release(true);
+    }
+  };
+
+  const queryPool = queryOn(pool);
+  const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)));
+  const chain = createChainGroups({
+    query: queryPool,
+    runAlone: queries.chain,
+    refusalOf,
+    runningMax: Math.max(1, Math.floor(options.poolSize / 2)),
+  });
+
+  const database: Database = {
+    ...queries,
+    chain,
+    transaction: (work) => retryConflicts(() => transact(work)),
+    script: (sql) => retryConflicts(() => runScript(sql)),
 
     async exclusively(name, work) {
       const client = new hosts.Client({
@@ -191,7 +206,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
         return await work();
       } finally {
-        // Ending the connection gives the lock back, whatever happened on it.
+        // Ending the connection releases the lock, whatever happened on it.
         await client.end();
       }
     },
@@ -216,30 +231,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     await pool.end();
     if (error instanceof DatabaseProblem) throw error;
     const cause = error instanceof DatabaseUnavailable ? error.cause : error;
-    throw new DatabaseProblem(`The PostgreSQL of DATABASE_URL cannot be used: ${reason(cause)}.`, { cause });
+    throw new DatabaseProblem(`The PostgreSQL of DATABASE_URL cannot be used: ${connectionProblem(cause)}.`, {
+      cause,
+    });
   }
   return database;
-}
-
-/** Classes and codes that speak of the server's state, not of the statement. */
-const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014|40001|40P01)$/;
-
-function translate(error: unknown): unknown {
-  const { code, message } = error as { code?: string; message: string };
-  const fromServer = error instanceof pg.DatabaseError;
-  const away = UNAVAILABLE_SQLSTATE.test(code ?? '') || (!fromServer && isConnectionError(code, message));
-  return away ? new DatabaseUnavailable('PostgreSQL is away', { cause: error }) : error;
-}
-
-function isConnectionError(code: string | undefined, message: string): boolean {
-  if (code && /^(ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|ENOENT)/.test(code)) return true;
-  return /timeout|terminated|not queryable|closed|Cannot use a pool/i.test(message);
-}
-
-/** Never the address itself: it may carry a password. */
-function reason(error: unknown): string {
-  const { code, message } = error as { code?: string; message: string };
-  if (error instanceof AggregateError || code === 'ECONNREFUSED') return 'nothing answers at its address';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its host name is unknown';
-  return message.replace(/\.$/, '');
 }

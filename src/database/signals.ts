@@ -1,83 +1,89 @@
 import { EventEmitter } from 'node:events';
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Hosts } from './hosts.ts';
 
-/** LISTEN and NOTIFY, on a connection of their own that comes back when it breaks. */
+/** LISTEN and NOTIFY, on a separate connection that reconnects when it breaks. */
 export interface Signals {
   signal(topic: string): void;
   listen(topic: string, onSignal: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** Signals in a row are sent as one: NOTIFY makes commits wait for each other. */
-const TOGETHER_MS = 10;
+/** Signals within this time are sent as one: NOTIFY makes commits wait for each other. */
+const NOTIFY_DELAY_MS = 10;
 const RECONNECT_MS = 1000;
-/** Whoever only listens never learns that the other side is gone: so it asks, now and then. */
-const ASK_EVERY_MS = 2000;
+/** A connection that only listens does not notice that the server is gone, so we check it regularly. */
+const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
-const GOODBYE_MAX_MS = 500;
+const CLOSE_MAX_MS = 500;
 
 export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<unknown>): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
-  const announced = new Map<string, NodeJS.Timeout>();
+  const pendingNotifications = new Map<string, NodeJS.Timeout>();
   let client: pg.Client | undefined;
+  let disconnect = async () => {};
   let connecting: Promise<void> | undefined;
-  let retry: NodeJS.Timeout | undefined;
-  let asking: NodeJS.Timeout | undefined;
+  let reconnectTimer: NodeJS.Timeout | undefined;
+  let checkTimer: NodeJS.Timeout | undefined;
   let closed = false;
 
   async function connect(): Promise<void> {
+    const socket = new Socket();
     const next = new hosts.Client({
       connectionString: hosts.url,
       keepAlive: true,
       connectionTimeoutMillis: ANSWER_MAX_MS,
       query_timeout: ANSWER_MAX_MS,
       application_name: 'deskbell signals',
+      stream: () => socket,
     });
+    const disconnectNext = () => endClient(next, socket);
     next.on('error', () => {});
-    next.on('end', () => again(next));
+    next.on('end', () => reconnectLater(next));
     next.on('notification', ({ channel }) => local.emit(channel));
     client = next;
+    disconnect = disconnectNext;
     try {
       await next.connect();
       for (const topic of topics) await next.query(`listen ${pg.escapeIdentifier(topic)}`);
-      // What was signalled while it was away is not known: everybody looks once.
+      // Signals sent while we were disconnected are lost: every listener looks once.
       for (const topic of topics) local.emit(topic);
-      askAgain(next);
+      checkLater(next, disconnectNext);
     } catch {
-      await hangUp(next);
-      again(next);
+      await disconnectNext();
+      reconnectLater(next);
     }
   }
 
-  function askAgain(asked: pg.Client): void {
-    asking = setTimeout(async () => {
-      const answers = await asked.query('select 1').catch(() => false);
-      if (answers && !hosts.isLeft(asked)) askAgain(asked);
-      else await hangUp(asked);
-    }, ASK_EVERY_MS);
-    asking.unref();
+  function checkLater(checked: pg.Client, disconnectChecked: () => Promise<void>): void {
+    checkTimer = setTimeout(async () => {
+      const answers = await checked.query('select 1').catch(() => false);
+      if (answers && !hosts.isOutdated(checked)) checkLater(checked, disconnectChecked);
+      else await disconnectChecked();
+    }, CHECK_EVERY_MS);
+    checkTimer.unref();
   }
 
-  function again(ended: pg.Client): void {
-    if (closed || client !== ended || retry) return;
-    retry = setTimeout(() => {
-      retry = undefined;
+  function reconnectLater(ended: pg.Client): void {
+    if (closed || client !== ended || reconnectTimer) return;
+    reconnectTimer = setTimeout(() => {
+      reconnectTimer = undefined;
       connecting = connect();
     }, RECONNECT_MS);
-    retry.unref();
+    reconnectTimer.unref();
   }
 
   return {
     signal(topic) {
       local.emit(topic);
-      if (announced.has(topic)) return;
+      if (pendingNotifications.has(topic)) return;
       const timer = setTimeout(() => {
-        announced.delete(topic);
+        pendingNotifications.delete(topic);
         notify(topic).catch(() => {});
-      }, TOGETHER_MS);
-      announced.set(topic, timer);
+      }, NOTIFY_DELAY_MS);
+      pendingNotifications.set(topic, timer);
     },
     listen(topic, onSignal) {
       local.on(topic, onSignal);
@@ -94,18 +100,18 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
     },
     async close() {
       closed = true;
-      clearTimeout(retry);
-      clearTimeout(asking);
-      for (const timer of announced.values()) clearTimeout(timer);
+      clearTimeout(reconnectTimer);
+      clearTimeout(checkTimer);
+      for (const timer of pendingNotifications.values()) clearTimeout(timer);
       await connecting?.catch(() => {});
-      if (client) await hangUp(client);
+      await disconnect();
     },
   };
 }
 
-/** In order, where the other side still answers. */
-async function hangUp(client: pg.Client): Promise<void> {
-  const cut = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MAX_MS);
+/** A clean end while the server answers; otherwise the socket is destroyed. */
+async function endClient(client: pg.Client, socket: Socket): Promise<void> {
+  const timer = setTimeout(() => socket.destroy(), CLOSE_MAX_MS);
   await client.end().catch(() => {});
-  clearTimeout(cut);
+  clearTimeout(timer);
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneByOne, type Step } from './chain.ts';
+import { runSteps, type Step } from './chain.ts';
 import {
   type Database,
   DatabaseProblem,
@@ -11,6 +11,7 @@ import {
   type Param,
   type Transaction,
 } from './database.ts';
+import { splitStatements } from './statements.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
 const BUSY_AGAIN_MS = 10;
@@ -56,7 +57,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       write(sql).get(...bound(params)) as Row | undefined,
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     chain: async <Row>(steps: readonly Step[]) =>
-      oneByOne<Row>(steps, (sql, params) => write(sql).get(...bound(params))),
+      runSteps<Row>(steps, (sql, params) => write(sql).get(...bound(params))),
     // Transactions run one after another here.
     tryLock: async () => true,
     lock: async () => {},
@@ -145,7 +146,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     async script(sql) {
       try {
         writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
-        writer.exec(sql);
+        for (const statement of ['begin', ...splitStatements(sql), 'commit']) writer.exec(statement);
       } catch (error) {
         if (writer.isTransaction) writer.exec('rollback');
         throw translate(error);

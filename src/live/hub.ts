@@ -1,103 +1,109 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import { readVersions, TOPICS, type Topic, type Versions } from './versions.ts';
+import { readVersions, TOPICS, type Topic, type VersionReaders, type Versions } from './versions.ts';
 
-/** Told of each topic that has moved on, with the inbox's version. */
-export interface Listener {
-  moved(topics: readonly Topic[], inboxVersion: string): void;
-  beat(): void;
+export interface Subscriber {
+  /** Called with the topics that changed, and the version of the inbox. */
+  changed(topics: readonly Topic[], inboxVersion: string): void;
+  keepAlive(): void;
   end(): void;
 }
 
-/** Who listens in this process, and what they have been told. */
+/** The subscribers of this process, by merchant. */
 export interface Hub {
-  /** Whatever changes after the versions that it gives is told. Gives nothing once the hub is closed. */
-  join(merchantId: MerchantId, listener: Listener): Promise<Versions | undefined>;
-  leave(merchantId: MerchantId, listener: Listener): void;
+  /** Gives the current versions: every later change is reported. Gives nothing once the hub is closed. */
+  join(merchantId: MerchantId, subscriber: Subscriber): Promise<Versions | undefined>;
+  leave(merchantId: MerchantId, subscriber: Subscriber): void;
   close(): void;
 }
 
-/** Changes in a row are looked at once: a hundred writes cost one query. */
-const TOGETHER_MS = 20;
-/** Catches writes that nobody announced: of a command beside the embedded database, or while signals were away. */
-const LOOK_EVERY_MS = 5000;
-const BEAT_EVERY_MS = 15_000;
+/** Changes within this time are read at once: a hundred writes cost one query per topic. */
+const READ_DELAY_MS = 20;
+/** Finds changes without a signal: from a command beside the embedded database, or while signals were disconnected. */
+const READ_EVERY_MS = 5000;
+const KEEP_ALIVE_EVERY_MS = 15_000;
 
-export function createHub({ database, log }: { database: Database; log: Logger }): Hub {
-  const rooms = new Map<MerchantId, { versions: Versions; listeners: Set<Listener> }>();
-  let looking = false;
-  let due: NodeJS.Timeout | undefined;
+export interface HubParts {
+  database: Database;
+  readers: VersionReaders;
+  log: Logger;
+}
+
+export function createHub({ database, readers, log }: HubParts): Hub {
+  const rooms = new Map<MerchantId, { versions: Versions; subscribers: Set<Subscriber> }>();
+  let reading = false;
+  let readTimer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  const deaf = database.listen(CHANGES, soon);
-  const looks = setInterval(soon, LOOK_EVERY_MS).unref();
-  const beats = setInterval(() => {
-    for (const listener of everybody()) listener.beat();
-  }, BEAT_EVERY_MS).unref();
+  const unsubscribe = database.listen(CHANGES, readSoon);
+  const readInterval = setInterval(readSoon, READ_EVERY_MS).unref();
+  const keepAliveInterval = setInterval(() => {
+    for (const subscriber of allSubscribers()) subscriber.keepAlive();
+  }, KEEP_ALIVE_EVERY_MS).unref();
 
-  function soon(): void {
-    if (due || closed || rooms.size === 0) return;
-    due = setTimeout(look, TOGETHER_MS);
-    due.unref();
+  function readSoon(): void {
+    if (readTimer || closed || rooms.size === 0) return;
+    readTimer = setTimeout(readChanges, READ_DELAY_MS);
+    readTimer.unref();
   }
 
-  async function look(): Promise<void> {
-    due = undefined;
-    // What was signalled during a look may have come too late for its query.
-    if (looking) return soon();
-    looking = true;
+  async function readChanges(): Promise<void> {
+    readTimer = undefined;
+    // A change that was signalled during a read may be missing from it.
+    if (reading) return readSoon();
+    reading = true;
     try {
-      const current = await readVersions(database, [...rooms.keys()]);
-      for (const [merchantId, versions] of current) tell(merchantId, versions);
+      const current = await readVersions(database, readers, [...rooms.keys()]);
+      for (const [merchantId, versions] of current) report(merchantId, versions);
     } catch (err) {
-      log.warn({ err }, 'changes cannot be read; it is tried again');
+      log.warn({ err }, 'cannot read changes; will retry');
     } finally {
-      looking = false;
+      reading = false;
     }
   }
 
-  function tell(merchantId: MerchantId, versions: Versions): void {
+  function report(merchantId: MerchantId, versions: Versions): void {
     const room = rooms.get(merchantId);
     if (!room) return;
-    const moved = TOPICS.filter((topic) => versions[topic] !== room.versions[topic]);
+    const changed = TOPICS.filter((topic) => versions[topic] !== room.versions[topic]);
     room.versions = versions;
-    if (moved.length === 0) return;
-    for (const listener of [...room.listeners]) listener.moved(moved, versions.inbox);
+    if (changed.length === 0) return;
+    for (const subscriber of [...room.subscribers]) subscriber.changed(changed, versions.inbox);
   }
 
-  const everybody = () => [...rooms.values()].flatMap(({ listeners }) => [...listeners]);
+  const allSubscribers = () => [...rooms.values()].flatMap(({ subscribers }) => [...subscribers]);
 
-  function leave(merchantId: MerchantId, listener: Listener): void {
+  function leave(merchantId: MerchantId, subscriber: Subscriber): void {
     const room = rooms.get(merchantId);
-    room?.listeners.delete(listener);
-    if (room?.listeners.size === 0) rooms.delete(merchantId);
+    room?.subscribers.delete(subscriber);
+    if (room?.subscribers.size === 0) rooms.delete(merchantId);
   }
 
   return {
-    async join(merchantId, listener) {
+    async join(merchantId, subscriber) {
       if (closed) return undefined;
-      const versions = (await readVersions(database, [merchantId])).get(merchantId)!;
+      const versions = (await readVersions(database, readers, [merchantId])).get(merchantId)!;
       if (closed) return undefined;
       const room = rooms.get(merchantId);
       if (room) {
-        // The others may not have been told of these yet: the next look compares with theirs, and tells all.
-        room.listeners.add(listener);
+        // The others may not know these versions yet: the next read compares with theirs, and reports to all.
+        room.subscribers.add(subscriber);
       } else {
-        rooms.set(merchantId, { versions, listeners: new Set([listener]) });
+        rooms.set(merchantId, { versions, subscribers: new Set([subscriber]) });
       }
-      // Something may have changed since they were read, when nobody here would have looked.
-      soon();
+      // Something may have changed since the versions were read, when this merchant had no room.
+      readSoon();
       return versions;
     },
     leave,
     close() {
       closed = true;
-      deaf();
-      clearInterval(looks);
-      clearInterval(beats);
-      clearTimeout(due);
-      for (const listener of everybody()) listener.end();
+      unsubscribe();
+      clearInterval(readInterval);
+      clearInterval(keepAliveInterval);
+      clearTimeout(readTimer);
+      for (const subscriber of allSubscribers()) subscriber.end();
       rooms.clear();
     },
   };

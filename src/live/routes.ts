@@ -1,47 +1,43 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import type { Logger } from 'pino';
 import { expiryOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
-import type { Database } from '../database/database.ts';
 import { serviceUnavailable, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { createHub, type Hub } from './hub.ts';
+import { createHub, type Hub, type HubParts } from './hub.ts';
 import { EventStream } from './stream.ts';
 import type { Topic } from './versions.ts';
 
-export interface LiveParts {
-  database: Database;
-  log: Logger;
+export interface LiveParts extends HubParts {
   now: () => Date;
 }
 
-/** Tells open windows of changes: what changed they ask for themselves. */
-export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyncTypebox {
+/** Tells clients which topics changed. They fetch the data themselves. */
+export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
     let opened: Hub | undefined;
-    const openHub = () => (opened ??= createHub({ database, log }));
-    // Its ear to other processes is there before the first window is.
+    const openHub = () => (opened ??= createHub(hubParts));
+    // It listens to other processes before the first client connects.
     app.addHook('onListen', async () => void openHub());
-    // Before the server waits for its connections: these would last until their tokens end.
+    // Before the server waits for open connections: these would stay open until their tokens expire.
     app.addHook('preClose', async () => opened?.close());
 
     app.get(
       '/events',
       {
-        // A HEAD would stand as open as a GET.
+        // A HEAD request would stay open like a GET.
         exposeHeadRoute: false,
-        // Each event must leave at once, and there is nothing to gain: they are a line each.
+        // Each event must be sent at once, and a line is too short to gain from compression.
         compress: false,
         config: { isStream: true },
         schema: {
-          ...describeRoute('live', 'Be told of changes', {
+          ...describeRoute('live', 'Subscribe to changes (SSE)', {
             description:
-              'Server-sent events, one line each and without content: ask for what you show again. `inbox`: a ' +
-              'notification was raised, answered or deleted. `deliveries`: a message got on. `knowledge`: a ' +
-              'document changed. A comment every 15 seconds keeps the connection open. The stream ends with ' +
-              'the access token: come back with a new one, and with the last `id` as `Last-Event-ID`.',
+              'Server-sent events without content: fetch again what you show. `inbox`: a notification was raised, ' +
+              'answered or deleted. `deliveries`: the state of a message changed. `knowledge`: a document changed. ' +
+              'A comment every 15 seconds keeps the connection open. The stream ends when the access token ' +
+              'expires: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
             errors: TOKEN_ERRORS,
           }),
           headers: ResumeHeaders,
@@ -64,25 +60,25 @@ export function liveRoutes({ database, log, now }: LiveParts): FastifyPluginAsyn
           stream.destroy();
           throw serviceUnavailable();
         }
-        // The reader may be gone already.
+        // The client may have disconnected already.
         if (request.raw.socket.destroyed) stream.destroy();
         stream.begin(versions.inbox);
         const known = request.headers['last-event-id'];
-        if (known !== undefined) stream.moved(missedSince(String(known), versions.inbox), versions.inbox);
-        return sendLasting(reply, stream);
+        if (known !== undefined) stream.changed(missedSince(String(known), versions.inbox), versions.inbox);
+        return sendStream(reply, stream);
       },
     );
   };
 }
 
-/** Of the other topics nobody knows what was missed. */
+/** What was missed in the other topics is unknown. */
 const missedSince = (known: string, inboxVersion: string): Topic[] => [
   ...(known === inboxVersion ? [] : (['inbox'] as const)),
   'deliveries',
   'knowledge',
 ];
 
-function sendLasting(reply: FastifyReply, stream: EventStream) {
+function sendStream(reply: FastifyReply, stream: EventStream) {
   return reply
     .type('text/event-stream; charset=utf-8')
     .headers({ 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' })

@@ -1,22 +1,22 @@
 import { Readable } from 'node:stream';
-import type { Listener } from './hub.ts';
+import type { Subscriber } from './hub.ts';
 import type { Topic } from './versions.ts';
 
-/** A reader so slow that this much waits for it is let go; it comes back, and catches up by its version. */
-const WAITING_MAX_BYTES = 16 * 1024;
+/** A client with more unsent bytes than this is disconnected. It reconnects, and catches up by its version. */
+const UNSENT_MAX_BYTES = 16 * 1024;
 
 interface StreamOptions {
-  /** The end of the token that opened it. */
+  /** When the token that opened it expires. */
   expiresAt: Date;
   now: () => Date;
   onClose: () => void;
 }
 
-/** One window's stream of events, in the form of `text/event-stream`. */
-export class EventStream extends Readable implements Listener {
+/** One client's stream of events, as `text/event-stream`. */
+export class EventStream extends Readable implements Subscriber {
   readonly #options: StreamOptions;
   readonly #timer: NodeJS.Timeout;
-  #over = false;
+  #ended = false;
 
   constructor(options: StreamOptions) {
     super({ read() {} });
@@ -25,37 +25,37 @@ export class EventStream extends Readable implements Listener {
     this.#timer.unref();
   }
 
-  /** Begins with a line, so that proxies pass the head on, and with the version to come back with. */
+  /** Starts with a line, so that proxies forward the headers, and with the version to resume from. */
   begin(inboxVersion: string): void {
     this.#write(`: connected\nid: ${inboxVersion}\n\n`);
   }
 
-  moved(topics: readonly Topic[], inboxVersion: string): void {
-    // Only the inbox is resumed by its version; the others' events repeat it.
+  changed(topics: readonly Topic[], inboxVersion: string): void {
+    // A client resumes by the inbox's version alone: the other topics' events repeat it.
     this.#write(topics.map((topic) => `event: ${topic}\nid: ${inboxVersion}\ndata: {}\n\n`).join(''));
   }
 
-  beat(): void {
+  keepAlive(): void {
     this.#write(':\n\n');
   }
 
   end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#ended) return;
+    this.#ended = true;
     this.push(null);
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#over = true;
+    this.#ended = true;
     clearTimeout(this.#timer);
     this.#options.onClose();
     done(error);
   }
 
   #write(text: string): void {
-    if (this.#over) return;
+    if (this.#ended) return;
     if (this.#leftMs() <= 0) this.end();
-    else if (this.readableLength > WAITING_MAX_BYTES) this.destroy();
+    else if (this.readableLength > UNSENT_MAX_BYTES) this.destroy();
     else this.push(text);
   }
 

@@ -48,11 +48,14 @@ export async function updateMerchant(
   return row;
 }
 
-/** The merchant's own country, for use inside another statement whose $1 is the merchant. */
-export const COUNTRY_SQL = '(select country from merchants where id = $1)';
+/** The merchant's own country as a sub-select, for another statement. */
+export const countryColumn = (merchantId: string) =>
+  `(select m.country from merchants m where m.id = ${merchantId})`;
 
 /** The merchant's own country, if it has one. */
 export async function countryOf(queries: Queries, merchantId: MerchantId): Promise<CountryCode | undefined> {
-  const row = await queries.one<Pick<Merchant, 'country'>>(`select ${COUNTRY_SQL} as country`, [merchantId]);
+  const row = await queries.one<Pick<Merchant, 'country'>>(`select ${countryColumn('$1')} as country`, [
+    merchantId,
+  ]);
   return row?.country ?? undefined;
 }

@@ -4,9 +4,16 @@ import { type Database, inTransaction, type Queries, type Transaction } from '..
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
+import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { judgeAnswer } from './rules.ts';
-import { findAnswerSchema, findNotification, markAnswered } from './store.ts';
+import {
+  type FindNotification,
+  findAnswerSchema,
+  findNotification,
+  lockNotification,
+  markAnswered,
+} from './store.ts';
 
 const ajv = new Ajv2020({ strict: false });
 /** A schema never changes under its id. */
@@ -14,6 +21,8 @@ const compiled = new Map<string, ValidateFunction>();
 
 export interface AnswerParts {
   outbox: Outbox;
+  /** Absent within a transaction, which reads for itself. */
+  find?: FindNotification | undefined;
 }
 
 interface Answer {
@@ -30,10 +39,10 @@ interface Answer {
  */
 export async function answerNotification(
   queries: Database | Transaction,
-  { outbox }: AnswerParts,
+  { outbox, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
   { merchantId, userId, id, body, at }: Answer,
 ): Promise<{ message: string }> {
-  const notification = await findNotification(queries, merchantId, id);
+  const notification = await find({ merchantId, id });
   if (!notification) throw notificationNotFound();
 
   const verdict = judgeAnswer(
@@ -58,7 +67,7 @@ export async function answerNotification(
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   };
   if (verdict.send === 'nothing') {
-    await assertWon(await queries.chain([mark]));
+    await assertWon(await queries.chain([mark], merchantId));
     return { message: 'Notification resolved without a reply.' };
   }
 
@@ -82,12 +91,15 @@ export async function answerNotification(
   const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
   if (verdict.learn && documentId !== undefined) {
     await inTransaction(queries, async (tx) => {
+      // In the lock order: see `Transaction`.
+      await lockNotification(tx, merchantId, id);
+      await lockDocument(tx, merchantId, documentId);
       await assertWon(await tx.chain(steps));
       await learn(tx, merchantId, lesson);
     });
   } else {
     const learning = verdict.learn ? learnSteps(merchantId, lesson, mark.name) : [];
-    await assertWon(await queries.chain([...steps, ...learning]));
+    await assertWon(await queries.chain([...steps, ...learning], merchantId));
   }
   return {
     message: waitsUntil

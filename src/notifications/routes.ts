@@ -33,9 +33,9 @@ import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
-import { createRaise } from './raise.ts';
+import { insertNotification } from './raise.ts';
 import { judgeRequest } from './rules.ts';
-import { deleteNotification, findNotificationWire } from './store.ts';
+import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
@@ -49,7 +49,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
-  const raise = createRaise(database);
+  const find = createFindNotification(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** A write, performed once under its Idempotency-Key, if it has one. */
@@ -161,7 +161,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         const written = await write(request, reply, async (queries) => ({
           ...(await answerNotification(
             queries,
-            { outbox },
+            { outbox, find: queries === database ? find : undefined },
             {
               merchantId: merchantOf(request),
               userId: userOf(request),
@@ -226,7 +226,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           const { type, conversationId } = verdict;
           const contextText = rawMember(request.bodyText, 'context')!;
           const merchantId = merchantOf(request);
-          const id = await raise(queries, { merchantId, type, conversationId, contextText, at: now() });
+          const id = await insertNotification(queries, {
+            merchantId,
+            type,
+            conversationId,
+            contextText,
+            at: now(),
+          });
           if (id === undefined) throw conversationNotFound();
           return { message: 'Notification requested.', headers: { location: `/api/v1/notification/${id}` } };
         }),

@@ -1,10 +1,14 @@
+import { existingUserId } from '../auth/columns.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
+import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
+import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
-import type { Queries } from '../database/database.ts';
+import type { Engine, Queries, Transaction } from '../database/database.ts';
+import { idIn } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
-import { COUNTRY_SQL } from '../merchants/store.ts';
+import { countryColumn } from '../merchants/store.ts';
 
 /**
  * A notification's wire form, made by the database. Turning rows into objects and back into JSON costs Node
@@ -41,6 +45,18 @@ export function createInboxVersions(queries: Queries): (merchantId: MerchantId) 
   return async (merchantId) => (await find(merchantId))?.version ?? EMPTY;
 }
 const EMPTY = 'empty';
+
+/** The same for many, for their subscribers. A merchant that never had a notification is absent. */
+export async function readInboxVersions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, string>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
+    `select merchant_id, version from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+}
 
 /** One statement, so that the version is the list's own. */
 export async function listNotifications(
@@ -83,6 +99,8 @@ export async function findNotificationWire(queries: Queries, merchantId: Merchan
 }
 
 export interface StoredNotification {
+  merchant_id: MerchantId;
+  id: number;
   notification_type: NotificationType;
   status: Status;
   conversation_id: number;
@@ -95,14 +113,51 @@ export interface StoredNotification {
   country: string | null;
 }
 
-export function findNotification(queries: Queries, merchantId: MerchantId, id: number) {
-  return queries.one<StoredNotification>(
-    `select n.notification_type, n.status, n.conversation_id, n.context, n.requested_fields, n.answered_fields, n.answer_schema_id, c.customer_phone, c.reference,
-        ${COUNTRY_SQL} as country
-      from notifications n join conversations c on c.merchant_id = n.merchant_id and c.id = n.conversation_id
-      where n.merchant_id = $1 and n.id = $2`,
-    [merchantId, id],
-  );
+const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
+    n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
+    ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country
+  from notifications n`;
+
+export function findNotification(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<StoredNotification | undefined> {
+  return queries.one(`${STORED} where n.merchant_id = $1 and n.id = $2`, [merchantId, id]);
+}
+
+export type FindNotification = (key: {
+  merchantId: MerchantId;
+  id: number;
+}) => Promise<StoredNotification | undefined>;
+
+/** The keys of the two arrays in $1 and $2, one by one. */
+const KEYS: Readonly<Record<Engine, string>> = {
+  sqlite: `select m.value, i.value from json_each($1) m join json_each($2) i on i.key = m.key`,
+  postgres: 'select * from unnest(cast($1 as bigint[]), cast($2 as bigint[]))',
+};
+
+/** As `findNotification`, in one statement for all that are looked up in one turn of the event loop. */
+export function createFindNotification(queries: Queries): FindNotification {
+  return batchPerTick(async (keys) => {
+    const rows = await queries.all<StoredNotification>(
+      `${STORED} where (n.merchant_id, n.id) in (${KEYS[queries.engine]})`,
+      [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
+    );
+    return keys.map(({ merchantId, id }) =>
+      rows.find((row) => row.merchant_id === merchantId && row.id === id),
+    );
+  });
+}
+
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
+
+/** Holds a notification until the transaction ends, for a caller that locks other rows before it answers. */
+export async function lockNotification(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  await tx.one(`select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
+    merchantId,
+    id,
+  ]);
 }
 
 export async function findAnswerSchema(queries: Queries, id: string): Promise<string> {
@@ -119,7 +174,7 @@ export const markAnswered = (
 ): Step => ({
   name: 'answered',
   sql: `update notifications
-    set status = 'answered', answer = $3, answered_by = (select id from users where id = $4), updated_at = $5
+    set status = 'answered', answer = $3, answered_by = ${existingUserId('$4')}, updated_at = $5
     where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
   params: [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
+import { batchPerTick } from '../../database/batchPerTick.ts';
 import { type Database, DatabaseUnavailable } from '../../database/database.ts';
-import { together } from '../../database/together.ts';
 import { type Outcome, settle } from './settle.ts';
 
 const RETRY_MS = 500;
@@ -11,8 +11,8 @@ export function createOutcomeWriter(
   database: Database,
   now: () => Date,
 ): (outcome: Outcome) => Promise<boolean> {
-  const write = together((outcomes: readonly Outcome[]) => writeAll(database, outcomes, now()), {
-    inTurn: true,
+  const write = batchPerTick((outcomes: readonly Outcome[]) => writeAll(database, outcomes, now()), {
+    serialize: true,
   });
   // A message that was sent must be known as sent: while the lease lasts, wait for an absent database.
   return async (outcome) => {

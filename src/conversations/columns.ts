@@ -1,0 +1,12 @@
+/** What another feature's statement may read of a conversation, as sub-selects. */
+
+/** `row` is the alias of a table with `merchant_id` and `conversation_id`. */
+const columnOf = (column: string) => (row: string) =>
+  `(select c.${column} from conversations c where c.merchant_id = ${row}.merchant_id and c.id = ${row}.conversation_id)`;
+
+export const customerPhoneOf = columnOf('customer_phone');
+export const referenceOf = columnOf('reference');
+
+/** One row with `merchant_id` and `id`, or none where the merchant has no such conversation. */
+export const existingConversation = (merchantId: string, id: string) =>
+  `(select c.merchant_id, c.id from conversations c where c.merchant_id = ${merchantId} and c.id = ${id})`;

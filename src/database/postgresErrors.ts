@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { DatabaseUnavailable } from './database.ts';
+
+/** Which of PostgreSQL's errors mean that the server is away, and which mean "run it again". */
+
+/** Classes and codes about the server's state, not about the statement. */
+const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014)$/;
+/** Serialization failure, deadlock detected. PostgreSQL has rolled the transaction back and asks to run it again. */
+const CONFLICT_SQLSTATE = /^(40001|40P01)$/;
+
+const CONFLICT_RETRIES_MAX = 3;
+/** Random, so that two transactions that met do not meet again. Doubles with each retry. */
+const CONFLICT_DELAY_MAX_MS = 40;
+
+/** Runs `work` again when it lost against another transaction. `work` must be safe to run twice. */
+export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConflict(error) || retries === CONFLICT_RETRIES_MAX) throw error;
+      await sleep(Math.random() * CONFLICT_DELAY_MAX_MS * 2 ** retries);
+    }
+  }
+}
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && CONFLICT_SQLSTATE.test(error.code ?? '');
+
+/** Why the server ended a statement of which nothing was written. After any other failure nobody knows. */
+export function refusalOf(error: unknown): 'locked' | 'refused' | undefined {
+  if (error instanceof pg.DatabaseError) return 'refused';
+  const { code } = (error instanceof DatabaseUnavailable ? error.cause : {}) as { code?: string };
+  return code === LOCK_TIMEOUT ? 'locked' : undefined;
+}
+const LOCK_TIMEOUT = '55P03';
+
+export function translatePostgresError(error: unknown): unknown {
+  const { code, message } = error as { code?: string; message: string };
+  const fromServer = error instanceof pg.DatabaseError;
+  const away = UNAVAILABLE_SQLSTATE.test(code ?? '') || (!fromServer && isConnectionError(code, message));
+  return away ? new DatabaseUnavailable('PostgreSQL is unavailable', { cause: error }) : error;
+}
+
+function isConnectionError(code: string | undefined, message: string): boolean {
+  if (code && /^(ECONN|EPIPE|ENOTFOUND|EAI_|ETIMEDOUT|EHOST|ENET|ENOENT)/.test(code)) return true;
+  return /timeout|terminated|not queryable|closed|Cannot use a pool/i.test(message);
+}
+
+/** For the person who started the program. Never the address itself: it may contain a password. */
+export function connectionProblem(error: unknown): string {
+  const { code, message } = error as { code?: string; message: string };
+  if (error instanceof AggregateError || code === 'ECONNREFUSED') return 'nothing answers at its address';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its host name is unknown';
+  return message.replace(/\.$/, '');
+}
