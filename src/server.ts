@@ -17,7 +17,7 @@ import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
-import { startWorker, type Worker } from './delivery/queue/worker.ts';
+import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
 import { suggestFor } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';

@@ -4,7 +4,7 @@ import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { WEBHOOK, WHATSAPP } from '../src/delivery/channels/registry.ts';
 import { setDailyLimit, setOwnChannel } from '../src/delivery/channels/settings.ts';
-import { type ChannelStop, refusedStop, stopChannel } from '../src/delivery/queue/endpoints.ts';
+import { type ChannelStop, refusedStop, stopChannel } from '../src/delivery/worker/stops.ts';
 import { assertError, BOREALIS, onEachEngine, raise, useDeskbell } from './harness.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'channel api').toString('base64')}`;

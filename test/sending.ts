@@ -7,7 +7,7 @@ import { openDatabase } from '../src/database/open.ts';
 import type { Channel } from '../src/delivery/channels/channel.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
 import { enqueueSteps, type NewDelivery, readAddress } from '../src/delivery/queue/enqueue.ts';
-import { startWorker, type Worker } from '../src/delivery/queue/worker.ts';
+import { startWorker, type Worker } from '../src/delivery/worker/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
 import { WEBHOOK } from '../src/delivery/channels/registry.ts';
 import { openWebhook } from '../src/delivery/channels/webhook/channel.ts';
-import { resumeChannels } from '../src/delivery/queue/endpoints.ts';
+import { resumeChannels } from '../src/delivery/worker/stops.ts';
 import { onEachEngine } from './harness.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { FIRST, PHONE, type Sending, startSending, TEXT } from './sending.ts';

@@ -15,8 +15,8 @@ import {
   setOwnChannel,
 } from '../delivery/channels/settings.ts';
 import { type ChannelState, readChannelState } from '../delivery/channels/state.ts';
-import { resumeChannels } from '../delivery/queue/endpoints.ts';
 import { readQuota } from '../delivery/quota.ts';
+import { resumeChannels } from '../delivery/worker/stops.ts';
 import {
   CHANNEL_OPTIONS,
   problemText,

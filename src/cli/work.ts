@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
-import { startWorker } from '../delivery/queue/worker.ts';
+import { startWorker } from '../delivery/worker/worker.ts';
 import { createLogger } from '../log.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';

@@ -78,7 +78,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a message is sent although its lease has expired',
-      file: 'src/delivery/queue/prepare.ts',
+      file: 'src/delivery/worker/prepare.ts',
       find: 'if (Date.parse(delivery.due_at) - now().getTime() < ATTEMPT_MAX_MS) {',
       replace: 'if (Date.parse(delivery.due_at) < 0) {',
       test: 'does not send what its lease no longer covers',

@@ -1,6 +1,6 @@
 import type { ChannelView } from '../../contract/channel.ts';
 import type { Queries } from '../../database/database.ts';
-import { listStops, UNTIL_RESUMED } from '../queue/endpoints.ts';
+import { listStops, UNTIL_RESUMED } from '../worker/stops.ts';
 
 export type ChannelState = Pick<ChannelView, 'state' | 'code' | 'since' | 'until'>;
 

@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import { waitForStatus } from './settle.ts';
-import { NEVER, OPEN } from './table.ts';
+import { NEVER, OPEN, queueStep } from './table.ts';
 
 /**
  * How a worker gets its messages. It looks without locks, first at the merchants' queues, then at one merchant's
@@ -106,7 +106,9 @@ export async function claimOf(
   const claimed = wanted.length > 0 ? await take(database, merchantId, wanted, turn) : [];
   const more = ready.length > wanted.length || rows.length >= LOOK_MAX;
   // A merchant with more to send goes to the end of the line: the others come first.
-  const dueAt = more ? turn.at.toISOString() : earliest(nextAt, claimed[0]?.due_at);
+  // If another worker was faster, its lease ends about when ours would.
+  const leaseEnd = wanted.length > 0 ? turn.leaseUntil.toISOString() : undefined;
+  const dueAt = more ? turn.at.toISOString() : earliest(nextAt, leaseEnd);
   await moveQueue(database, merchantId, { version, dueAt });
   return { claimed, more };
 }
@@ -202,6 +204,21 @@ async function moveQueue(
     'update delivery_queues set due_at = $3 where merchant_id = $1 and version = $2 returning merchant_id',
     [merchantId, version, dueAt],
   );
+}
+
+/**
+ * Queues that rest although something is due: they rested for a channel that the settings no longer name, or somebody
+ * has changed the tables by hand. For the start of a worker.
+ */
+export async function wakeLateQueues(database: Database, at: Date): Promise<void> {
+  const rows = await database.all<{ merchant_id: MerchantId }>(
+    `select q.merchant_id from delivery_queues q where q.due_at > $1 and exists (
+        select 1 from deliveries d where d.merchant_id = q.merchant_id and d.mode in ('reply', 'campaign')
+          and d.state in ${OPEN} and d.due_at <= $1)
+      order by q.merchant_id`,
+    [at.toISOString()],
+  );
+  for (const { merchant_id } of rows) await database.chain([queueStep(merchant_id, at.toISOString())]);
 }
 
 /** While its channel is out of use a merchant's queue rests: one row, however many messages it has. */

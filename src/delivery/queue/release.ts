@@ -11,8 +11,8 @@ export interface Lane {
 }
 
 /**
- * The first message of these lanes is no longer blocked. It must be a statement of its own, after the one that
- * finished the message before: only so it sees one that was blocked meanwhile. Says whether there was one; the caller
+ * The first message of these lanes is no longer blocked. This must be a statement of its own, after the one that
+ * finished the message before: only then it sees one that was blocked meanwhile. Says whether one is due now; the caller
  * makes the queue due.
  */
 export async function releaseNext(
@@ -21,16 +21,16 @@ export async function releaseNext(
   lanes: readonly Lane[],
   at: Date,
 ): Promise<boolean> {
-  const released = await tx.run(
+  const due = await tx.run(
     `with lane (customer, kind) as (values ${valueRows(lanes.length, [undefined, undefined], 2)})
-      update deliveries set due_at = $2
-        where merchant_id = $1 and state in ('queued', 'waiting') and due_at = '${NEVER}' and id in (
+      update deliveries set due_at = case when due_at = '${NEVER}' then $2 else due_at end
+        where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2) and id in (
           select (select min(e.id) from deliveries e where e.merchant_id = $1 and e.recipient = customer
             and e.mode = kind and e.state in ${OPEN}) from lane)
       returning id`,
     [merchantId, at.toISOString(), ...lanes.flatMap(({ recipient, mode }) => [recipient, mode])],
   );
-  return released.length > 0;
+  return due.length > 0;
 }
 
 /** Who has messages that wait until this customer writes, or for the daily limit, which a reply then needs no more. */

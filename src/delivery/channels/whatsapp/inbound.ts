@@ -9,12 +9,12 @@ import {
 } from '../../../database/database.ts';
 import type { Expiring } from '../../../database/expiry.ts';
 import { phoneOrText } from '../../phone.ts';
-import { refusedStop, stopChannel } from '../../queue/endpoints.ts';
 import { wasAttemptedThrough } from '../../queue/events.ts';
-import { settlementOf } from '../../queue/outcome.ts';
 import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';
 import { settle } from '../../queue/settle.ts';
 import { advance, findByKey, findByMessageId, type ReportedDelivery, reopen } from '../../queue/statuses.ts';
+import { settlementOf } from '../../worker/outcome.ts';
+import { refusedStop, stopChannel } from '../../worker/stops.ts';
 import type { Channels } from '../merchantChannels.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';

@@ -1,5 +1,5 @@
 import type { ChannelType, SendResult } from '../channels/channel.ts';
-import { SETTLE_MS, type Settlement } from './settle.ts';
+import { SETTLE_MS, type Settlement } from '../queue/settle.ts';
 
 /** What the result of an attempt means for its delivery. Pure. */
 

@@ -1,10 +1,10 @@
 import type { Database } from '../../database/database.ts';
 import type { Channel, Form, Outgoing } from '../channels/channel.ts';
+import type { Claimed } from '../queue/claim.ts';
+import { markQuotaUser } from '../queue/quotaUse.ts';
+import type { Settlement } from '../queue/settle.ts';
+import { NEVER } from '../queue/table.ts';
 import { reserveQuota } from '../quota.ts';
-import type { Claimed } from './claim.ts';
-import { markQuotaUser } from './quotaUse.ts';
-import type { Settlement } from './settle.ts';
-import { NEVER } from './table.ts';
 
 /** Everything between the claim of a message and the attempt to send it. */
 

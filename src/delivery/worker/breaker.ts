@@ -1,13 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../../database/database.ts';
-import {
-  type ChannelStop,
-  clearBreaker,
-  listStops,
-  refusedStop,
-  stopChannel,
-  takeProbe,
-} from './endpoints.ts';
+import { type ChannelStop, clearBreaker, listStops, refusedStop, stopChannel, takeProbe } from './stops.ts';
 
 /**
  * Keeps workers away from channels that are of no use now: those that refuse us, and those that do not answer. After

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
 import { type Database, DatabaseUnavailable } from '../../database/database.ts';
-import { type Outcome, settle } from './settle.ts';
+import { type Outcome, settle } from '../queue/settle.ts';
 
 const RETRY_MS = 500;
 

@@ -1,5 +1,5 @@
 import type { Queries } from '../../database/database.ts';
-import { wakeQueues } from './release.ts';
+import { wakeQueues } from '../queue/release.ts';
 
 /** Channels that are not used at the moment, shared by all processes. */
 

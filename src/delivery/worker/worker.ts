@@ -4,13 +4,13 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import type { Channel, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
+import { type Claimed, claimOf, dueMerchants, nextDueAt, restQueue, wakeLateQueues } from '../queue/claim.ts';
+import { DELIVERIES } from '../queue/enqueue.ts';
+import { releaseWaitingFor } from '../queue/release.ts';
+import type { Settlement } from '../queue/settle.ts';
 import { createBreaker } from './breaker.ts';
-import { type Claimed, claimOf, dueMerchants, nextDueAt, restQueue } from './claim.ts';
-import { DELIVERIES } from './enqueue.ts';
 import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
-import { releaseWaitingFor } from './release.ts';
-import type { Settlement } from './settle.ts';
 import { createSlots } from './slots.ts';
 import { createOutcomeWriter } from './writer.ts';
 
@@ -70,6 +70,7 @@ export function startWorker(parts: WorkerParts): Worker {
     // What was reported while no worker ran may tell about an attempt that would be repeated.
     const startedAt = performance.now();
     while (!stopped && performance.now() - startedAt < STATUSES_FIRST_MS && (await statusesDone()) > 0);
+    await wakeLateQueues(database, now()).catch((err) => log.warn({ err }, 'cannot check the queues'));
     while (!stopped) {
       const claimedAt = performance.now();
       woken = false;
