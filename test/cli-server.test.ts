@@ -122,7 +122,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     await deskbell.database.run('update signing_keys set created_at = $1', [monthsAgo]);
     const env = { ...settingsOf(deskbell), PORT: new URL(deskbell.url).port };
     const seen = await run(['doctor'], { env });
-    assert.match(seen.stdout, /✔ Deskbell answers at http:\/\/127\.0\.0\.1:\d+\./);
+    assert.match(seen.stdout, /✔ Deskbell responds at http:\/\/127\.0\.0\.1:\d+\./);
     assert.match(seen.stdout, /! The signing key is 200 days old\.\n +Run "npm run deskbell -- keys rotate"/);
     // The server's clock, and with it every sign-in since, is a minute ahead of this machine's by now.
     assert.match(seen.stdout, /✖ The clock is \d+ seconds behind the newest entry of the database/);

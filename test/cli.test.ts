@@ -184,7 +184,10 @@ onEachEngine('the command line', (engine) => {
     chmodSync(file, 0o644);
     const open = await run(['doctor'], { env });
     assert.equal(open.code, 1);
-    assert.match(open.stdout, new RegExp(`✖ Others on this machine may read .*\n +Run chmod 600 ${file}`));
+    assert.match(
+      open.stdout,
+      new RegExp(`✖ Other users of this machine can read .*\n +Run chmod 600 ${file}`),
+    );
     chmodSync(file, 0o600);
   });
 

@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser';
 import type { Deskbell } from './harness.ts';
 
 export const EVENTS = '/api/v1/events';
@@ -42,14 +43,14 @@ export async function listen(
 
   const ended = (async () => {
     const decoder = new TextDecoder();
-    let rest = '';
+    const parser = createParser({
+      onEvent: ({ event = 'message', id = '', data }) => heard.push({ event, id, data }),
+    });
     try {
       for await (const chunk of response.body!) {
         const part = decoder.decode(chunk, { stream: true });
         text += part;
-        const blocks = (rest + part).split('\n\n');
-        rest = blocks.pop()!;
-        for (const block of blocks) if (block.includes('data:')) heard.push(read(block));
+        parser.feed(part);
         wake();
       }
     } catch (error) {
@@ -81,11 +82,4 @@ export async function listen(
     ended,
     stop: () => leave.abort(),
   };
-}
-
-function read(block: string): Heard {
-  const fields = Object.fromEntries(
-    block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
-  );
-  return { event: fields.event ?? 'message', id: fields.id ?? '', data: fields.data ?? '' };
 }

@@ -26,6 +26,9 @@ const ROUTES = {
   'get /api/v1/delivery/': 'deliveries',
   'get /api/v1/delivery/{delivery_id}': 'deliveries',
   'post /api/v1/delivery/{delivery_id}/retry': 'deliveries',
+  'post /api/v1/delivery/{delivery_id}/cancel': 'deliveries',
+  'post /api/v1/delivery/retry': 'deliveries',
+  'post /api/v1/delivery/cancel': 'deliveries',
   'get /api/v1/limits': 'deliveries',
   'get /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
@@ -118,7 +121,7 @@ describe('the OpenAPI document', () => {
         for (const media of Object.values(response.content!))
           assert.ok(hasExample(media), `${name} ${status}`);
       }
-      const bodyless = /\/(retry|revert)$|^post \/session\/(refresh|logout)$/;
+      const bodyless = /\/(\{delivery_id\}\/cancel|revert)$|^post \/session\/(refresh|logout)$/;
       const takesBody = /^(post|patch) /.test(name) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
@@ -201,6 +204,9 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/delivery/', '/api/v1/delivery/?limit=0', { token }],
       ['get /api/v1/delivery/{delivery_id}', '/api/v1/delivery/0', { token }],
       ['post /api/v1/delivery/{delivery_id}/retry', '/api/v1/delivery/0/retry', { token }],
+      ['post /api/v1/delivery/{delivery_id}/cancel', '/api/v1/delivery/0/cancel', { token }],
+      ['post /api/v1/delivery/retry', '/api/v1/delivery/retry', { token, body: { state: 'lost' } }],
+      ['post /api/v1/delivery/cancel', '/api/v1/delivery/cancel', { token, body: { state: 'lost' } }],
       ['get /api/v1/limits', '/api/v1/limits', {}],
       ['get /api/v1/conversation/', '/api/v1/conversation/?ids=x', { token }],
       ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],

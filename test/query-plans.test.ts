@@ -28,15 +28,16 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
       /^select \(select count\(\*\) from \(select 1 from (documents|answered_questions) where merchant_id = .1 limit 300\)/,
     why: 'counts up to 300',
   },
+  { statement: /^delete from signing_keys/, why: 'a row per key' },
   { statement: /from schema_migrations order by version$/, why: 'a row per migration, read by commands' },
   {
     statement: /^insert into conversations .* on conflict/,
     why: 'SQLite plans a search for orphaned notifications, and runs it only while a violation is deferred',
   },
-  // Deliveries. Clean-up and what WhatsApp reports are not part of the workload yet.
+  // Deliveries. What WhatsApp reports is not part of the workload yet.
   {
     statement:
-      /^select id, notification_id, .* from deliveries where merchant_id = .1 order by id desc limit .2$/,
+      /^select id, notification_id, .* from deliveries where merchant_id = .1 order by id desc limit .\d$/,
     why: 'the first page, in the order of its index',
   },
   {
@@ -53,7 +54,7 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'metrics: counts what is open, by a partial index',
   },
   {
-    statement: /^select phone, max\(at\) as opened_at from simulator_messages/,
+    statement: /^select phone, max\(at\) as \w+ from simulator_messages/,
     why: 'to do: bind the phones as an array; PostgreSQL joins a JSON list with all of the messages',
   },
   { statement: /from channel_stops/, why: 'a row per channel that is stopped at the moment' },
@@ -69,7 +70,7 @@ onEachEngine('on a filled database', (engine) => {
   before(async () => {
     await leaveRows(deskbell, ROWS);
     await deskbell.allSent();
-    await fill(deskbell.database);
+    await fill(deskbell);
     const { databaseUrl, dataDir } = deskbell.config;
     planner =
       databaseUrl === undefined ? sqlitePlanner(databaseFile(dataDir)) : await postgresPlanner(databaseUrl);

@@ -225,6 +225,6 @@ export async function enableUser(queries: Queries, userId: number): Promise<void
 }
 
 export const EXPIRING_SIGN_INS: readonly Expiring[] = [
-  { table: 'sessions', condition: 'expires_at < $1', keptMs: 0 },
-  { table: 'sign_in_failures', condition: 'failed_at < $1', keptMs: FAILURE_WINDOW_MS },
+  { table: 'sessions', column: 'expires_at', keptMs: 0 },
+  { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURE_WINDOW_MS },
 ];

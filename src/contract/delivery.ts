@@ -137,7 +137,10 @@ export const ChangedMany = Type.Object(
     skipped: Type.Integer({ description: 'How many were left as they are.' }),
     more: Type.Boolean({ description: 'Whether there are more of them: call again.' }),
   },
-  { examples: [{ message: '12 messages are queued again.', count: 12, skipped: 0, more: false }] },
+  {
+    description: 'How many messages were changed.',
+    examples: [{ message: '12 messages are queued again.', count: 12, skipped: 0, more: false }],
+  },
 );
 
 export const SimulatorText = Type.Object(

@@ -81,6 +81,6 @@ async function outcomeOf(queries: Transaction, perform: Write['perform']): Promi
 
 export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {
   table: 'idempotency_keys',
-  condition: 'created_at < $1',
+  column: 'created_at',
   keptMs: REPLAY_MS,
 };

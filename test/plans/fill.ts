@@ -1,4 +1,9 @@
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import type { Config } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
+import { databaseFile } from '../../src/database/sqlite.ts';
+import type { Deskbell } from '../harness.ts';
 
 /** How often the first merchant's rows are copied, and the merchants that share the copies. */
 const COPIES = 40;
@@ -12,7 +17,7 @@ const SMALL = ['schema_migrations', 'signing_keys', 'answer_schemas', 'live_vers
  * Copies the rows that merchant 1 has in every table to other merchants, by what the schema says about its columns:
  * a new table is filled, too, as soon as the first merchant has rows in it.
  */
-export async function fill(database: Database): Promise<void> {
+export async function fill({ database, config }: Pick<Deskbell, 'database' | 'config'>): Promise<void> {
   const statements: string[] = [];
   for (const table of await tablesOf(database)) {
     if (SMALL.includes(table)) continue;
@@ -38,16 +43,29 @@ export async function fill(database: Database): Promise<void> {
         select ${values} from ${table} original cross join copy ${from} on conflict do nothing`,
     );
   }
-  await database.script([BEFORE[database.engine], ...statements, AFTER[database.engine]].join(';\n'));
+  await RUN[database.engine](config, statements);
 }
 
-// Copies refer to copies that are inserted later.
-const BEFORE: Record<Engine, string> = {
-  sqlite: 'pragma foreign_keys = off',
-  postgres: 'set session_replication_role = replica',
+/** Without foreign keys: copies refer to copies that are inserted later. */
+const RUN: Record<Engine, (config: Config, statements: readonly string[]) => Promise<void>> = {
+  async sqlite({ dataDir }, statements) {
+    const database = new DatabaseSync(databaseFile(dataDir), {
+      enableForeignKeyConstraints: false,
+      timeout: 5000,
+    });
+    database.exec(`begin immediate; ${statements.join(';\n')}; commit`);
+    database.close();
+  },
+  async postgres({ databaseUrl }, statements) {
+    const client = new pg.Client(databaseUrl);
+    await client.connect();
+    await client.query('set session_replication_role = replica');
+    for (const statement of statements) await client.query(statement);
+    // Autovacuum does this. SQLite is never analyzed.
+    await client.query('analyze');
+    await client.end();
+  },
 };
-// Deskbell never runs ANALYZE on SQLite; PostgreSQL's autovacuum does it.
-const AFTER: Record<Engine, string> = { sqlite: 'pragma foreign_keys = on', postgres: 'analyze' };
 
 /** Without those of SQLite's own and of its full-text index. */
 async function tablesOf(database: Database): Promise<string[]> {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createLogger } from '../../src/log.ts';
+import { cleanUp } from '../../src/server.ts';
 import { run, settingsOf } from '../command.ts';
 import {
   type CallOptions,
@@ -87,7 +89,7 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
   return statements;
 }
 
-/** Every operation of the API, lists and searches in all their forms, and the worker behind them. */
+/** Every operation of the API, lists and searches in all their forms, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   const tokens = (await login(deskbell)).json;
   const token: string = tokens.access_token;
@@ -124,6 +126,12 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     }
   }
   await deskbell.allSent();
+  await cleanUp(
+    deskbell.database,
+    deskbell.config,
+    createLogger({ logLevel: 'silent', logPretty: false }),
+    new Date(),
+  );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
 }
 

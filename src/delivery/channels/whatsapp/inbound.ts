@@ -219,6 +219,6 @@ async function hasFailed(tx: Queries, channelId: string, messageId: string): Pro
 
 /** Updates that Meta will not repeat any more, and windows that closed long ago. */
 export const EXPIRING_UPDATES: readonly Expiring[] = [
-  { table: 'inbound_updates', condition: 'done_at < $1', keptMs: KEPT_MS },
-  { table: 'customer_windows', condition: 'opened_at < $1', keptMs: KEPT_MS },
+  { table: 'inbound_updates', column: 'done_at', keptMs: KEPT_MS },
+  { table: 'customer_windows', column: 'opened_at', keptMs: KEPT_MS },
 ];
