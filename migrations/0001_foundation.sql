@@ -1,7 +1,7 @@
 -- Sign-in and notifications.
 --
--- Times are ISO 8601 texts in UTC: they sort as they read, and both engines keep them as they came.
--- JSON is text for the same reason. Ids are never given twice, not even after a delete.
+-- Times are ISO 8601 text in UTC: the text sorts in the order of time, and both engines store it unchanged.
+-- JSON is text for the same reason. An id is never used twice, even after a delete.
 
 create table merchants (
 -- @sqlite
@@ -22,7 +22,7 @@ create table users (
   -- An operator has no merchant.
   merchant_id bigint references merchants (id),
   email text not null,
-  -- The address as it is compared: without case.
+  -- The address in the form that is compared, without upper case.
   email_key text not null unique,
   name text not null,
   role text not null,
@@ -32,7 +32,7 @@ create table users (
 );
 create index users_merchant on users (merchant_id);
 
--- A refresh token carries its session's id; the token itself is never stored.
+-- A refresh token contains the id of its session; the token itself is never stored.
 create table sessions (
   id text primary key,
   user_id bigint not null references users (id) on delete cascade,
@@ -43,7 +43,7 @@ create table sessions (
 create index sessions_user on sessions (user_id);
 create index sessions_expiry on sessions (expires_at);
 
--- One row a failure. The account is a hash of the address that was tried, known or not.
+-- One row per failure. The account is a hash of the email address that was tried, known or not.
 create table sign_in_failures (
   account text not null,
   address text not null,
@@ -52,7 +52,7 @@ create table sign_in_failures (
 create index sign_in_failures_account on sign_in_failures (account, address, failed_at);
 create index sign_in_failures_expiry on sign_in_failures (failed_at);
 
--- The newest key signs; the others verify what they signed until it has expired.
+-- The newest key signs. The others verify what they signed until that has expired.
 create table signing_keys (
   kid text primary key,
   public_jwk text not null,
@@ -81,7 +81,7 @@ create table conversations (
   unique (merchant_id, reference)
 );
 
--- A notification keeps the schema it was raised with; equal schemas are stored once.
+-- A notification keeps the schema that it was raised with. Equal schemas are stored once.
 create table answer_schemas (
   id text primary key,
   schema text not null
@@ -99,7 +99,7 @@ create table notifications (
   status text not null default 'requested' check (status in ('requested', 'answered')),
   created_at text not null,
   updated_at text not null,
-  -- As it came, to the byte.
+  -- The exact bytes that were sent.
   context text not null,
   requested_fields text not null,
   answered_fields text not null,
@@ -112,13 +112,13 @@ create table notifications (
 -- @postgres
   primary key (merchant_id, id),
 -- @both
-  -- The merchant stands in the key: no notification can stand in a foreign conversation.
+  -- The merchant is part of the key: a notification cannot belong to another merchant's conversation.
   foreign key (merchant_id, conversation_id) references conversations (merchant_id, id)
 );
 create index notifications_status on notifications (merchant_id, status, id desc);
 
--- A merchant's inbox has a new random version after every change to one of its notifications, whoever
--- makes it. A list is current exactly as long as its version stands here; it is the list's ETag too.
+-- A merchant's inbox gets a new random version with every change to one of its notifications, from any program. A list
+-- is current as long as this is its version, which is also its ETag.
 create table inboxes (
   merchant_id bigint primary key references merchants (id) on delete cascade,
   version text not null
@@ -154,7 +154,7 @@ create trigger notifications_deleted after delete on notifications
   referencing old table as changed for each statement execute function renew_inboxes();
 -- @both
 
--- What came of the first request under a merchant's Idempotency-Key, written in the transaction of its effect.
+-- The outcome of the first request with a merchant's Idempotency-Key, written in the transaction of its effect.
 create table idempotency_keys (
   merchant_id bigint not null references merchants (id) on delete cascade,
   key text not null,

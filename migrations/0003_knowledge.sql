@@ -1,8 +1,7 @@
--- What the assistant knows: documents with their versions, and the questions that were answered.
+-- The knowledge base: documents with their versions, and answered questions.
 --
--- Words are normalised by the program (src/knowledge/words.ts), the same for both engines; an engine only
--- finds them. In its index each word carries its merchant ("12:coffee"), so that a search never walks through
--- the entries of others.
+-- The program normalises words (src/knowledge/words.ts), in the same way for both engines; an engine only finds them.
+-- In its index each word has its merchant in front ("12:coffee"), so that a search never reads the entries of others.
 
 create table documents (
 -- @sqlite
@@ -19,7 +18,7 @@ create table documents (
   -- The stems of the title, and of title and body together.
   title_words text not null,
   words text not null,
-  -- What a search may hit besides: whole words that differ from their stems, for one that is still being typed.
+  -- Whole words that differ from their stems, to find a word that is still being typed.
   word_forms text not null,
 -- @sqlite
   unique (merchant_id, id)
@@ -40,7 +39,7 @@ create table document_versions (
   body text not null,
   what text not null check (what in ('answer', 'edit', 'revert', 'import')),
   user_id bigint references users (id) on delete set null,
-  -- Not a reference: the version outlives the notification.
+  -- Not a reference: the version stays when the notification is deleted.
   notification_id bigint,
   created_at text not null,
   primary key (merchant_id, document_id, version),
@@ -48,7 +47,7 @@ create table document_versions (
 );
 create index document_versions_user on document_versions (user_id);
 
--- Gone with its notification.
+-- Deleted with its notification.
 create table answered_questions (
   merchant_id bigint not null,
   notification_id bigint not null,
@@ -67,7 +66,7 @@ create table answered_questions (
 create index documents_found_by on documents using gin (found_by);
 create index answered_questions_found_by on answered_questions using gin (found_by);
 -- @sqlite
--- Every character beyond ASCII belongs to a word: the program has split them.
+-- Every character beyond ASCII is part of a word: the program has already split the text.
 create virtual table documents_index using fts5 (
   words, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars ':'"
 );

@@ -1,5 +1,5 @@
--- What a merchant's open windows are told of: beside the inbox its deliveries and its documents have a version
--- each, new and random after every change, whoever makes it.
+-- Versions for live updates. Like the inbox, a merchant's deliveries and documents have a version each, which is new and
+-- random after every change, from any program.
 create table live_versions (
   merchant_id bigint not null references merchants (id) on delete cascade,
   topic text not null check (topic in ('deliveries', 'knowledge')),
@@ -7,8 +7,8 @@ create table live_versions (
   primary key (merchant_id, topic)
 );
 
--- 'sending' is left out: it lasts for moments, and a worker claims for many merchants in one statement, which
--- must not wait for theirs.
+-- Not for 'sending': it is short, and a worker claims for many merchants in one statement, which must not wait for the
+-- rows of each.
 -- @sqlite
 create trigger deliveries_inserted after insert on deliveries begin
   insert into live_versions (merchant_id, topic, version)
@@ -52,5 +52,5 @@ create trigger documents_changed after insert or update or delete on documents
   for each row execute function renew_live_version('knowledge');
 -- @both
 
--- What was answered in a period, for the overview.
+-- What was answered in a period, for the statistics.
 create index notifications_answered on notifications (merchant_id, updated_at) where status = 'answered';

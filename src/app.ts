@@ -60,13 +60,13 @@ export interface Parts {
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
 
-/** A client that sends its request slower than this is cut off. */
+/** A client that sends its request slower than this is disconnected. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 12_000;
-/** Above this delay of the event loop the server sends newcomers away rather than all of them to sleep. */
+/** Above this delay of the event loop the server refuses new requests, so that it can finish those it has. */
 const LOOP_DELAY_MAX_MS = 1000;
 
-/** `beforeRoutes` sees every route that is registered after it. */
+/** `beforeRoutes` runs before the routes are registered. */
 export async function buildApp(
   parts: Parts,
   beforeRoutes?: (app: FastifyInstance) => Promise<void>,
@@ -75,17 +75,17 @@ export async function buildApp(
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    // Two lines at most are logged for a request: they name it themselves.
+    // At most two lines are logged for a request, and both contain its id.
     childLoggerFactory: (logger) => logger,
     trustProxy: typeof config.trustProxy === 'number' ? nearestProxies(config.trustProxy) : config.trustProxy,
     bodyLimit: BODY_MAX_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 72_000,
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1000 },
-    // A request on an open connection is still served while the server closes.
+    // Requests on open connections are still served while the server closes.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // As long as headers may be: an id of any length is judged where ids are.
+    // As long as headers may be: the routes check their ids themselves.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     rewriteUrl: ({ url = '/' }) => decodableUrl(url),
     genReqId: (request) => requestId(request.headers['x-request-id']),
@@ -150,10 +150,10 @@ export async function buildApp(
   return app;
 }
 
-/** Trusts as many proxies as there are, counted from this server. */
+/** Trusts this many proxies, counted from this server. */
 const nearestProxies = (count: number) => (_address: string, hop: number) => hop < count;
 
-/** Of a path that cannot be decoded every `%` stands for itself: it names nothing, in the usual way. */
+/** In a path that cannot be decoded every `%` counts as a character, so that the reply is a normal 404. */
 function decodableUrl(url: string): string {
   if (!url.includes('%')) return url;
   const [path = ''] = url.split('?', 1);
@@ -169,7 +169,7 @@ function requestId(given: string | string[] | undefined): string {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
-/** Headers of every response, one line in the log and one count for each request. */
+/** The headers of every response, and a log line and a count for each request. */
 function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): void {
   const logRequest = createRequestLog(log);
   app.addHook('onRequest', (request, reply, done) => {
@@ -215,7 +215,7 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
     delay.disable();
   });
   app.addHook('onRequest', (request, _reply, done) => {
-    // Whoever watches the process must still hear from it.
+    // Health checks and metrics must still answer.
     if (overloaded && request.url.startsWith('/api/')) done(serviceUnavailable());
     else done();
   });

@@ -2,9 +2,8 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
 
 /**
- * One line an event. Lines are built from names, numbers and codes; no line is given a body, a query, a
- * header or a message text. The redaction is the second fence, for the day somebody forgets. (pino's own
- * took a fifth of the server's time.)
+ * One line per event. Lines contain names, numbers and codes, never a body, a query, a header or a message text. The
+ * redaction is a second protection, in case somebody forgets. (pino's own took a fifth of the server's time.)
  */
 const SECRETS = new Set([
   'password',
@@ -40,8 +39,9 @@ export function createLogger(
   config: Pick<Config, 'logLevel' | 'logPretty'>,
   destination?: DestinationStream,
 ): Logger {
-  const out = destination ?? standardOutput();
-  return pino(
+  const lines = destination ?? standardOutput();
+  const out = config.logPretty ? prettyStream(lines) : lines;
+  const log = pino(
     {
       level: config.logLevel,
       base: null,
@@ -49,50 +49,55 @@ export function createLogger(
       formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
     },
-    config.logPretty ? prettyStream(out) : out,
+    out,
   );
+  destinations.set(log, out);
+  return log;
 }
 
 /**
- * Lines are written together, at the latest after a second; `flush` at the end writes the rest. Those of one
- * turn of the event loop are handed on as one: to hand on each by itself cost as much as to make it.
+ * Lines are buffered for up to a second; `flush` writes the rest. The lines of one turn of the event loop go to pino's
+ * destination as one text: one call per line cost as much as building the line.
  */
 function standardOutput(): DestinationStream & { flush(): void } {
   const out = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
   let lines = '';
-  const handOn = () => {
+  const writeLines = () => {
     const text = lines;
     lines = '';
     if (text) out.write(text);
   };
   process.once('exit', () => {
-    handOn();
+    writeLines();
     out.flushSync();
   });
   return {
     write(line) {
-      if (lines === '') setImmediate(handOn);
+      if (lines === '') setImmediate(writeLines);
       lines += line;
     },
     flush() {
-      handOn();
+      writeLines();
       out.flush();
     },
   };
 }
 
-/** What is told of a request that was answered. */
+/** What is logged about a request. */
 export interface RequestFacts {
-  /** Letters, digits and a few marks: it is written as it is. */
+  /** Letters, digits and a few other characters: needs no escaping. */
   id: string;
   method: string;
-  /** The pattern, never the address itself: that may carry anything. */
+  /** The pattern, never the address itself, which may contain anything. */
   route: string;
   status: number;
   code: string | undefined;
   ms: number;
   merchantId: number | undefined;
 }
+
+/** Where each logger writes, for `createRequestLog`. */
+const destinations = new WeakMap<Logger, DestinationStream>();
 
 const INFO = 30;
 
@@ -101,7 +106,8 @@ const INFO = 30;
  * hand it costs a quarter of what the library takes.
  */
 export function createRequestLog(log: Logger): (facts: RequestFacts) => void {
-  const out = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym];
+  const out = destinations.get(log);
+  if (!out) throw new Error('the logger is not from createLogger');
   return ({ id, method, route, status, code, ms, merchantId }) => {
     if (log.levelVal > INFO) return;
     const ofCode = code === undefined ? '' : `,"code":"${code}"`;
@@ -112,7 +118,7 @@ export function createRequestLog(log: Logger): (facts: RequestFacts) => void {
   };
 }
 
-/** Lines of one millisecond share their time's text: a busy server writes dozens of them. */
+/** Lines of the same millisecond share the text: a busy server writes dozens of them. */
 let stampedAt = 0;
 let stamp = '';
 function timestamp(): string {
@@ -132,7 +138,7 @@ interface ErrorDescription {
   cause?: ErrorDescription;
 }
 
-/** A database's message may repeat a value it was given: its code says enough. */
+/** A database's message may contain a value from a request: its code is enough. */
 function describeError(error: unknown): ErrorDescription {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code } = error as { code?: unknown };
@@ -149,7 +155,7 @@ function describeError(error: unknown): ErrorDescription {
 
 const COLOURS: Record<string, number> = { warn: 33, error: 31, fatal: 31, debug: 90, trace: 90 };
 
-/** For a person at a terminal: time, message, then what else the line holds. */
+/** For a person at a terminal: time, message, then the other fields. */
 function prettyStream(out: DestinationStream): DestinationStream {
   return {
     write(line) {

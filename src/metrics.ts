@@ -1,11 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 export interface Metrics {
-  /** `outcome` keeps what the contract asks for, 500s included, apart from real failures. */
+  /** `outcome` separates the errors that the contract defines, 500s included, from real failures. */
   request(route: string, method: string, status: number, outcome: Outcome, seconds: number | undefined): void;
-  /** What came of an attempt to send a message. */
+  /** The result of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
-  /** With the queue as it stands; with the database away the last figures stay. */
+  /** With the current figures of the queue. Without them, because the database is unavailable, the last ones stay. */
   text(queue: QueueFigures | undefined): Promise<string>;
   contentType: string;
 }
@@ -30,12 +30,12 @@ export function createMetrics(): Metrics {
   });
   const open = new Gauge({
     name: 'deskbell_deliveries_open',
-    help: 'Messages still to be sent, those that wait for a limit or a customer included.',
+    help: 'Messages still to be sent, including those that wait for a limit or a customer.',
     registers: [registry],
   });
   const oldest = new Gauge({
     name: 'deskbell_deliveries_oldest_seconds',
-    help: 'Age of the oldest message that waits for nothing but us.',
+    help: 'Age of the oldest message that is due.',
     registers: [registry],
   });
 
@@ -72,7 +72,7 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 interface Durations {
   labels: string;
-  /** By bucket; those above the last bound stand behind them. */
+  /** One per bucket, then one for everything above the last bound. */
   counts: number[];
   sum: number;
 }
@@ -115,7 +115,7 @@ function countRequests(): { count: Metrics['request']; text(): string } {
         ),
         '# HELP deskbell_http_request_seconds Time from the head of a request to the end of its response.',
         '# TYPE deskbell_http_request_seconds histogram',
-        // A stream has none.
+        // A stream has no duration.
         ...[...byRoute.values()].filter(({ sum }) => sum > 0).flatMap(durationLines),
       ];
       return `${lines.join('\n')}\n`;

@@ -28,15 +28,15 @@ import { insertNotification } from './notifications/raise.ts';
 export interface Server {
   app: FastifyInstance;
   database: Database;
-  /** Absent where other processes send the messages. */
+  /** Absent if other processes send the messages. */
   worker: Worker | undefined;
   close(): Promise<void>;
 }
 
 const CLEAN_UP_EVERY_MS = 10 * 60_000;
-const HANG_UP_EVERY_MS = 50;
+const CLOSE_IDLE_EVERY_MS = 50;
 
-/** Opens every part, in the order in which they need each other. */
+/** Opens every part, each after the parts that it needs. */
 export async function openServer(config: Config, log: Logger, now = () => new Date()): Promise<Server> {
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
@@ -52,7 +52,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
     if (config.production && config.channel.name === 'simulator') {
-      log.warn('CHANNEL is the simulator: merchants without a channel of their own reach no real telephone');
+      log.warn(
+        'CHANNEL is the simulator: messages of merchants without their own channel reach no real phone',
+      );
     }
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config);
@@ -89,11 +91,11 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       worker,
       async close() {
         clearInterval(cleaning);
-        // Clients may take their time to leave: what is being sent needs that time to end in order.
+        // The worker finishes what it is sending while the clients disconnect.
         const sent = worker?.stop();
-        // A connection whose last request is still in flight is idle only after that.
-        const hangUp = setInterval(() => app.server.closeIdleConnections(), HANG_UP_EVERY_MS);
-        await app.close().finally(() => clearInterval(hangUp));
+        // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
+        const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+        await app.close().finally(() => clearInterval(closeIdle));
         await sent;
         await database.close();
       },
@@ -104,7 +106,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
   }
 }
 
-/** The demo's assistant is no feature: it uses them, as a merchant's own would over HTTP. */
+/** The demo's assistant is not a feature: it uses features, as a merchant's own assistant does over HTTP. */
 function openAssistant(database: Database, log: Logger, now: () => Date): Assistant {
   return createAssistant({
     log,
@@ -122,7 +124,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
   });
 }
 
-/** Each table by itself: one that cannot be cleaned up does not keep the others. Any number of processes may do it. */
+/** Each table on its own: one that fails does not stop the others. Several processes may clean up at the same time. */
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [...EXPIRING_SIGN_INS, EXPIRING_IDEMPOTENCY_KEYS, ...EXPIRING_UPDATES]) {
     await removeExpired(database, expiring, at).catch((err) =>
@@ -132,7 +134,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   await removeIdlePace(database, at).catch((err) =>
     log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
   );
-  // A process may go on signing with a replaced key for half a minute: leave it some more.
+  // A process may sign with a replaced key for half a minute more, so we wait five.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused).catch((err) =>
     log.warn({ err }, 'cannot remove old signing keys; will retry'),

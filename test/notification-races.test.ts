@@ -184,5 +184,59 @@ onEachEngine('many at once', (engine) => {
       });
       for (const reply of await Promise.all(replies.borealis)) assert.equal(reply.status, 200, reply.text);
     });
+
+    it('refuses answers that the database refuses, and none of those beside them', async () => {
+      const addresses = await Promise.all(Array.from({ length: 24 }, () => raise(deskbell, token)));
+      await deskbell.database.script(`
+        create function refuse() returns trigger language plpgsql as $$
+          begin raise exception 'refused'; end $$;
+        create trigger refusing before update on notifications for each row
+          when (new.answer like '%Refuse me%') execute function refuse();`);
+      try {
+        const replies = await askTogether(
+          deskbell,
+          addresses.map((address, n) => ({
+            line: `POST ${address}/answer`,
+            token,
+            body: { answer: n % 5 === 3 ? 'Refuse me.' : `Answer ${n}.` },
+          })),
+        );
+        for (const [n, reply] of replies.entries()) {
+          assert.equal(reply.startsWith('HTTP/1.1 200'), n % 5 !== 3, `${n}: ${reply}`);
+        }
+      } finally {
+        await deskbell.database.script('drop trigger refusing on notifications; drop function refuse();');
+      }
+      for (const [n, address] of addresses.entries()) {
+        const { json } = await deskbell.call('GET', address, { token });
+        assert.equal(json.answer?.answer, n % 5 === 3 ? undefined : `Answer ${n}.`);
+        assert.equal(json.delivery === null, n % 5 === 3);
+      }
+    });
+
+    it('lets no answer wait for another merchant whose inbox is being changed', async () => {
+      const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+      const questions = many(borealis, 24).map(({ token: whose, body }) => ({ whose, body }));
+      const addresses = await Promise.all(questions.map(({ whose, body }) => raise(deskbell, whose, body)));
+      const isBorealis = (n: number) => n % 3 === 0;
+      const held = await deskbell.database.transaction(async (tx) => {
+        const inbox = `(select merchant_id from conversations where id = 4)`;
+        await tx.run(`update inboxes set version = 'held' where merchant_id = ${inbox}`);
+        const replies = addresses.map((address, n) =>
+          deskbell.call('POST', `${address}/answer`, {
+            token: questions[n]!.whose,
+            body: { answer: 'Yes.' },
+          }),
+        );
+        let early = 0;
+        for (const [n, reply] of replies.entries()) if (isBorealis(n)) void reply.then(() => (early += 1));
+        for (const reply of await Promise.all(replies.filter((_, n) => !isBorealis(n)))) {
+          assert.equal(reply.status, 200, reply.text);
+        }
+        assert.equal(early, 0, 'whose inbox it is waits');
+        return { replies: replies.filter((_, n) => isBorealis(n)) };
+      });
+      for (const reply of await Promise.all(held.replies)) assert.equal(reply.status, 200, reply.text);
+    });
   }
 });

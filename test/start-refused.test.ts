@@ -128,11 +128,11 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is not an address/));
 
   it('for a data folder below a file', () =>
-    refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be made: /));
+    refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be created: /));
   it('for a data folder where nothing may be made, not even by root', () =>
     refuses(
       { DATA_DIR: '/sys/deskbell' },
-      /^The data folder \/sys\/deskbell cannot be made: permission denied/,
+      /^The data folder \/sys\/deskbell cannot be created: permission denied/,
     ));
   for (const [file, line] of [
     ['server.lock', /^The data folder \S+ cannot be written: /],

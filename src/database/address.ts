@@ -1,34 +1,34 @@
-/** What DATABASE_URL leads to: one PostgreSQL, or several of which one takes writes, as libpq writes them. */
+/** What DATABASE_URL names: one PostgreSQL server, or several of which one accepts writes, in libpq's form. */
 export interface PostgresAddress {
   /** At least one. */
   hosts: readonly PostgresHost[];
-  /** `read-write`: only the one that takes writes is used. `any`: whichever answers. */
+  /** `read-write`: use only the server that accepts writes. `any`: use the first that answers. */
   target: Target;
 }
 
 export interface PostgresHost {
   host: string;
   port: number;
-  /** The address with this host alone. */
+  /** The address with only this host. */
   url: string;
 }
 
-/** Those of libpq under which a session may write. */
+/** The values of libpq with which a session may write. */
 const TARGETS = ['read-write', 'any'] as const;
 type Target = (typeof TARGETS)[number];
 
 const URL_PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s;
-/** A name, an address (IPv6 in brackets) or an encoded folder of sockets, and perhaps a port. */
+/** A name, an address (IPv6 in brackets) or an encoded socket folder, and perhaps a port. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|(?:%2f|[^%:[\]\s])+)(?::(\d{1,5}))?$/i;
 
-/** Of an address in which `postgresAddressProblem` has found none. */
+/** Call it after `postgresAddressProblem` found no problem. */
 export function readPostgresAddress(url: string): PostgresAddress {
   const { before, hosts, behind, target } = partsOf(url);
   return {
-    // With several hosts the default is what a service that writes needs; to libpq it would be `any`.
+    // The default of libpq is `any`; a service that writes needs this one.
     target: TARGETS.find((known) => known === target) ?? 'read-write',
     hosts: hosts.map((name) => {
-      // A single one is the driver's own business, with all the forms that it knows.
+      // A single host goes to the driver unchanged, in any form that the driver accepts.
       if (hosts.length === 1) return { host: name, port: 0, url };
       const { host, port } = hostAndPort(name)!;
       const bare = decodeURIComponent(host.replace(/^\[(.*)\]$/, '$1'));
@@ -37,7 +37,7 @@ export function readPostgresAddress(url: string): PostgresAddress {
   };
 }
 
-/** What is wrong with the hosts of an address, to stand behind its setting's name; never the address itself. */
+/** What is wrong with the hosts of an address, as text behind the setting's name. Never the address itself. */
 export function postgresAddressProblem(url: string): string | undefined {
   const { hosts, target } = partsOf(url);
   if (hosts.length > 1 && !hosts.every(hostAndPort)) {

@@ -2,14 +2,14 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Step } from './chain.ts';
 
 /**
- * The port to both engines. One SQL text serves both, with `$1` parameters; an engine's own statement
- * stands only where it must differ.
+ * The port to both engines. One SQL text runs on both, with `$1` parameters. Use a separate statement for an engine only
+ * where it must differ.
  */
 export type Engine = 'sqlite' | 'postgres';
 /** An array of ids is bound as `bigint[]` on PostgreSQL and as JSON on SQLite: see `idIn`. */
 export type Param = string | number | null | readonly number[];
 
-/** Signalled after the commit of whatever a merchant sees: its notifications, messages or documents. */
+/** The signal after a commit that changed what a merchant sees: its notifications, messages or documents. */
 export const CHANGES = 'deskbell_changes';
 
 export interface Queries {
@@ -17,7 +17,7 @@ export interface Queries {
   /** Reads. */
   all<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
-  /** Writes one statement, durable when it resolves; gives what it is `returning`. */
+  /** Runs one statement that writes. When it resolves, the write is durable. Gives what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   /**
    * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
@@ -33,9 +33,9 @@ export interface Queries {
  * statement that changes a row, so lock what you need of the earlier tables before the first write.
  */
 export interface Transaction extends Queries {
-  /** Held until the transaction ends. Says false where another transaction holds this name. */
+  /** Locks a name until the transaction ends. False if another transaction has locked it. */
   tryLock(name: string): Promise<boolean>;
-  /** As `tryLock`, but waits for its turn. */
+  /** As `tryLock`, but waits for the lock. */
   lock(name: string): Promise<void>;
 }
 
@@ -47,16 +47,16 @@ export interface Database extends Queries {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
-  /** Runs `work` while no other process does the same under this name. */
+  /** Runs `work` while no other process runs anything under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Tells every process that listens, this one included. A call may be lost with its connection. */
+  /** Notifies every process that listens, this one included. A signal may be lost with its connection. */
   signal(topic: string): void;
-  /** Calls back for each signal of this topic, until the result is called. */
+  /** Calls back for each signal of this topic. Call the result to stop. */
   listen(topic: string, onSignal: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** Within the caller's transaction, where there is one. */
+/** Uses the caller's transaction, if there is one. */
 export const inTransaction = <T>(
   queries: Database | Transaction,
   work: (tx: Transaction) => Promise<T>,
@@ -65,5 +65,5 @@ export const inTransaction = <T>(
 /** The database cannot be reached, or refuses every write, at the moment. */
 export class DatabaseUnavailable extends Error {}
 
-/** The database cannot be opened at all: one line for the person who started the program. */
+/** The database cannot be opened. The message is one line for the person who started the program. */
 export class DatabaseProblem extends Error {}

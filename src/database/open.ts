@@ -1,29 +1,34 @@
 import { existsSync } from 'node:fs';
-import type { Config } from '../config.ts';
 import type { Database } from './database.ts';
 import { openPostgres } from './postgres.ts';
 import { databaseFile, openSqlite } from './sqlite.ts';
 
-type DatabaseConfig = Pick<
-  Config,
-  'databaseUrl' | 'dataDir' | 'databasePoolSize' | 'databasePreparedStatements'
->;
+interface DatabaseOptions {
+  /** Absent: the embedded SQLite database in `dataDir`. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+  databasePoolSize: number;
+  databasePreparedStatements: boolean;
+}
 
-/** `serve` takes the embedded database's folder for itself; a command joins whoever serves. */
+/** `serve` locks the folder of the embedded database; a command may run beside the server. */
 export async function openDatabase(
-  config: DatabaseConfig,
+  options: DatabaseOptions,
   purpose: 'serve' | 'command',
   onConnectionLost?: (error: Error) => void,
 ): Promise<Database> {
-  if (config.databaseUrl === undefined) return openSqlite(config.dataDir, { lock: purpose === 'serve' });
-  return openPostgres(config.databaseUrl, {
-    poolSize: config.databasePoolSize,
-    preparedStatements: config.databasePreparedStatements,
+  if (options.databaseUrl === undefined) return openSqlite(options.dataDir, { lock: purpose === 'serve' });
+  return openPostgres(options.databaseUrl, {
+    poolSize: options.databasePoolSize,
+    preparedStatements: options.databasePreparedStatements,
     ...(onConnectionLost ? { onConnectionLost } : {}),
   });
 }
 
-/** Whether opening would join a database rather than make one. A PostgreSQL is always there or away. */
-export function databaseExists({ databaseUrl, dataDir }: DatabaseConfig): boolean {
+/** Whether opening would use an existing database. With PostgreSQL always: opening never creates one. */
+export function databaseExists({
+  databaseUrl,
+  dataDir,
+}: Pick<DatabaseOptions, 'databaseUrl' | 'dataDir'>): boolean {
   return databaseUrl !== undefined || existsSync(databaseFile(dataDir));
 }

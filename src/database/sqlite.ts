@@ -14,13 +14,13 @@ import {
 import { splitStatements } from './statements.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
-const BUSY_AGAIN_MS = 10;
-const TURN_WAIT_MAX_MS = 30_000;
-const TURN_RETRY_MS = 20;
+const BUSY_RETRY_MS = 10;
+const EXCLUSIVE_WAIT_MAX_MS = 30_000;
+const EXCLUSIVE_RETRY_MS = 20;
 
 type Job = {
   work: (tx: Transaction) => Promise<unknown>;
-  /** One statement is atomic by itself; several need a savepoint to be undone by. */
+  /** One statement is atomic on its own; several need a savepoint, so that they can be rolled back. */
   savepoint: boolean;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -29,22 +29,22 @@ type Job = {
 export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
 
 interface SqliteOptions {
-  /** Only one server may run on a data folder; commands may join it. */
+  /** Only one server may use a data folder; commands may run beside it. */
   lock: boolean;
 }
 
 /**
- * The embedded database. Reads run on a connection of their own and see committed data alone. Writes that
- * arrive together share one commit, and with it one fsync; none is acknowledged before that.
+ * The embedded database. Reads have a separate connection and see committed data only. Writes that arrive at the same
+ * time share one commit, and with it one fsync. None is acknowledged before that.
  */
 export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const [writer, release] = openFolder(dataDir, lock);
   const reader = new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   const read = statements(reader);
   const write = statements(writer);
-  const reading = <T>(look: () => T): T => {
+  const translated = <T>(query: () => T): T => {
     try {
-      return look();
+      return query();
     } catch (error) {
       throw translate(error);
     }
@@ -58,12 +58,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     chain: async <Row>(steps: readonly Step[]) =>
       runSteps<Row>(steps, (sql, params) => write(sql).get(...bound(params))),
-    // Transactions run one after another here.
+    // SQLite runs transactions one after another.
     tryLock: async () => true,
     lock: async () => {},
   };
 
-  /** One process has the folder: its own signals are all there are. */
+  /** One process uses the folder, so signals stay within it. */
   const signals = new EventEmitter();
   let queue: Job[] = [];
   let flushing: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   function enqueue<T>(work: (tx: Transaction) => Promise<T>, savepoint: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       queue.push({ work, savepoint, resolve: resolve as Job['resolve'], reject });
-      // Wait for the end of this turn of the event loop: its other writes join the same commit.
+      // Wait for the end of this turn of the event loop: its other writes share the commit.
       flushing ??= new Promise<void>((done) => setImmediate(done)).then(flush);
     });
   }
@@ -81,28 +81,28 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       while (queue.length > 0) {
         const batch = queue;
         queue = [];
-        await commitTogether(batch);
+        await commitBatch(batch);
       }
     } finally {
       flushing = undefined;
     }
   }
 
-  /** A command that writes at this moment is waited for, while reads and all else go on. */
+  /** Waits for a command that is writing, without blocking reads and the event loop. */
   async function beginWriting(): Promise<void> {
-    const patience = performance.now() + BUSY_TIMEOUT_MS;
+    const waitUntil = performance.now() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
         writer.exec('begin immediate');
         return;
       } catch (error) {
-        if (resultCode(error) !== SQLITE_BUSY || performance.now() > patience) throw error;
-        await sleep(BUSY_AGAIN_MS);
+        if (resultCode(error) !== SQLITE_BUSY || performance.now() > waitUntil) throw error;
+        await sleep(BUSY_RETRY_MS);
       }
     }
   }
 
-  async function commitTogether(batch: Job[]): Promise<void> {
+  async function commitBatch(batch: Job[]): Promise<void> {
     const outcomes: (() => void)[] = [];
     try {
       await beginWriting();
@@ -113,7 +113,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
           if (job.savepoint) writer.exec('release job');
           outcomes.push(() => job.resolve(value));
         } catch (error) {
-          // A full disk rolls everything back by itself: then nothing of this batch may be acknowledged.
+          // When the disk is full SQLite rolls everything back: then nothing of this batch may be acknowledged.
           if (!writer.isTransaction) throw error;
           if (job.savepoint) writer.exec('rollback to job; release job');
           outcomes.push(() => job.reject(translate(error)));
@@ -121,12 +121,12 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
       writer.exec('commit');
     } catch (error) {
-      // Whatever the disk does: nobody of this batch is told that it is written, and nobody waits forever.
+      // No write of this batch is acknowledged, and no caller waits forever.
       for (const job of batch) job.reject(translate(error));
       try {
         if (writer.isTransaction) writer.exec('rollback');
       } catch {
-        // The next batch begins anew, or is told what is wrong.
+        // The next batch starts from the beginning, or fails with the same error.
       }
       return;
     }
@@ -136,9 +136,9 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   return {
     engine: 'sqlite',
     all: async <Row>(sql: string, params: readonly Param[] = []) =>
-      reading(() => read(sql).all(...bound(params)) as Row[]),
+      translated(() => read(sql).all(...bound(params)) as Row[]),
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
-      reading(() => read(sql).get(...bound(params)) as Row | undefined),
+      translated(() => read(sql).get(...bound(params)) as Row | undefined),
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue(async () => write(sql).all(...bound(params)) as Row[], false),
     chain: (steps) => enqueue((own) => own.chain(steps), true),
@@ -155,7 +155,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
     },
     async exclusively(_name, work) {
-      const release = await takeTurn(dataDir);
+      const release = await lockExclusively(dataDir);
       try {
         return await work();
       } finally {
@@ -180,7 +180,7 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new DatabaseProblem(`The data folder ${dataDir} cannot be made: ${reason(cause)}.`, { cause });
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be created: ${reason(cause)}.`, { cause });
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK);
@@ -190,9 +190,9 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
     const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
-    // FULL: a commit is on the disk before it is acknowledged, so not even a power cut loses it.
+    // FULL: a commit is on the disk before it is acknowledged, so a power cut does not lose it.
     writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
-    // From here on a lock is waited for without holding everything else up: see `beginWriting`.
+    // From here on we wait for locks without blocking everything else: see `beginWriting`.
     writer.exec('pragma busy_timeout = 0');
     return [writer, release];
   } catch (cause) {
@@ -201,7 +201,7 @@ function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () 
   }
 }
 
-/** A lock of the operating system's, which ends with its process however that ends. */
+/** A lock of the operating system, which is released when the process ends, even if it is killed. */
 function lockFolder(dataDir: string): () => void {
   try {
     const holder = new DatabaseSync(join(dataDir, 'server.lock'));
@@ -217,10 +217,10 @@ function lockFolder(dataDir: string): () => void {
   }
 }
 
-/** One server serves a folder, but commands run beside it, and a second may be starting. */
-async function takeTurn(dataDir: string): Promise<() => void> {
+/** One server uses a folder, but commands run beside it, and a second server may be starting. */
+async function lockExclusively(dataDir: string): Promise<() => void> {
   const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
-  for (let waitedMs = 0; waitedMs < TURN_WAIT_MAX_MS; waitedMs += TURN_RETRY_MS) {
+  for (let waitedMs = 0; waitedMs < EXCLUSIVE_WAIT_MAX_MS; waitedMs += EXCLUSIVE_RETRY_MS) {
     try {
       holder.exec('pragma journal_mode = memory; begin exclusive');
       return () => holder.close();
@@ -231,7 +231,7 @@ async function takeTurn(dataDir: string): Promise<() => void> {
           cause,
         });
       }
-      await sleep(TURN_RETRY_MS);
+      await sleep(EXCLUSIVE_RETRY_MS);
     }
   }
   holder.close();
@@ -256,7 +256,7 @@ const bound = (params: readonly Param[]) =>
   params.map((param) => (typeof param === 'object' && param !== null ? JSON.stringify(param) : param));
 
 const SQLITE_BUSY = 5;
-/** Busy, locked, read-only, I/O error, full, cannot open: the disk's state, not the statement's fault. */
+/** Busy, locked, read-only, I/O error, full, cannot open: problems of the disk, not of the statement. */
 const UNAVAILABLE = new Set([SQLITE_BUSY, 6, 8, 10, 13, 14]);
 /** Malformed, not a database. */
 const DAMAGED = new Set([11, 26]);

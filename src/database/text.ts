@@ -1,2 +1,2 @@
-/** PostgreSQL's texts hold neither NUL nor half a surrogate pair; so that both engines keep the same. */
+/** PostgreSQL stores neither NUL nor half a surrogate pair. With this, both engines store the same text. */
 export const storableText = (text: string) => text.toWellFormed().replaceAll('\0', '\ufffd');

@@ -1,6 +1,6 @@
 import type { Queries } from './database.ts';
 
-/** What a doctor asks of a database; cheap on a large one too. */
+/** What `deskbell doctor` reads from a database. Fast on a large one too. */
 
 export async function databaseVersion(queries: Queries): Promise<string> {
   if (queries.engine === 'sqlite') {
@@ -12,7 +12,7 @@ export async function databaseVersion(queries: Queries): Promise<string> {
   return `PostgreSQL ${row?.server_version.split(' ')[0]}`;
 }
 
-/** How far this machine's clock is ahead of PostgreSQL's; SQLite has none of its own. */
+/** How far this machine's clock is ahead of PostgreSQL's. SQLite has no clock. */
 export async function clockAheadMs(queries: Queries, now: () => Date): Promise<number | undefined> {
   if (queries.engine === 'sqlite') return undefined;
   const asked = now().getTime();
@@ -23,7 +23,7 @@ export async function clockAheadMs(queries: Queries, now: () => Date): Promise<n
   return row ? (asked + answered) / 2 - row.ms : undefined;
 }
 
-/** The latest time that stands in the database, of those that an index or a small table gives at once. */
+/** The latest time in the database, of those that an index or a small table gives quickly. */
 export async function newestTime(queries: Queries): Promise<Date | undefined> {
   const row = await queries.one<{ newest: string | null }>(
     `select max(at) as newest from (

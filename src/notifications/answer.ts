@@ -16,7 +16,7 @@ import {
 } from './store.ts';
 
 const ajv = new Ajv2020({ strict: false });
-/** A schema never changes under its id. */
+/** The id is a hash of the schema, so a schema never changes. */
 const compiled = new Map<string, ValidateFunction>();
 
 export interface AnswerParts {
@@ -34,8 +34,8 @@ interface Answer {
 }
 
 /**
- * Answers a notification, or throws why not. The answer, its message to the customer and what the assistant
- * learns from it are one statement where they can be, else one transaction: all or nothing.
+ * Answers a notification, or throws why not. The answer, the message to the customer and the change to the knowledge base
+ * are one statement or one transaction: all or nothing.
  */
 export async function answerNotification(
   queries: Database | Transaction,
@@ -61,7 +61,7 @@ export async function answerNotification(
     answeredBy: userId,
     at,
   });
-  /** Of many at once one wins; since it was read, somebody else may have answered or deleted it. */
+  /** Of many answers one wins: since the read another request may have answered or deleted the notification. */
   const assertWon = async (row: unknown) => {
     if (row) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();

@@ -6,29 +6,29 @@ const DAY_MS = 24 * 60 * 60_000;
 export interface Days {
   /** `2026-01-15`, oldest first, today last. */
   names: string[];
-  /** Where the first of them begins. */
+  /** When the first of them starts. */
   from: Date;
   dayOf(at: Date): string;
 }
 
-/** Nothing where there is no such time zone. */
+/** Gives nothing if there is no such time zone. */
 export function lastDays(count: number, timeZone: string, now: Date): Days | undefined {
   const format = formatIn(timeZone);
   if (!format) return undefined;
   const dayOf = (at: Date) => format.format(at);
-  // By the calendar, which knows no hours: a day may have 23 of them, or 25.
+  // By the calendar, not by hours: a day may have 23 or 25.
   const today = Date.parse(dayOf(now));
   const names = Array.from({ length: count }, (_, index) =>
     new Date(today - (count - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   );
-  // Every zone's day begins at a quarter of an hour. From two days before, which is early enough anywhere.
+  // In every zone a day starts at a quarter of an hour. Two days earlier is early enough for all zones.
   let from = Math.floor((now.getTime() - (count + 1) * DAY_MS) / QUARTER_MS) * QUARTER_MS;
   while (dayOf(new Date(from)) < names[0]!) from += QUARTER_MS;
   return { names, from: new Date(from), dayOf };
 }
 
 function formatIn(timeZone: string): Intl.DateTimeFormat | undefined {
-  // Offsets such as +02:00 are no zones: they know nothing of summer.
+  // Offsets such as +02:00 are not time zones: they have no daylight saving time.
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(timeZone)) return undefined;
   try {
     return new Intl.DateTimeFormat('en-CA', {

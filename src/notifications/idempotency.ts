@@ -16,19 +16,18 @@ type Outcome = { done: Written } | { refused: ReturnType<ApiError['body']> };
 
 interface Write {
   merchantId: MerchantId;
-  /** Absent: the write simply runs. */
+  /** Absent: the write runs without a record. */
   key: string | undefined;
-  /** What must be the same for the key to mean the same request. */
+  /** A second request with the same key must have the same text. */
   request: string;
   at: Date;
-  /** All or nothing by itself. */
+  /** Must be all or nothing. */
   perform: (queries: Database | Transaction) => Promise<Written>;
 }
 
 /**
- * Performs a write; under an Idempotency-Key only once. The outcome is stored in the transaction of its
- * effect, so neither exists without the other. A refusal is an outcome too; a failure is not, so that a
- * second try may succeed.
+ * Performs a write; with an Idempotency-Key only once. The outcome is stored in the same transaction as the write, so
+ * neither exists without the other. A refusal is an outcome too. A failure is not, so that a second try may succeed.
  */
 export async function performOnce(database: Database, write: Write): Promise<Written> {
   const { merchantId, key, at, perform } = write;

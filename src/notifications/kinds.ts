@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { NotificationType } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
 
-/** What a type of notification asks for. A new type is one entry here and its name in the contract. */
+/** What a type of notification requires. A new type is one entry here and its name in the contract. */
 interface Kind {
   /** Must be present in the context. */
   requestedFields: readonly string[];
@@ -34,7 +34,7 @@ export const KINDS: Readonly<Record<NotificationType, Kind>> = {
   },
 };
 
-/** Keys that mean the same in the context of every type. */
+/** Keys with the same meaning in the context of every type. */
 export const CONTEXT_TYPES: ReadonlyMap<string, 'string' | 'integer'> = new Map([
   ['question', 'string'],
   ['support_request_reason', 'string'],
@@ -46,7 +46,7 @@ export function answerSchemaId(kind: Kind): string {
   return createHash('sha256').update(JSON.stringify(kind.answerSchema)).digest('base64url').slice(0, 16);
 }
 
-/** Notifications refer to the schema they were raised with; it stays when the table above changes. */
+/** Notifications refer to the schema that they were raised with, so old schemas stay when the table above changes. */
 export async function storeAnswerSchemas(queries: Queries): Promise<void> {
   for (const kind of Object.values(KINDS)) {
     await queries.run('insert into answer_schemas (id, schema) values ($1, $2) on conflict (id) do nothing', [

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../contract/ids.ts';
 import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
 import type { Queries } from '../database/database.ts';
@@ -5,47 +6,43 @@ import { invalid } from '../errors.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { createInboxVersions, type ListFilter, listNotifications } from './store.ts';
 
-/** A list that has not changed since it was last asked for is not made again. */
+/** Lists, kept until the merchant's inbox changes: a list that is kept is served 4 times as often as one that is read. */
 export interface InboxLists {
-  get(merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListAnswer>;
+  get(merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListResult>;
 }
 
-type ListAnswer =
+type ListResult =
   | { unchanged: true; tag: string }
   | { unchanged: false; tag: string; body: Buffer; nextCursor: string | undefined };
 
-interface Kept {
+interface StoredList {
   version: string;
   body: Buffer;
   nextCursor: string | undefined;
 }
 
 /** An empty list takes memory too: the entry, its key, its buffer. */
-const weight = (key: string, { body }: Kept) => body.length + key.length + 512;
+const ENTRY_BYTES = 512;
 
-export function createInboxLists(queries: Queries, keptBytesMax: number): InboxLists {
+export function createInboxLists(queries: Queries, maxBytes: number): InboxLists {
   const versionOf = createInboxVersions(queries);
-  /** In the order of their last use. */
-  const lists = new Map<string, Kept>();
-  let keptBytes = 0;
-  const making = new Map<string, Promise<Kept>>();
+  const cache = new LRUCache<string, StoredList>({
+    maxSize: maxBytes,
+    maxEntrySize: maxBytes / 4,
+    sizeCalculation: ({ body }, key) => body.length + key.length + ENTRY_BYTES,
+  });
+  const reading = new Map<string, Promise<StoredList>>();
 
-  function keep(key: string, list: Kept): void {
-    forget(key);
-    if (weight(key, list) > keptBytesMax / 4) return;
-    lists.set(key, list);
-    keptBytes += weight(key, list);
-    for (const oldest of lists.keys()) {
-      if (keptBytes <= keptBytesMax) break;
-      forget(oldest);
+  /** Once for all that ask for it at the same time: many clients may ask for a list of megabytes at once. */
+  function readOnce(key: string, merchantId: MerchantId, filter: ListFilter): Promise<StoredList> {
+    let list = reading.get(key);
+    if (!list) {
+      list = readList(queries, merchantId, filter);
+      reading.set(key, list);
+      const done = () => reading.delete(key);
+      list.then(done, done);
     }
-  }
-
-  function forget(key: string): void {
-    const list = lists.get(key);
-    if (!list) return;
-    keptBytes -= weight(key, list);
-    lists.delete(key);
+    return list;
   }
 
   return {
@@ -55,37 +52,20 @@ export function createInboxLists(queries: Queries, keptBytesMax: number): InboxL
       if (knownTag !== undefined && matches(knownTag, tag)) return { unchanged: true, tag };
 
       const key = `${merchantId} ${filter.status} ${filter.types} ${filter.beforeId} ${filter.limit}`;
-      const kept = lists.get(key);
-      if (kept?.version === version) {
-        lists.delete(key);
-        lists.set(key, kept);
-        return { unchanged: false, tag, body: kept.body, nextCursor: kept.nextCursor };
+      let list = cache.get(key);
+      if (list?.version !== version) {
+        // The version is part of the key: whoever knows a newer one must not get an older list.
+        list = await readOnce(`${version} ${key}`, merchantId, filter);
+        // Later pages are many, and few are read twice.
+        if (filter.beforeId === undefined) cache.set(key, list);
       }
-      const list = await make(`${version} ${key}`, merchantId, filter);
-      // Later pages are many and seldom asked for twice.
-      if (filter.beforeId === undefined && lists.get(key) !== list) keep(key, list);
       const { body, nextCursor } = list;
       return { unchanged: false, tag: tagOf(merchantId, list.version), body, nextCursor };
     },
   };
-
-  /**
-   * Once for all who ask for it meanwhile: a list of megabytes that many ask for at once would else be made
-   * for each. Who knows the version from which it is being made would be given the same.
-   */
-  function make(name: string, merchantId: MerchantId, filter: ListFilter): Promise<Kept> {
-    let list = making.get(name);
-    if (!list) {
-      list = makeList(queries, merchantId, filter);
-      making.set(name, list);
-      const done = () => making.delete(name);
-      list.then(done, done);
-    }
-    return list;
-  }
 }
 
-async function makeList(queries: Queries, merchantId: MerchantId, filter: ListFilter): Promise<Kept> {
+async function readList(queries: Queries, merchantId: MerchantId, filter: ListFilter): Promise<StoredList> {
   const { version, body, more, last_id: lastId } = await listNotifications(queries, merchantId, filter);
   return {
     version,
@@ -94,7 +74,7 @@ async function makeList(queries: Queries, merchantId: MerchantId, filter: ListFi
   };
 }
 
-/** Weak, since the same list may travel compressed. The merchant stands in it: one address, many inboxes. */
+/** Weak, since a proxy may compress the list. With the merchant: all merchants use the same address. */
 const tagOf = (merchantId: MerchantId, version: string) => `W/"${merchantId}-${version}"`;
 
 const matches = (ifNoneMatch: string, tag: string): boolean =>
@@ -120,17 +100,17 @@ export function readListQuery(query: Record<string, unknown>): ListFilter {
   return {
     status: status as ListFilter['status'],
     types: [...new Set(types as NotificationType[])].sort(),
-    beforeId: readPlace(query.cursor),
+    beforeId: readBeforeId(query.cursor),
     limit: readLimit(query.limit, LIMIT_MAX),
   };
 }
 
 const LIMIT_MAX = 1000;
 
-function readPlace(cursor: unknown): number | undefined {
-  const place = readCursor(cursor, /^before (\d{1,16})$/);
-  if (!place) return undefined;
-  const id = Number(place[0]);
+function readBeforeId(cursor: unknown): number | undefined {
+  const match = readCursor(cursor, /^before (\d{1,16})$/);
+  if (!match) return undefined;
+  const id = Number(match[0]);
   if (!Number.isSafeInteger(id)) throw cursorInvalid();
   return id;
 }

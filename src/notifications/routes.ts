@@ -52,7 +52,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
   const find = createFindNotification(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
-  /** A write, performed once under its Idempotency-Key, if it has one. */
+  /** Performs a write, only once if it has an Idempotency-Key. */
   async function write(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -62,7 +62,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     const { message, headers } = await performOnce(database, {
       merchantId: merchantOf(request),
       key: key === undefined ? undefined : String(key),
-      // The text, not the value: two numbers may be one to JavaScript and two in a context.
+      // The text, not the value: JavaScript reads two different large numbers as one.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
       perform,
@@ -78,14 +78,14 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     app.get(
       '/',
       {
-        // The other spelling is served too; the contract's own is the one that is named.
+        // The address without the slash works too; the contract names this one.
         prefixTrailingSlash: 'slash',
         config: { area: 'notification' },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'List notifications', {
             description:
-              'The merchant’s notifications, newest first. The list is whole unless `limit` asks for pages. ' +
+              'The merchant’s notifications, newest first. The list is complete unless you ask for pages with `limit`. ' +
               'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
             errors: [...TOKEN_ERRORS, invalid('status', 'status must be one of requested, answered')],
             area: 'notification',
@@ -101,7 +101,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
-        // A Buffer is sent as it is, past the serializer.
+        // A Buffer skips the serializer.
         return reply.type(JSON_TYPE).send(list.body as never);
       },
     );
@@ -112,7 +112,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         config: { area: 'notification' },
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('notifications', 'Read one notification', {
+          ...describeRoute('notifications', 'Get a notification', {
             description: 'One notification with its answer and the state of its message.',
             errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
@@ -184,7 +184,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
-            description: 'Deletes it for good, answered or not. Nothing is sent.',
+            description: 'Deletes it permanently, answered or not. Nothing is sent to the customer.',
             errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
           }),
@@ -209,7 +209,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         schema: {
           ...describeRoute('notifications', 'Raise a notification', {
             description:
-              'Rings the bell. The `Location` header names the new notification. ' +
+              'Creates a notification. The `Location` header has its address. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
             errors: [...TOKEN_ERRORS, conversationNotFound(), required('question'), ...IDEMPOTENCY_ERRORS],
             area: 'notificationBody',
@@ -240,7 +240,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
   };
 }
 
-/** An id that is no id names no notification. */
+/** An invalid id belongs to no notification. */
 function idOf(request: FastifyRequest): number {
   const id = readId((request.params as { notification_id: string }).notification_id);
   if (id === undefined) throw notificationNotFound();

@@ -11,14 +11,14 @@ import {
 } from '../errors.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
 
-/** The rules of the contract, without a database: given what is there and what was sent, what to do. */
+/** The rules of the contract, without a database: from what is stored and what was sent to what to do. */
 
 type Fields = { readonly [key: string]: unknown };
 
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Own members only: `constructor` and the like are data here, or absent. */
+/** Own members only: `constructor` and similar names are data here, or absent. */
 const member = (object: Fields, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
@@ -88,7 +88,7 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
   }
   const [content, ...others] = notification.answeredFields;
   if (flags.resolve_only) {
-    // Nothing is asked for, but notes that came along are kept.
+    // No field is required, but notes are stored if they were sent.
     const notes = others.filter(
       (field) => typeof member(body, field) === 'string' && !isMissing(body[field]),
     );
