@@ -74,12 +74,13 @@ const unreachedCustomers: Check = async ({ config }) =>
     : [];
 
 const stops = withTables(async ({ database, now }) =>
-  (await listStops(database, now())).flatMap(({ channel_id, code, stopped_at, until }) =>
-    bad(
-      `The channel ${channel_id} has refused our messages since ${minute(stopped_at)} UTC (${code}). Next try: ${minute(until)} UTC.`,
+  (await listStops(database, now())).flatMap(({ channel_id, kind, code, stopped_at, until }) => {
+    const problem = kind === 'refused' ? 'refused our messages' : 'not answered';
+    return bad(
+      `The channel ${channel_id} has ${problem} since ${minute(stopped_at)} UTC (${code}). Next try: ${minute(until)} UTC.`,
       `Fix the cause, then run "${PROGRAM} channel resume".`,
-    ),
-  ),
+    );
+  }),
 );
 
 const queue = withTables(async ({ database, now }) => {
