@@ -73,7 +73,7 @@ export async function lookAgain(
   await tx.chain([queueStep(merchantId, at.toISOString())]);
 }
 
-/** Queues that rest until a channel is used again are looked at now, one merchant at a time. */
+/** Queues that rest until a channel is used again are looked at at this time, one merchant after another. */
 export async function wakeQueues(tx: Queries, restingUntil: readonly string[], at: Date): Promise<void> {
   for (const until of restingUntil) {
     const rows = await tx.all<{ merchant_id: MerchantId }>(

@@ -87,22 +87,23 @@ export async function advance(
 const LEASE_MS = 20_000;
 
 /**
- * Claims a delivery whose message failed after all, to settle it like an attempt. Only the message of its last attempt
- * counts. That one may not be known yet, where the status came before the send's own answer or that answer was lost.
+ * Claims a delivery whose message failed after all, to settle it like an attempt. Only the message and the channel of
+ * its last attempt count. That message may not be known yet, where the status came before the send's own answer or
+ * that answer was lost.
  */
 export async function reopen(
   tx: Queries,
   { merchant_id: merchantId, id }: ReportedDelivery,
-  messageId: string,
+  { messageId, channelId }: { messageId: string; channelId: string },
   at: Date,
 ): Promise<Claimed | undefined> {
   const lease = new Date(at.getTime() + LEASE_MS);
   const [claimed] = await tx.run<Claimed>(
     `update deliveries set state = 'sending', due_at = $4, channel_message_id = null, updated_at = $5
       where merchant_id = $1 and id = $2 and state in ('sending', 'sent')
-        and (channel_message_id = $3 or channel_message_id is null)
+        and (channel_message_id = $3 or channel_message_id is null) and (channel_id = $6 or channel_id is null)
       returning ${CLAIMED_COLUMNS}`,
-    [merchantId, id, messageId, lease.toISOString(), at.toISOString()],
+    [merchantId, id, messageId, lease.toISOString(), at.toISOString(), channelId],
   );
   return claimed;
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Database } from '../../database/database.ts';
+import { wakeQueues } from '../queue/release.ts';
 import { type ChannelStop, clearBreaker, listStops, refusedStop, stopChannel, takeProbe } from './stops.ts';
 
 /**
@@ -12,8 +13,8 @@ export interface Breaker {
   refresh(): Promise<void>;
   /** Whether messages may go through this channel now: all, one as a probe, or none before that time. */
   gate(channelId: string): Promise<'open' | 'probe' | { until: string }>;
-  /** After each attempt that the channel was asked in. */
-  report(channelId: string, code: string | undefined): Promise<void>;
+  /** After each attempt that the channel was asked in. `isProbe`: the gate let this one through as a probe. */
+  report(channelId: string, code: string | undefined, isProbe: boolean): Promise<void>;
   /** The channel refuses everything we send. */
   stop(channelId: string, code: string, untilResumed: boolean): Promise<void>;
 }
@@ -38,7 +39,10 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
   let stops = new Map<string, ChannelStop>();
 
   async function refresh(): Promise<void> {
+    const before = stops;
     stops = new Map((await listStops(database, now())).map((stop) => [stop.channel_id, stop]));
+    // Another process has closed it, so time-outs are counted from zero.
+    for (const channelId of before.keys()) if (!stops.has(channelId)) timeouts.delete(channelId);
   }
 
   async function write(stop: ChannelStop): Promise<void> {
@@ -46,30 +50,36 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
     stops.set(stop.channel_id, stop);
   }
 
-  async function notAnswering(channelId: string, code: string): Promise<void> {
+  async function notAnswering(channelId: string, code: string, isProbe: boolean): Promise<void> {
     const count = (timeouts.get(channelId) ?? 0) + 1;
     timeouts.set(channelId, count);
     const stop = stops.get(channelId);
-    const isProbe = stop?.kind === 'not_answering';
-    if (count < TIMEOUTS_MAX && !isProbe) return;
-    if (!isProbe) log.warn({ channel: channelId, code }, 'the channel does not answer: circuit breaker open');
-    const probes = isProbe ? stop.probes + 1 : 0;
+    const isOpen = stop?.kind === 'not_answering';
+    // Calls that were under way when it opened say nothing new.
+    if (isOpen ? !isProbe : count < TIMEOUTS_MAX) return;
+    if (!isOpen) log.warn({ channel: channelId, code }, 'the channel does not answer: circuit breaker open');
+    const probes = isOpen ? stop.probes + 1 : 0;
+    const pauseMs = Math.min(PROBE_FIRST_MS * 2 ** probes, PROBE_MAX_MS);
+    const until = new Date(now().getTime() + pauseMs);
     await write({
       channel_id: channelId,
       kind: 'not_answering',
       code,
       stopped_at: stop?.stopped_at ?? now().toISOString(),
-      until: new Date(now().getTime() + Math.min(PROBE_FIRST_MS * 2 ** probes, PROBE_MAX_MS)).toISOString(),
+      until: until.toISOString(),
       probes,
     });
+    // These rest for as long as the probe could have taken.
+    if (isOpen) await wakeQueues(database, [stop.until], until);
   }
 
   async function answering(channelId: string): Promise<void> {
     timeouts.delete(channelId);
     if (stops.get(channelId)?.kind !== 'not_answering') return;
-    await clearBreaker(database, channelId);
+    const restingUntil = await clearBreaker(database, channelId);
     stops.delete(channelId);
     log.info({ channel: channelId }, 'the channel answers again: circuit breaker closed');
+    await wakeQueues(database, restingUntil, now());
   }
 
   return {
@@ -84,7 +94,8 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
       stops.set(channelId, { ...stop, until: until.toISOString() });
       return mayProbe ? 'probe' : { until: until.toISOString() };
     },
-    report: (channelId, code) => (isTimeout(code) ? notAnswering(channelId, code!) : answering(channelId)),
+    report: (channelId, code, isProbe) =>
+      isTimeout(code) ? notAnswering(channelId, code!, isProbe) : answering(channelId),
     stop: (channelId, code, untilResumed) => write(refusedStop(channelId, code, now(), untilResumed)),
   };
 }

@@ -64,11 +64,13 @@ export async function takeProbe(queries: Queries, stop: ChannelStop, until: Date
   return rows.length > 0;
 }
 
-export async function clearBreaker(queries: Queries, channelId: string): Promise<void> {
-  await queries.run(
-    `delete from channel_stops where channel_id = $1 and kind = 'not_answering' returning channel_id`,
+/** Gives until when queues rest because of it, if it was open. */
+export async function clearBreaker(queries: Queries, channelId: string): Promise<string[]> {
+  const rows = await queries.run<{ until: string }>(
+    `delete from channel_stops where channel_id = $1 and kind = 'not_answering' returning until`,
     [channelId],
   );
+  return rows.map(({ until }) => until);
 }
 
 /** Every stopped channel is used again at once, for the messages that waited for it. */

@@ -129,15 +129,15 @@ export function startWorker(parts: WorkerParts): Worker {
       at,
       leaseUntil: new Date(at.getTime() + LEASE_MS),
     });
-    for (const delivery of claimed) begin(channel, delivery);
+    for (const delivery of claimed) begin(channel, delivery, gate === 'probe');
     // More than the channel has slots for: it comes again when one is free.
     if (more && slots.freeFor(channel).max === 0) atCap.push(merchantId);
     return claimed.length > 0 || more;
   }
 
-  function begin(channel: Channel, delivery: Claimed): void {
+  function begin(channel: Channel, delivery: Claimed, isProbe: boolean): void {
     const free = slots.hold(channel);
-    const work = deliver(channel, delivery)
+    const work = deliver(channel, delivery, isProbe)
       // Its lease runs out, then it is claimed again.
       .catch((err) => log.error({ err, delivery_id: delivery.id }, 'delivery interrupted'))
       .finally(() => {
@@ -149,7 +149,7 @@ export function startWorker(parts: WorkerParts): Worker {
     inFlight.add(work);
   }
 
-  async function deliver(channel: Channel, delivery: Claimed): Promise<void> {
+  async function deliver(channel: Channel, delivery: Claimed, isProbe: boolean): Promise<void> {
     const write = (settlement: Settlement) => writeOutcome({ delivery, settlement });
     const prepared = await prepare({ database, defaultDailyLimit, now }, channel, delivery).catch(
       (err: unknown) => {
@@ -176,7 +176,7 @@ export function startWorker(parts: WorkerParts): Worker {
       log.error({ channel: channel.id, code, reason }, 'the channel is stopped');
       await breaker.stop(channel.id, result.code, untilResumed);
     } else if (!('notCounted' in result)) {
-      await breaker.report(channel.id, code);
+      await breaker.report(channel.id, code, isProbe);
     }
     await write(
       settlementOf(result, {

@@ -176,9 +176,7 @@ async function processStatus(
       await advance(tx, merchantId, [delivery.id], { state: status, at: now(), messageId });
       return;
     }
-    // Only the channel of the last attempt can say that it failed.
-    if (delivery.channel_id !== null && delivery.channel_id !== row.channel_id) return;
-    const claimed = await reopen(tx, delivery, messageId, now());
+    const claimed = await reopen(tx, delivery, { messageId, channelId: row.channel_id }, now());
     if (!claimed) return;
     const result = classify(code, undefined, claimed.attempts);
     if (result.outcome === 'window_closed')

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from '../src/delivery/worker/worker.ts';
+import { run, settingsOf } from './command.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
+import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
+import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startImpatientWorker, until } from './shops.ts';
+
+const TIMEOUT_MS = 300;
+/** At most four calls at once, so up to three more are under way when the fifth times out. */
+const CALLS_MAX = 8;
+
+onEachEngine('the circuit breaker of a channel', (engine) => {
+  let receiver: Receiver;
+  let deskbell: Deskbell;
+  /** Two on PostgreSQL, as two servers are: they share nothing but the database. */
+  const workers: Worker[] = [];
+  before(async () => {
+    receiver = await startReceiver();
+    deskbell = await startDeskbell(engine, { ...webhookEnv(receiver), WORKER: 'false' });
+    deskbell.clock.stop();
+    for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
+      workers.push(startImpatientWorker(deskbell, TIMEOUT_MS));
+    }
+  });
+  after(async () => {
+    for (const worker of workers) await worker.stop();
+    await receiver?.close();
+    await deskbell?.close();
+  });
+
+  const idle = async () => {
+    for (let n = 0; n < 2; n += 1) await Promise.all(workers.map((worker) => worker.idle()));
+  };
+  const channel = async () => {
+    const { state, code, since, until } = (
+      await deskbell.call('GET', '/api/v1/channel', { token: await deskbell.signIn() })
+    ).json;
+    return { state, code, since, until };
+  };
+  const breakersOpen = async () =>
+    Number(/^deskbell_channel_breaker_open (\d+)/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
+  const unsent = async () =>
+    (await deskbell.database.one<{ count: number }>(
+      `select count(*) as count from deliveries where state <> 'sent'`,
+    ))!.count;
+  const doctor = async () =>
+    (await run(['doctor'], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } })).stdout;
+  /** Seconds until the next probe. The clock stands still. */
+  const probeIn = async () => (Date.parse((await channel()).until) - deskbell.clock.now().getTime()) / 1000;
+
+  it('is closed at first', async () => {
+    assert.deepEqual(await channel(), { state: 'ok', code: null, since: null, until: null });
+    assert.equal(await breakersOpen(), 0);
+  });
+
+  it('opens after five time-outs in a row, and everybody can see it', async () => {
+    receiver.answer = () => {};
+    await putAll(
+      deskbell,
+      range(0, 30).map((n) => ({ merchantId: AURORA_ID, recipient: phoneOf(n) })),
+    );
+    await until('the breaker is open', async () => (await breakersOpen()) === 1);
+    await idle();
+    const calls = receiver.received.length;
+    assert.ok(calls >= 5 && calls <= CALLS_MAX * workers.length, `${calls} calls`);
+    const { until: probeAt, ...rest } = await channel();
+    const since = deskbell.clock.now().toISOString();
+    assert.deepEqual(rest, { state: 'not_answering', code: 'TIMEOUT', since });
+    assert.equal(await probeIn(), 5, 'calls that were under way are no probes');
+    assert.ok(probeAt > since);
+    assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
+  });
+
+  it('lets nothing through while it is open, also of other merchants with the same channel', async () => {
+    const before = receiver.received.length;
+    await putAll(deskbell, [{ merchantId: BOREALIS_ID, recipient: phoneOf(100) }]);
+    deskbell.clock.advance(4);
+    await idle();
+    assert.equal(receiver.received.length, before);
+    assert.equal(await breakersOpen(), 1);
+  });
+
+  it('sends a single probe, of all workers, and waits twice as long after each that fails', async () => {
+    for (const [seconds, next] of [
+      [1, 10],
+      [10, 20],
+    ] as const) {
+      const before = receiver.received.length;
+      deskbell.clock.advance(seconds);
+      for (const worker of workers) worker.wake();
+      await until('the probe', () => receiver.received.length > before);
+      await until('it has timed out', async () => (await probeIn()) === next);
+      await idle();
+      assert.equal(receiver.received.length, before + 1);
+      assert.equal((await channel()).state, 'not_answering');
+    }
+  });
+
+  it('closes after the first answer, and everything that is queued goes out at once', async () => {
+    receiver.answer = (response) => response.writeHead(204).end();
+    const before = receiver.received.length;
+    deskbell.clock.advance(20);
+    await idle();
+    assert.equal((await channel()).state, 'ok');
+    assert.equal(await breakersOpen(), 0);
+    assert.doesNotMatch(await doctor(), /has not answered/);
+    // Without another move of the clock. Only what the two probes carried waits for its next attempt.
+    await until('the queue is empty', async () => (await unsent()) <= 2);
+    deskbell.clock.advance(3600);
+    await idle();
+    assert.equal(await unsent(), 0);
+    assert.equal(receiver.received.length - before, 31, 'each once');
+  });
+
+  it('needs five time-outs again after it was closed', async () => {
+    receiver.answer = () => {};
+    const before = receiver.received.length;
+    await putAll(
+      deskbell,
+      range(0, 4).map((n) => ({ merchantId: AURORA_ID, recipient: phoneOf(200 + n) })),
+    );
+    await until('four calls', () => receiver.received.length === before + 4);
+    await sleep(TIMEOUT_MS);
+    await idle();
+    assert.equal((await channel()).state, 'ok');
+  });
+});
