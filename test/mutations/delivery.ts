@@ -153,4 +153,87 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'refuses what it cannot do, quickly, and does what it can',
     },
   ]),
+  ...caughtBy('test/delivery-fairness.test.ts', [
+    {
+      name: 'one channel may take all slots',
+      file: 'src/delivery/worker/slots.ts',
+      find: 'const left = perChannel - (held.get(id) ?? 0);',
+      replace: 'const left = Math.max(total, held.get(id) ?? 0);',
+      test: 'does not delay another merchant’s message, with 200 messages queued',
+    },
+    {
+      name: 'a slow call keeps its shared slot',
+      file: 'src/delivery/worker/slots.ts',
+      find: `        isSlow = true;
+        shared -= 1;`,
+      replace: '        isSlow = false;',
+      test: 'do not delay a sixth',
+    },
+    {
+      name: 'campaigns leave no slot for replies',
+      file: 'src/delivery/worker/slots.ts',
+      find: 'campaignsMax: perChannel > 1 ? Math.min(max, left - 1) : max',
+      replace: 'campaignsMax: max',
+      test: 'leave one call for replies',
+    },
+  ]),
+  ...caughtBy('test/delivery-breaker.test.ts', [
+    {
+      name: 'a channel that does not answer is called again and again',
+      file: 'src/delivery/worker/breaker.ts',
+      find: 'const TIMEOUTS_MAX = 5;',
+      replace: 'const TIMEOUTS_MAX = 5000;',
+      test: 'opens after five time-outs in a row, and everybody can see it',
+    },
+    {
+      name: 'every worker sends a probe',
+      file: 'src/delivery/worker/breaker.ts',
+      find: `return mayProbe ? 'probe' : { until: until.toISOString() };`,
+      replace: `return mayProbe || stop.until !== '' ? 'probe' : { until: until.toISOString() };`,
+      test: 'sends a single probe, of all workers, and waits twice as long after each that fails',
+    },
+  ]),
+  ...caughtBy('test/delivery-lanes.test.ts', [
+    {
+      name: 'replies and campaigns share a lane',
+      file: 'src/delivery/queue/claim.ts',
+      find: 'and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}',
+      replace: 'and e.recipient = d.recipient and e.state in ${OPEN}',
+      test: 'have a lane each: a reply does not wait for a campaign that waits for the daily limit',
+    },
+    {
+      name: 'a blocked message is never released',
+      file: 'src/delivery/queue/release.ts',
+      find: `and (due_at = '\${NEVER}' or due_at <= $2)`,
+      replace: 'and due_at <= $2',
+      test: 'is kept in both lanes of a customer, whatever fails',
+    },
+  ]),
+  ...caughtBy('test/delivery-channel-change.test.ts', [
+    {
+      name: 'a status counts for the merchant’s present channel only',
+      file: 'src/delivery/channels/whatsapp/inbound.ts',
+      find: 'if (channel_id === null) return',
+      replace: 'if (channel_id !== undefined) return',
+      test: 'does not send again through the new number what the old one reports as sent',
+    },
+  ]),
+  ...caughtBy('test/phone-numbers.test.ts', [
+    {
+      name: 'a number without a country code is taken for an international one',
+      file: 'src/delivery/phone.ts',
+      find: 'if (country === undefined || !isCountry(country)) return { problem: NO_COUNTRY };',
+      replace: 'if (country === undefined || !isCountry(country)) return parse(`+${written}`);',
+      test: 'fails at once, quotes the number, and sends nothing',
+    },
+  ]),
+  ...caughtBy('test/conflicts.test.ts', [
+    {
+      name: 'a deadlock is not retried',
+      file: 'src/database/postgresErrors.ts',
+      find: 'const CONFLICT_SQLSTATE = /^(40001|40P01)$/;',
+      replace: 'const CONFLICT_SQLSTATE = /^(40001)$/;',
+      test: 'succeeds when it is one statement',
+    },
+  ]),
 ];
