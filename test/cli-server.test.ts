@@ -42,7 +42,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assert.equal((await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).status, 200);
   });
 
-  it('a new password ends every session and every lock', async () => {
+  it('a new password ends all sessions and resets the sign-in limit', async () => {
     const { refresh_token } = (await login(deskbell, BOREALIS)).json;
     for (let failures = 0; failures < 10; failures += 1)
       await login(deskbell, { ...BOREALIS, password: 'wrong' });
@@ -54,7 +54,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assert.equal((await login(deskbell, { ...BOREALIS, password: 'another password' })).status, 200);
   });
 
-  it('a sign-in with the old password that is overtaken by the new one opens no session', async () => {
+  it('a sign-in with the old password opens no session if the password changes in between', async () => {
     const user = await addUser(deskbell);
     const attempt = attemptOf(user.email, '127.0.0.1', deskbell.clock.now());
     const { account } = await findAccount(deskbell.database, attempt);
@@ -87,7 +87,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
   });
 
-  it('a rotated key signs new tokens, and the old tokens stay good', async () => {
+  it('a rotated key signs new tokens, and old tokens stay valid', async () => {
     const old = (await login(deskbell, AURORA)).json;
     const { kid } = await command(['keys', 'rotate']);
     const signedAnew = (reply: Reply) => kidOf(reply.json.access_token) === kid;
@@ -103,7 +103,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     );
   });
 
-  it('revoked keys take every token with them', async () => {
+  it('revoking the keys invalidates every token', async () => {
     const old = (await login(deskbell, AURORA)).json;
     assert.equal((await me(deskbell, old.access_token)).status, 200);
     await command(['keys', 'rotate', '--revoke']);
@@ -117,7 +117,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assert.equal((await me(deskbell, await deskbell.signIn())).status, 200);
   });
 
-  it('a doctor sees the server, an old key, and a clock that is behind', async () => {
+  it('doctor reports the server, an old key, and a slow clock', async () => {
     const monthsAgo = new Date(Date.now() - 200 * 86_400_000).toISOString();
     await deskbell.database.run('update signing_keys set created_at = $1', [monthsAgo]);
     const env = { ...settingsOf(deskbell), PORT: new URL(deskbell.url).port };

@@ -28,7 +28,7 @@ onEachEngine('the command line', (engine) => {
     return done.json;
   };
 
-  it('leaves an empty place as it is and says what to do', async () => {
+  it('changes nothing without a database and says what to do', async () => {
     assertFailure(
       await deskbell(['merchant', 'list']),
       1,
@@ -103,7 +103,7 @@ onEachEngine('the command line', (engine) => {
     );
   });
 
-  it('never takes a password as an argument, and does not repeat one', async () => {
+  it('never accepts a password as an argument, and does not print one', async () => {
     const [option, argument] = await Promise.all([
       deskbell(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
       deskbell(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
@@ -113,7 +113,7 @@ onEachEngine('the command line', (engine) => {
     for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
   });
 
-  it('names a user who is not there', async () => {
+  it('reports a user who does not exist', async () => {
     assertFailure(
       await deskbell(['user', 'disable', 'nobody@shop.example']),
       1,
@@ -146,7 +146,7 @@ onEachEngine('the command line', (engine) => {
     assertFailure(await deskbell(['conversation', 'list']), 2, /--merchant ID is required/);
   });
 
-  it('rotates keys, and finds out when SECRET_KEY is not theirs', async () => {
+  it('rotates keys, and detects a wrong SECRET_KEY', async () => {
     assert.deepEqual(await json(['keys', 'list']), []);
     const first = await json(['keys', 'rotate']);
     const second = await json(['keys', 'rotate']);
@@ -169,7 +169,7 @@ onEachEngine('the command line', (engine) => {
     assert.deepEqual(third.removed.sort(), [first.kid, second.kid].sort());
   });
 
-  it('a doctor finds a good installation good, and open files bad', async () => {
+  it('doctor accepts a correct installation and reports readable key files', async () => {
     const env = { ...place.env, PORT: '0' };
     const fine = await run(['doctor'], { env });
     assert.equal(fine.code, 0, fine.stdout);
@@ -191,7 +191,7 @@ onEachEngine('the command line', (engine) => {
     chmodSync(file, 0o600);
   });
 
-  it('writes the demo into an empty database only', async () => {
+  it('adds the demo data only to an empty database', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
     const fresh = await newDatabasePlace(engine);
     try {
@@ -211,7 +211,7 @@ onEachEngine('the command line', (engine) => {
 });
 
 describe('the command line without a database', () => {
-  it('helps at every level', async () => {
+  it('shows help for the program, a group and a command', async () => {
     const [bare, help, group, command, version] = await Promise.all([
       run([]),
       run(['help']),
@@ -249,19 +249,19 @@ describe('the command line without a database', () => {
       /--format is one of csv, jsonl/,
     ],
   ];
-  it('calls wrong usage wrong, with a hint and exit code 2', async () => {
+  it('reports wrong usage with a hint and exit code 2', async () => {
     const runs = await Promise.all(misuses.map(([args]) => run(args)));
     for (const [index, [, message]] of misuses.entries()) assertFailure(runs[index]!, 2, message);
   });
 
-  it('gives errors as JSON to scripts', async () => {
+  it('prints errors as JSON for scripts', async () => {
     const wrong = await run(['merchnat', '--json']);
     assertFailure(wrong, 2, /^\{"error":".*"\}\n$/);
     const down = await run(['merchant', 'list', '--json'], { env: UNREACHABLE });
     assertFailure(down, 1, /^\{"error":"The PostgreSQL of DATABASE_URL cannot be used/);
   });
 
-  it('makes a SECRET_KEY that the settings take', async () => {
+  it('prints a SECRET_KEY that the settings accept', async () => {
     const { stdout } = await run(['secret']);
     assert.equal(secretKeyProblem(stdout.trim()), undefined);
   });
@@ -284,7 +284,7 @@ describe('the command line without a database', () => {
     SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0',
   };
 
-  it('a doctor works with wrong settings and with the database away', async () => {
+  it('doctor works with wrong settings and without the database', async () => {
     const [confused, alone] = await Promise.all([
       run(['doctor'], { env: { PORT: 'eighty', DATABASE_URL: 'mysql://x' } }),
       run(['doctor'], { env: { ...UNREACHABLE, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' } }),
@@ -299,7 +299,7 @@ describe('the command line without a database', () => {
     assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
   });
 
-  it('a doctor makes nothing', async () => {
+  it('doctor creates nothing', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
     try {
       const dataDir = join(folder, 'data');

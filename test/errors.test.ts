@@ -83,7 +83,7 @@ onEachEngine('errors', (engine) => {
     });
   }
 
-  it('headers beyond all measure are 431 in the same body', async () => {
+  it('headers that are too large are 431 with the same body', async () => {
     assertError(await me(deskbell, 'a'.repeat(20_000)), 431, 'HEADERS_TOO_LARGE');
   });
 
@@ -118,7 +118,7 @@ onEachEngine('errors', (engine) => {
     assert.match(reply.headers.get('retry-after')!, /^[1-9]\d*$/);
   });
 
-  it('what nobody foresaw is one fixed sentence: no stack, no SQL, no text of a library', async () => {
+  it('an unexpected error is one fixed sentence: no stack, no SQL, no library text', async () => {
     breakDatabase(new Error('syntax error at "select secret from users"'));
     const reply = await deskbell.call('POST', LOGIN, { body: AURORA });
     assertError(reply, 500, 'INTERNAL_ERROR');

@@ -127,7 +127,7 @@ onEachEngine('a JSON body', (engine) => {
     }
   });
 
-  it('that is empty says what it lacks', async () => {
+  it('that is empty names the missing field', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     const content = 'Missing admin response content in context (expected field: answer)';
     for (const chunks of [[], [''], [' \r\n\t'], [BOM], ['{}']]) {
@@ -162,7 +162,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(newest.context, context);
   });
 
-  it('is taken under every name of JSON, whatever its parameters', async () => {
+  it('is accepted with every JSON content type and any parameters', async () => {
     for (const type of [
       'application/json',
       'application/json; charset=utf-8',
@@ -176,7 +176,7 @@ onEachEngine('a JSON body', (engine) => {
     }
   });
 
-  it('is refused under any other name, or none, with 415', async () => {
+  it('is refused with any other content type, or none, with 415', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     for (const type of [
       undefined,

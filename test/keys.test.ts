@@ -36,7 +36,7 @@ onEachEngine('signing keys', (engine) => {
 
   const deskbell = useDeskbell(engine);
 
-  it('anybody can verify a token with the public keys, and finds no private one among them', async () => {
+  it('anybody can verify a token with the public keys, and no private key is published', async () => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     const jwks = await jwksOf(deskbell);
     for (const key of jwks.keys) {
@@ -56,13 +56,13 @@ onEachEngine('signing keys', (engine) => {
     await jwtVerify(refresh_token, keys, { audience: 'deskbell:refresh', typ: 'rt+jwt', currentDate });
   });
 
-  it('the public keys need no token and may be kept for a minute', async () => {
+  it('the public keys need no token and can be cached for a minute', async () => {
     const reply = await deskbell.call('GET', '/.well-known/jwks.json');
     assert.equal(reply.status, 200);
     assert.match(reply.headers.get('cache-control')!, /max-age=60/);
   });
 
-  it('a new key signs what comes after it, and what came before stays valid', async () => {
+  it('a new key signs new tokens, and older tokens stay valid', async () => {
     const server = await start();
     const before = (await login(server)).json;
     const { kid } = await rollOver(server);
@@ -80,7 +80,7 @@ onEachEngine('signing keys', (engine) => {
     assert.deepEqual(new Set(kids), new Set([kid, kidOf(before.access_token)]));
   });
 
-  it('a withdrawn key’s tokens are INVALID_TOKEN, those seen before included', async () => {
+  it('tokens of a removed key are INVALID_TOKEN, even those that were used before', async () => {
     const server = await start();
     const before = (await login(server)).json;
     assert.equal((await me(server, before.access_token)).status, 200);
@@ -108,7 +108,7 @@ onEachEngine('signing keys', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('a server takes a token of a key that another one has just made', async () => {
+    it('a server accepts a token of a key that another server has just created', async () => {
       const server = await start();
       const { kid } = await rollOver(server);
       const beside = await startBeside(server);

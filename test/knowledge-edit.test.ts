@@ -7,7 +7,7 @@ import { useKnowledge } from './teaching.ts';
 onEachEngine('a document of the knowledge base', (engine) => {
   const { deskbell, call, patch, make } = useKnowledge(engine);
 
-  it('changes title, body or both, and keeps what was there', async () => {
+  it('changes title, body or both, and keeps the old content as a version', async () => {
     const id = await make();
     const first = await patch(id, { title: '  Organic \n beans ' });
     assert.equal(first.status, 200);
@@ -33,7 +33,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.equal((await patch(id, { title: 'x'.repeat(200), body: '😀'.repeat(20_000) })).status, 200);
   });
 
-  it('refuses a text that is none with 422 and names it', async () => {
+  it('refuses an invalid text with 422 and names the field', async () => {
     const id = await make();
     const refused: [body: unknown, field: string][] = [
       [{}, 'title'],
@@ -55,7 +55,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.equal((await call('GET', String(id))).json.version, 1);
   });
 
-  it('lets nobody overwrite what he has not read: If-Match', async () => {
+  it('with If-Match, refuses to overwrite a change that the caller has not read', async () => {
     const id = await make();
     const tag = (await call('GET', String(id))).headers.get('etag')!;
     const second = await patch(id, { body: 'Second.' }, { 'if-match': tag });
@@ -80,7 +80,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.equal((await call('GET', String(many))).json.version, 2);
   });
 
-  it('loses no version when many edit at once', async () => {
+  it('loses no version when many people edit at the same time', async () => {
     const id = await make();
     await Promise.all(Array.from({ length: 8 }, (_, index) => patch(id, { body: `Edit ${index}` })));
     const { json } = await call('GET', String(id));
@@ -91,7 +91,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     );
   });
 
-  it('keeps both where one changes the title and another the body at once', async () => {
+  it('keeps both changes when one person edits the title and another the body', async () => {
     for (let round = 0; round < 10; round += 1) {
       const id = await make();
       await Promise.all([patch(id, { title: 'New title' }), patch(id, { body: 'New body' })]);
@@ -100,7 +100,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     }
   });
 
-  it('reverts one step, and a second revert takes the first back', async () => {
+  it('reverts one step, and a second revert undoes the first', async () => {
     const id = await make();
     await patch(id, { title: 'New', body: 'New body.' });
     const back = await call('POST', `${id}/revert`);
@@ -119,13 +119,13 @@ onEachEngine('a document of the knowledge base', (engine) => {
     );
   });
 
-  it('says so where there is nothing to revert to', async () => {
+  it('refuses to revert a document with only one version', async () => {
     const reply = await call('POST', `${await make()}/revert`);
     assertError(reply, 409, 'CONFLICT');
     assert.match(reply.json.detail, /only one version/);
   });
 
-  it('deletes for good, and never gives an id again', async () => {
+  it('deletes permanently, and never reuses an id', async () => {
     const id = await make({ question: 'Ephemeral zeppelin' });
     const reply = await call('DELETE', String(id));
     assert.deepEqual([reply.status, reply.json], [200, { message: 'Document deleted.' }]);
@@ -135,7 +135,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.ok((await make()) > id);
   });
 
-  it('keeps a version whose user is gone', async () => {
+  it('keeps a version whose user was deleted', async () => {
     const user = await addUser(deskbell);
     const id = await make({ userId: user.id as UserId });
     await deskbell.database.run('delete from users where id = $1', [user.id]);

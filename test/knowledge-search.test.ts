@@ -121,7 +121,7 @@ onEachEngine('a search of the knowledge base', (engine) => {
     });
   }
 
-  it('takes no text for its own syntax', async () => {
+  it('treats search syntax as plain text', async () => {
     for (const [text, titles] of INJECTIONS)
       assert.deepEqual(titlesOf(await search(text)).sort(), titles, text);
     assert.equal((await search('thermos')).json.length, 1);
@@ -136,7 +136,7 @@ onEachEngine('a search of the knowledge base', (engine) => {
     ]);
   });
 
-  it('gives the document as the list does', async () => {
+  it('returns documents in the same form as the list', async () => {
     const [found] = (await search('thermos')).json;
     const list = (await deskbell.call('GET', '/api/v1/knowledge/', { token: borealis })).json;
     assert.deepEqual(
@@ -145,7 +145,7 @@ onEachEngine('a search of the knowledge base', (engine) => {
     );
   });
 
-  it('finds nothing of another merchant’s', async () => {
+  it('finds nothing that belongs to another merchant', async () => {
     assert.deepEqual(titlesOf(await search('thermos', aurora)), []);
     assert.deepEqual(titlesOf(await search('subscriptions')), []);
     assert.deepEqual(titlesOf(await search('subscriptions', aurora)), [
@@ -153,12 +153,12 @@ onEachEngine('a search of the knowledge base', (engine) => {
     ]);
   });
 
-  it('is the plain list where it says nothing', async () => {
+  it('is the plain list if the search is empty', async () => {
     const list = await deskbell.call('GET', '/api/v1/knowledge/', { token: borealis });
     for (const blank of ['', ' ', '\t']) assert.equal((await search(blank)).text, list.text);
   });
 
-  it('gives every find once, page after page', async () => {
+  it('returns every result once over all pages', async () => {
     const all = idsOf(await search('book'));
     const seen: number[] = [];
     let page = await search('book', borealis, '&limit=2');

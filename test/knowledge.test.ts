@@ -49,7 +49,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.deepEqual(idsOf(await call('GET', '', { token: borealis })), [7, 6, 5]);
   });
 
-  it('gives every document once, page after page, while others are added', async () => {
+  it('returns every document once over all pages, while others are added', async () => {
     const page = (path: string) => deskbell.call('GET', path, { token: borealis });
     const first = await page(`${KNOWLEDGE}/?limit=2&x=y`);
     await teach({}, BOREALIS_ID);
@@ -61,7 +61,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal(nextOf(await page(`${KNOWLEDGE}/?limit=4`)), undefined);
   });
 
-  it('pages documents of the same moment too', async () => {
+  it('also pages documents with the same time', async () => {
     const contents = Array.from({ length: 250 }, (_, index) => ({
       title: `Same moment ${index}`,
       body: 'Text',
@@ -80,7 +80,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.ok(pages.flat().length >= 253);
   });
 
-  it('refuses a page that is none with 422 and names it', async () => {
+  it('refuses an invalid page with 422 and names the field', async () => {
     for (const limit of ['0', '-1', '1.5', 'abc', '', '1001', '1&limit=2']) {
       assertError(await call('GET', `?limit=${limit}`), 422, 'VALIDATION_ERROR', 'limit');
     }
@@ -93,7 +93,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal((await call('GET', '?unknown=1')).status, 200);
   });
 
-  it('learns an answer as a new document, titled by the question', async () => {
+  it('stores an answer as a new document with the question as its title', async () => {
     const at = deskbell.clock.now();
     const { documentId, created } = await teach({ question: '  Is it\n organic? ', at });
     assert.equal(created, true);
@@ -120,7 +120,7 @@ onEachEngine('the knowledge base', (engine) => {
     });
   });
 
-  it('learns an answer to the document that the question names: its body changes, its title stays', async () => {
+  it('stores an answer in the document that the question refers to: the body changes, the title stays', async () => {
     const id = await make();
     deskbell.clock.advance(60);
     const lesson = { documentId: id, question: 'Still?', answer: 'Not the filters.', notificationId: 13 };
@@ -145,7 +145,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal((await call('GET', String(id))).json.version, 2);
   });
 
-  it('makes a new document where the question names one that the merchant does not have', async () => {
+  it('creates a new document if the question refers to one that the merchant does not have', async () => {
     const before = (await call('GET', FOREIGN_ID, { token: borealis })).text;
     for (const documentId of [Number(FOREIGN_ID), 123456789, 0, -1, 1e300, 2 ** 60]) {
       const learned = await teach({ documentId });
@@ -155,7 +155,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal((await call('GET', FOREIGN_ID, { token: borealis })).text, before);
   });
 
-  it('keeps texts that hold what a database cannot, and cuts a question that is no title', async () => {
+  it('stores texts with characters that the database cannot hold, and shortens a long question', async () => {
     const strange = 'a\0b\ud800c';
     const id = await make({ question: strange, answer: strange });
     const { json } = await call('GET', String(id));
@@ -167,7 +167,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal((await call('GET', String(await make({ question: ' \n' })))).json.title, '…');
   });
 
-  it('is not taught by an answer that is undone', async () => {
+  it('learns nothing from an answer that is rolled back', async () => {
     const before = idsOf(await call('GET', ''));
     await assert.rejects(
       deskbell.database.transaction(async (tx) => {
@@ -188,7 +188,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.deepEqual(idsOf(await call('GET', '?q=undone')), []);
   });
 
-  it('imports by title: adds, updates, and leaves alone what is the same', async () => {
+  it('imports by title: adds, updates, and skips what is the same', async () => {
     const progress: number[] = [];
     const run = (contents: { title: string; body: string }[]) =>
       importDocuments(deskbell.database, AURORA_ID, contents, {
@@ -250,7 +250,7 @@ onEachEngine('the knowledge base', (engine) => {
     return { status, headers: headers.filter(([name]) => name !== 'date'), text };
   };
 
-  it('says of another’s document exactly what it says of none, of a deleted one, and of no id at all', async () => {
+  it('gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id', async () => {
     const before = (await call('GET', FOREIGN_ID, { token: borealis })).text;
     const deleted = String(await make());
     await call('DELETE', deleted);
@@ -276,7 +276,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal((await call('GET', FOREIGN_ID, { token: borealis })).text, before);
   });
 
-  it('wants a merchant’s token before it reads anything', async () => {
+  it('requires a merchant’s token before it reads anything', async () => {
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     for (const token of [undefined, 'nonsense', operator]) {
       for (const [method, path] of [
@@ -293,7 +293,7 @@ onEachEngine('the knowledge base', (engine) => {
     }
   });
 
-  it('never writes what documents say, or what is searched for, into the log', async () => {
+  it('never logs the content of documents or searches', async () => {
     const id = await make({ question: 'Xylophone secret', answer: 'Marimba secret' });
     await patch(id, { body: 'Glockenspiel secret' });
     await patch(id, { title: 'Vibraphone secret', body: '' });

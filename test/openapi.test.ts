@@ -103,7 +103,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(found, ROUTES);
   });
 
-  it('asks for a bearer token where one is needed, and nowhere else', () => {
+  it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
     const expected = Object.keys(ROUTES).filter((name) =>
       / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
@@ -128,7 +128,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('documents only errors that the table of errors can give, with the body that they have', () => {
+  it('documents only errors from the error table, with their bodies', () => {
     for (const [name, { responses }] of operations) {
       const areas: Area[] = name.includes('/api/v1/notification/')
         ? ['notification', 'notificationBody']
@@ -149,7 +149,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('documents what a caller meets: each of these calls is answered with a documented error', async () => {
+  it('documents the errors that these calls return', async () => {
     const token = await deskbell.signIn();
     const calls: [name: string, path: string, options: object][] = [
       ['post /api/v1/auth/login', '/api/v1/auth/login', { body: {} }],

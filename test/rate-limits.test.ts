@@ -53,7 +53,7 @@ onEachEngine('the general limit', (engine) => {
     return reply.json.access_token as string;
   };
 
-  it('every response says how many are allowed, how many are left and for how long', async () => {
+  it('every response has the limit, the rest and the time until it resets', async () => {
     const { headers } = await me(deskbell, { headers: newAddress() });
     assert.equal(headers.get('ratelimit-limit'), String(PER_MINUTE));
     assert.equal(headers.get('ratelimit-remaining'), String(PER_MINUTE - 1));
@@ -97,7 +97,7 @@ onEachEngine('the general limit', (engine) => {
     assertError(await me(deskbell, { headers: newAddress() }), 401, 'INVALID_TOKEN');
   });
 
-  it('forged and expired tokens buy nothing: they count for their address', async () => {
+  it('forged and expired tokens count for their address', async () => {
     const address = newAddress();
     const [head, payload, signature] = (await signIn()).split('.') as [string, string, string];
     const forged = (count: number) => {
@@ -129,7 +129,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal(remaining(await me(deskbell, { headers })), PER_MINUTE - 2);
   });
 
-  it('the operator’s machines are not counted', async () => {
+  it('monitoring is not counted', async () => {
     const headers = newAddress();
     for (const path of ['/healthz', '/readyz', '/metrics', '/.well-known/jwks.json']) {
       for (let count = 0; count <= PER_MINUTE; count += 1) {
@@ -186,7 +186,7 @@ function withRedis(title: string, url: string): void {
       for (const reply of replies.slice(PER_MINUTE)) assertLimited(reply);
     });
 
-    it('the service goes on when Redis hangs, and when it is gone', async () => {
+    it('the service continues when Redis hangs or stops', async () => {
       const redis = await startRedis(findProgram('redis-server')!);
       const deskbell = await startDeskbell(engine, settings(redis.url));
       try {
@@ -206,7 +206,7 @@ function withRedis(title: string, url: string): void {
       }
     });
 
-    it('the service starts and serves without the Redis it was promised', async () => {
+    it('the service starts and works while Redis cannot be reached', async () => {
       const deskbell = await startDeskbell(engine, settings(`redis://127.0.0.1:${await freePort()}`));
       try {
         const token = await deskbell.signIn();
@@ -218,7 +218,7 @@ function withRedis(title: string, url: string): void {
       }
     });
 
-    it('the service starts and serves beside a Redis that never speaks', async () => {
+    it('the service starts and works while Redis does not respond', async () => {
       const silent = createServer(() => {}).listen(0, '127.0.0.1');
       await once(silent, 'listening');
       const { port } = silent.address() as AddressInfo;

@@ -45,7 +45,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     return reply;
   };
 
-  it('signing in gives an access token, and the refresh token in the cookie alone', async () => {
+  it('signing in returns an access token, and puts the refresh token only in the cookie', async () => {
     const reply = await signIn();
     assert.deepEqual(Object.keys(reply.json).sort(), ['access_token', 'expires_in', 'token_type']);
     assert.equal((await me(deskbell, reply.json.access_token)).json.email, AURORA.email);
@@ -53,7 +53,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     assert.ok(!reply.text.includes(cookieOf(reply).split('=')[1]!));
   });
 
-  it('no script reads the cookie, no other site sends it, no other address gets it', async () => {
+  it('no script can read the cookie, no other site can send it, no other path receives it', async () => {
     const reply = await signIn();
     assert.deepEqual(attributesOf(reply), [
       'HttpOnly',
@@ -63,7 +63,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     ]);
   });
 
-  it('the access token is renewed silently, as often as it must be', async () => {
+  it('the access token can be renewed any number of times', async () => {
     const cookie = cookieOf(await signIn());
     for (let time = 0; time < 3; time += 1) {
       const renewed = await session(deskbell, 'refresh', { cookie });
@@ -79,7 +79,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     assert.equal((await session(deskbell, 'refresh', { cookie: among })).status, 200);
   });
 
-  it('signing out ends the session on the server and takes the cookie back', async () => {
+  it('signing out ends the session on the server and removes the cookie', async () => {
     const cookie = cookieOf(await signIn());
     const out = await session(deskbell, 'logout', { cookie });
     assert.equal(out.status, 200);
@@ -101,7 +101,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     }
   });
 
-  it('signing in anew in the same browser leaves no session behind', async () => {
+  it('signing in again in the same browser ends the old session', async () => {
     const first = cookieOf(await signIn());
     const second = await session(deskbell, 'login', { body: AURORA, cookie: first });
     assert.notEqual(cookieOf(second), first);
@@ -111,7 +111,7 @@ onEachEngine('the dashboard’s session', (engine) => {
 
   const strangers = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
   for (const cookie of strangers) {
-    it(`the cookie ${JSON.stringify(cookie)} renews nothing and is taken back`, async () => {
+    it(`the cookie ${JSON.stringify(cookie)} renews nothing and is removed`, async () => {
       const reply = await session(deskbell, 'refresh', cookie === '' ? {} : { cookie });
       assertError(reply, 401, 'INVALID_TOKEN');
       assert.match(setCookie(reply), CLEARED);
@@ -123,7 +123,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
   });
 
-  it('a user who is disabled or gone has no session any more', async () => {
+  it('a user who is disabled or deleted has no session', async () => {
     for (const leave of [
       (id: number) => disableUser(deskbell.database, id, deskbell.clock.now()),
       async (id: number) => {
@@ -161,12 +161,12 @@ onEachEngine('the dashboard’s session', (engine) => {
     });
   }
 
-  it('a browser too old to say where a request comes from can sign in all the same', async () => {
+  it('an old browser that does not send the request’s origin can sign in', async () => {
     const headers = { 'x-deskbell-dashboard': '1' };
     assert.equal((await session(deskbell, 'login', { body: AURORA, headers })).status, 200);
   });
 
-  it('a wrong password, and a body that does not fit, are told as at the API’s own sign-in', async () => {
+  it('a wrong password and an invalid body get the same errors as at the API’s sign-in', async () => {
     for (const body of [{ ...AURORA, password: 'wrong' }, { email: AURORA.email }, '[]']) {
       const here = await session(deskbell, 'login', { body });
       const there = await deskbell.call('POST', '/api/v1/auth/login', { body });
@@ -176,7 +176,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     }
   });
 
-  it('failed sign-ins here and there are counted together', async () => {
+  it('failed sign-ins here and at the API are counted together', async () => {
     const { email } = await addUser(deskbell);
     const wrong = { email, password: 'wrong' };
     for (let time = 0; time < FAILURES_MAX; time += 1) {
@@ -219,7 +219,7 @@ onEachEngine('the dashboard’s session behind a proxy', (engine) => {
 onEachEngine('the demo’s users', (engine) => {
   const users = (deskbell: Deskbell) => deskbell.call('GET', '/session/demo', { headers: OURS });
 
-  it('are offered while they are there with their passwords', async () => {
+  it('are listed while they exist and have their demo passwords', async () => {
     const deskbell = await startDeskbell(engine);
     try {
       const all = await users(deskbell);

@@ -58,19 +58,19 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertOpen(deskbell, user);
   });
 
-  it('nine wrong passwords lock nobody out', async () => {
+  it('nine wrong passwords do not lock the account', async () => {
     const user = await addUser(deskbell);
     await guessWrong(deskbell, user, FAILURES_MAX - 1);
     await assertOpen(deskbell, user);
   });
 
-  it('an e-mail that nobody has is limited just like a known one', async () => {
+  it('an unknown email address is limited like a known one', async () => {
     const nobody = { email: 'nobody@limits.example', password: 'guess' };
     await guessWrong(deskbell, nobody);
     await assertLocked(deskbell, nobody);
   });
 
-  it('successful sign-ins do not count, and do not forgive the failed ones', async () => {
+  it('successful sign-ins do not count, and do not reset the failed ones', async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count <= FAILURES_MAX; count += 1) await assertOpen(deskbell, user);
     await guessWrong(deskbell, user, FAILURES_MAX - 1);
@@ -79,7 +79,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('a body that cannot be read is no failed sign-in', async () => {
+  it('an invalid body does not count as a failed sign-in', async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count <= FAILURES_MAX; count += 1) {
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body: { email: user.email } });
@@ -88,7 +88,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertOpen(deskbell, user);
   });
 
-  it('an e-mail in capitals or with spaces is no other account', async () => {
+  it('an email address in capitals or with spaces is the same account', async () => {
     const user = await addUser(deskbell);
     const spellings = [user.email.toUpperCase(), ` ${user.email}`, user.email.replace('@a', '@A')];
     await guessWrong(deskbell, user, FAILURES_MAX - spellings.length);
@@ -102,7 +102,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertOpen(deskbell, BOREALIS);
   });
 
-  it('the quarter of an hour slides: each failure is forgotten by itself', async () => {
+  it('the 15 minutes are a sliding window: each failure expires on its own', async () => {
     const user = await addUser(deskbell);
     await guessWrong(deskbell, user, 5);
     deskbell.clock.advance(600);
@@ -118,7 +118,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('of forty guesses at once no more than the limit are judged, and a right one behind it is refused', async () => {
+  it('of forty simultaneous guesses only those within the limit are checked, and a right one after it is refused', async () => {
     const user = await addUser(deskbell);
     const wrong = Array.from({ length: 39 }, (_, count) =>
       login(deskbell, { email: user.email, password: `guess ${count}` }),
@@ -139,7 +139,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
 
   // The line in front of the hash knows no database, and filling it takes seconds: one engine is enough.
   if (engine === 'sqlite') {
-    it('when more sign-ins wait than can be served soon, the rest get 503 with Retry-After', async () => {
+    it('when too many sign-ins are waiting, the rest get 503 with Retry-After', async () => {
       const crowd = Array.from({ length: 320 }, (_, count) =>
         login(deskbell, { email: `crowd-${count}@limits.example`, password: 'guess' }),
       );

@@ -65,7 +65,7 @@ onEachEngine('sign-in', (engine) => {
     assert.equal(reply.status, 200, reply.text);
   });
 
-  it('an old or broken bearer token does not stand in the way of a new sign-in', async () => {
+  it('an old or broken bearer token does not prevent a new sign-in', async () => {
     assert.equal((await login(deskbell, AURORA, { authorization: 'Bearer stale' })).status, 200);
   });
 
@@ -73,7 +73,7 @@ onEachEngine('sign-in', (engine) => {
     assert.equal((await login(deskbell, OPERATOR)).status, 200);
   });
 
-  it('a wrong password, an unknown e-mail and a disabled user get the same answer, byte for byte', async () => {
+  it('a wrong password, an unknown email and a disabled user get the same response, byte for byte', async () => {
     const disabled = await addUser(deskbell);
     await disableUser(deskbell.database, disabled.id, deskbell.clock.now());
     const wrong = await login(deskbell, WRONG);
@@ -85,7 +85,7 @@ onEachEngine('sign-in', (engine) => {
     }
   });
 
-  it('a known and an unknown e-mail cost the same work, so that no stopwatch tells them apart', async () => {
+  it('a known and an unknown email take the same work, so timing reveals nothing', async () => {
     const disabled = await addUser(deskbell);
     await disableUser(deskbell.database, disabled.id, deskbell.clock.now());
     const known = await workOf(deskbell, () => login(deskbell, WRONG));
@@ -104,7 +104,7 @@ onEachEngine('sign-in', (engine) => {
     });
   }
 
-  it('no password, e-mail address or token is ever logged', async () => {
+  it('no password, email address or token is ever logged', async () => {
     const good = await login(deskbell);
     await login(deskbell, WRONG);
     await deskbell.call('POST', '/api/v1/auth/login', { body: '{"password":"half-a-body' });
@@ -114,7 +114,7 @@ onEachEngine('sign-in', (engine) => {
     for (const secret of [...secrets, good.json.refresh_token]) assert.ok(!log.includes(secret), secret);
   });
 
-  it('neither a token nor a password stands in the database', async () => {
+  it('neither a token nor a password is stored in the database', async () => {
     const { json } = await login(deskbell);
     const rows = await deskbell.database.all(
       'select s.*, u.* from sessions s join users u on u.id = s.user_id order by s.created_at desc',
@@ -193,7 +193,7 @@ onEachEngine('bodies of the auth endpoints', (engine) => {
     });
   }
 
-  it('a missing field and an empty one are called required', async () => {
+  it('a missing and an empty field are both reported as required', async () => {
     for (const body of [{ password }, { email: '', password }]) {
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body });
       assert.equal(reply.json.detail, 'email is required');

@@ -52,7 +52,7 @@ describe('a bad setting', () => {
     });
   }
 
-  it('is told together with all the others, a line each', async () => {
+  it('is reported together with all others, one line each', async () => {
     const told = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
     const program = run(BAD_SETTINGS);
     assert.equal((await program.ended).code, 1);
@@ -180,7 +180,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       },
       /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
     ));
-  it('for a PostgreSQL that takes the call and stays silent', async () => {
+  it('for a PostgreSQL that accepts connections and never responds', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as { port: number };

@@ -28,7 +28,7 @@ describe('the first start, with nothing set but a folder and a port', () => {
     await server.says(/curl .*\n/);
   });
 
-  it('names the address of the API docs first, and something is there', async () => {
+  it('prints the URL of the API docs first, and it works', async () => {
     const [first] = /http\S+/.exec(server.stdout()) ?? [];
     assert.equal(first, `${server.url}/docs`);
     assert.equal((await call(server.url, 'GET', '/docs')).status, 200);
@@ -53,7 +53,7 @@ describe('the first start, with nothing set but a folder and a port', () => {
     assert.equal(statSync(join(folder, 'secret.key')).mode & 0o777, 0o600);
   });
 
-  it('finds everything again at the second start: ids, passwords, tokens', async () => {
+  it('keeps everything after a restart: ids, passwords, tokens', async () => {
     const { access_token: token, refresh_token } = (await signIn(server, AURORA)).json;
     const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
     const list = await call(server.url, 'GET', `${NOTIFICATIONS}/`, { token });
@@ -72,7 +72,7 @@ describe('the first start, with nothing set but a folder and a port', () => {
 });
 
 describe('settings in a file', () => {
-  it('are read from .env, and the environment goes before them', async () => {
+  it('are read from .env, and the environment takes precedence', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, '.env'), 'DEMO=false\nDATA_DIR=from-file\nTOKEN_ISSUER=file\n');
     const server = await serve({ TOKEN_ISSUER: 'environment' }, undefined, folder);

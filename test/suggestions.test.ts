@@ -53,7 +53,7 @@ onEachEngine('suggestions', (engine) => {
     return reply.json;
   };
 
-  it('come from documents and from answered questions, the best first, scored from 0 to 1', async () => {
+  it('come from documents and answered questions, best first, with scores from 0 to 1', async () => {
     const [best, ...others] = await suggestionsFor(await ask('Do you grind the beans for a French press?'));
     assert.deepEqual(Object.keys(best!), ['kind', 'id', 'question', 'answer', 'score']);
     const all = [best!, ...others];
@@ -91,7 +91,7 @@ onEachEngine('suggestions', (engine) => {
     assert.ok(best.score > (next?.score ?? 0));
   });
 
-  it('leave the notification itself out, and what only shares words that say nothing', async () => {
+  it('leave out the notification itself, and texts that only share stop words', async () => {
     const address = await ask('Quetzal?');
     await remember(address, 'Quetzal?', 'Yes.');
     assert.deepEqual(await suggestionsFor(address), []);
@@ -99,7 +99,7 @@ onEachEngine('suggestions', (engine) => {
     assert.deepEqual(await suggestionsFor(await ask('???')), []);
   });
 
-  it('show an answer that became a document once', async () => {
+  it('show an answer that became a document only once', async () => {
     const question = 'Which water suits tasting kits?';
     const address = await ask(question);
     const notificationId = await remember(address, question, 'Soft water.');
@@ -132,7 +132,7 @@ onEachEngine('suggestions', (engine) => {
     assert.match(best!.answer, /A new bag leaves today/);
   });
 
-  it('go with their notification', async () => {
+  it('are deleted with their notification', async () => {
     const address = await ask('Is there a zeppelin blend?');
     await remember(address, 'Is there a zeppelin blend?', 'Soon.');
     const asking = await ask('A zeppelin blend?');
@@ -149,7 +149,7 @@ onEachEngine('suggestions', (engine) => {
     }
   });
 
-  it('keep texts that hold what a database cannot', async () => {
+  it('keep texts with characters that the database cannot hold', async () => {
     await remember(await ask('x'), 'Vanilla\0 \ud800 pods?', 'Yes\0.');
     const [best] = await suggestionsFor(await ask('Vanilla pods?'));
     assert.deepEqual([best?.question, best?.answer], ['Vanilla\ufffd \ufffd pods?', 'Yes\ufffd.']);
@@ -170,7 +170,7 @@ onEachEngine('suggestions', (engine) => {
     }
   });
 
-  it('show nothing of another merchant’s, neither notification nor suggestion', async () => {
+  it('show nothing that belongs to another merchant', async () => {
     await remember(await ask('x'), 'Do you sell cardamom?', 'Yes.');
     assert.deepEqual(await suggestionsFor(await ask('Do you sell cardamom?', borealis), '', borealis), []);
 

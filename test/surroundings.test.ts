@@ -134,7 +134,7 @@ const levels = ({ logged }: Deskbell) => [...new Set(logged.map((line) => JSON.p
 describe('every response', () => {
   const deskbell = useDeskbell('sqlite');
 
-  it('has the headers that keep browsers from guessing, telling and keeping', async () => {
+  it('has the security headers, and browsers do not cache it', async () => {
     const token = await deskbell.signIn();
     for (const [path, options, cache] of [
       ['/api/v1/auth/me', { token }, 'no-store'],
@@ -235,7 +235,7 @@ describe('another origin', () => {
     });
   const allowed = ({ headers }: { headers: Headers }) => headers.get('access-control-allow-origin');
 
-  it('is let in nowhere by default', async () => {
+  it('is refused by default', async () => {
     for (const reply of [
       await preflight(closed, 'https://shop.example'),
       await closed.call('GET', '/healthz', { headers: { origin: 'https://shop.example' } }),
@@ -247,7 +247,7 @@ describe('another origin', () => {
     }
   });
 
-  it('is let in where CORS_ORIGINS names it, with the headers that the API reads', async () => {
+  it('is allowed if CORS_ORIGINS names it, with the headers that the API reads', async () => {
     for (const origin of ['https://shop.example', 'https://desk.example']) {
       const reply = await preflight(open, origin);
       assert.equal(reply.status, 204);

@@ -21,10 +21,10 @@ import {
 const THIRTY_DAYS_SECONDS = 30 * 86_400;
 const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', '/api/v1/notification/', { token });
 
-onEachEngine('the life of a token', (engine) => {
+onEachEngine('the lifetime of a token', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  it('the access token says who, for which merchant, in which role, from when and until when', async () => {
+  it('the access token contains user, merchant, role, start and expiry', async () => {
     const { json } = await login(deskbell);
     const { jti, iat, exp, ...claims } = decodeJwt(json.access_token);
     assert.deepEqual(claims, {
@@ -40,7 +40,7 @@ onEachEngine('the life of a token', (engine) => {
     assert.equal(json.expires_in, exp! - iat!);
   });
 
-  it('the refresh token lasts thirty days and is meant for nothing but refreshing', async () => {
+  it('the refresh token is valid for thirty days and only for refreshing', async () => {
     const claims = decodeJwt((await login(deskbell)).json.refresh_token);
     assert.equal(claims.exp! - claims.iat!, THIRTY_DAYS_SECONDS);
     assert.equal(claims.aud, 'deskbell:refresh');
@@ -67,7 +67,7 @@ onEachEngine('the life of a token', (engine) => {
     assert.equal((await me(deskbell, json.access_token)).status, 200);
   });
 
-  it('a refreshed token carries what the user is now', async () => {
+  it('a refreshed token has the user’s current role and merchant', async () => {
     const user = await addUser(deskbell);
     const { json } = await login(deskbell, user);
     await deskbell.database.run(`update users set role = 'admin', merchant_id = null where id = $1`, [
@@ -103,7 +103,7 @@ onEachEngine('the life of a token', (engine) => {
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
   });
 
-  it('neither kind of token passes for the other', async () => {
+  it('neither kind of token is accepted as the other', async () => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     assertError(await me(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     assertError(await list(deskbell, refresh_token), 401, 'INVALID_TOKEN');
@@ -121,7 +121,7 @@ onEachEngine('the life of a token', (engine) => {
     assert.equal((await refresh(deskbell, other.refresh_token)).status, 200);
   });
 
-  it('a new password ends every session of its user, and nobody else’s', async () => {
+  it('a new password ends all sessions of its user, and nobody else’s', async () => {
     const user = await addUser(deskbell);
     const sessions = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
     const stranger = (await login(deskbell)).json;
@@ -148,7 +148,7 @@ onEachEngine('the life of a token', (engine) => {
     assert.equal((await login(deskbell, user)).status, 200);
   });
 
-  it('good tokens of a user who is gone are USER_NOT_FOUND', async () => {
+  it('valid tokens of a deleted user are USER_NOT_FOUND', async () => {
     const user = await addUser(deskbell);
     const { access_token, refresh_token } = (await login(deskbell, user)).json;
     await deskbell.database.run('delete from users where id = $1', [user.id]);
@@ -158,7 +158,7 @@ onEachEngine('the life of a token', (engine) => {
     assertError(await login(deskbell, user), 401, 'INVALID_CREDENTIALS');
   });
 
-  it('an answer under the token of a user who is gone stands, and is nobody’s', async () => {
+  it('an answer with the token of a deleted user is stored without a user', async () => {
     const user = await addUser(deskbell);
     const token = await deskbell.signIn(user.email, user.password);
     await deskbell.database.run('delete from users where id = $1', [user.id]);
@@ -228,7 +228,7 @@ onEachEngine('the current user', (engine) => {
     });
   }
 
-  it('a token in the address is not taken: addresses end up in logs', async () => {
+  it('a token in the URL is not accepted, because URLs end up in logs', async () => {
     const token = await deskbell.signIn();
     const reply = await deskbell.call('GET', `/api/v1/auth/me?access_token=${token}`);
     assertError(reply, 401, 'INVALID_TOKEN');
@@ -243,7 +243,7 @@ onEachEngine('lifetimes and issuer as set', (engine) => {
     TOKEN_ISSUER: 'https://bell.example',
   });
 
-  it('both lifetimes and the issuer are settable, and expires_in follows', async () => {
+  it('both lifetimes and the issuer are settings, and expires_in follows them', async () => {
     const { access_token, refresh_token, expires_in } = (await login(deskbell)).json;
     assert.equal(expires_in, 60);
     assert.equal((await refresh(deskbell, refresh_token)).json.expires_in, 60);

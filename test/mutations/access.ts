@@ -52,7 +52,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/tokens.ts',
       find: `refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },`,
       replace: `refresh: { typ: 'at+jwt', audience: 'deskbell:api' },`,
-      test: 'neither kind of token passes for the other',
+      test: 'neither kind of token is accepted as the other',
     },
     {
       name: 'a session that was signed out still refreshes',
@@ -66,7 +66,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/store.ts',
       find: '    if (!user) return;\n    await endSessionsOf(tx, userId, at);',
       replace: '    if (!user) return;',
-      test: 'a new password ends every session of its user, and nobody else’s',
+      test: 'a new password ends all sessions of its user, and nobody else’s',
     },
   ]),
   ...caughtBy('test/keys.test.ts', [
@@ -75,7 +75,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/tokens.ts',
       find: 'if (generation !== verifiedGeneration) {',
       replace: 'if (verified.size > CACHED_MAX) {',
-      test: 'a withdrawn key’s tokens are INVALID_TOKEN, those seen before included',
+      test: 'tokens of a removed key are INVALID_TOKEN, even those that were used before',
     },
   ]),
   ...caughtBy('test/sign-in.test.ts', [
@@ -84,7 +84,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/passwords.ts',
       find: 'const isMatch = await verify(stored ?? NO_PASSWORD, password);',
       replace: 'const isMatch = stored !== undefined && (await verify(stored, password));',
-      test: 'a known and an unknown e-mail cost the same work, so that no stopwatch tells them apart',
+      test: 'a known and an unknown email take the same work, so timing reveals nothing',
     },
     {
       name: 'a password is written to the log',
@@ -94,7 +94,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
         request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
         return signIn.begin(request.body, request.ip);
       },`,
-      test: 'no password, e-mail address or token is ever logged',
+      test: 'no password, email address or token is ever logged',
     },
   ]),
   ...caughtBy('test/sign-in-limits.test.ts', [
@@ -103,7 +103,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/store.ts',
       find: `createHash('sha256').update(emailKey)`,
       replace: `createHash('sha256').update(email)`,
-      test: 'an e-mail in capitals or with spaces is no other account',
+      test: 'an email address in capitals or with spaces is the same account',
     },
     {
       name: 'X-Forwarded-For is trusted by default',
@@ -117,7 +117,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/store.ts',
       find: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}',
       replace: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < 1000',
-      test: 'of forty guesses at once no more than the limit are judged, and a right one behind it is refused',
+      test: 'of forty simultaneous guesses only those within the limit are checked, and a right one after it is refused',
     },
   ]),
   ...caughtBy('test/rate-limits.test.ts', [
@@ -126,7 +126,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/http/limits.ts',
       find: 'caller === undefined || caller instanceof Error ? `address:${ip}`',
       replace: 'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${ip}`',
-      test: 'forged and expired tokens buy nothing: they count for their address',
+      test: 'forged and expired tokens count for their address',
     },
   ]),
   ...caughtBy('test/session.test.ts', [
@@ -135,14 +135,14 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/cookie.ts',
       find: 'httpOnly: true',
       replace: 'httpOnly: false',
-      test: 'no script reads the cookie, no other site sends it, no other address gets it',
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
     },
     {
       name: 'other sites can make a browser send the cookie',
       file: 'src/auth/cookie.ts',
       find: `sameSite: 'strict'`,
       replace: `sameSite: 'none'`,
-      test: 'no script reads the cookie, no other site sends it, no other address gets it',
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
     },
     {
       name: 'the cookie is not Secure behind https',
@@ -175,7 +175,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/http/errors.ts',
       find: '      return internalError(error);',
       replace: `      return new ApiError('INTERNAL_ERROR', String(error));`,
-      test: 'what nobody foresaw is one fixed sentence: no stack, no SQL, no text of a library',
+      test: 'an unexpected error is one fixed sentence: no stack, no SQL, no library text',
     },
   ]),
   ...caughtBy('test/channel-settings.test.ts', [

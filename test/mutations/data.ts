@@ -31,7 +31,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/knowledge/store.ts',
       find: 'queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id])',
       replace: 'queries.one(`select ${FIELDS} from documents where merchant_id > 0 and id = $1`, [id])',
-      test: 'says of another’s document exactly what it says of none, of a deleted one, and of no id at all',
+      test: 'gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id',
     },
   ]),
   ...caughtBy('test/knowledge-edit.test.ts', [
@@ -40,14 +40,14 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/knowledge/routes.ts',
       find: 'if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();',
       replace: '',
-      test: 'lets nobody overwrite what he has not read: If-Match',
+      test: 'with If-Match, refuses to overwrite a change that the caller has not read',
     },
     {
       name: 'two edits at once read the same version',
       file: 'src/knowledge/fulltext.ts',
       find: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };`,
       replace: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: '' };`,
-      test: 'keeps both where one changes the title and another the body at once',
+      test: 'keeps both changes when one person edits the title and another the body',
     },
   ]),
   ...caughtBy('test/all-or-nothing.test.ts', [
