@@ -51,7 +51,7 @@ const RUN: Record<Engine, (config: Config, statements: readonly string[]) => Pro
   async sqlite({ dataDir }, statements) {
     const database = new DatabaseSync(databaseFile(dataDir), {
       enableForeignKeyConstraints: false,
-      timeout: 5000,
+      timeout: 30_000,
     });
     database.exec(`begin immediate; ${statements.join(';\n')}; commit`);
     database.close();
