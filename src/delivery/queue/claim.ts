@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import { waitForStatus } from './settle.ts';
-import { NEVER, OPEN, queueStep } from './table.ts';
+import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
 /**
  * How a worker gets its messages. It looks without locks, first at the merchants' queues, then at one merchant's
@@ -138,8 +138,7 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
     DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
   >(
     `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
-        d.unsettled_since, (select min(e.id) from deliveries e where e.merchant_id = $1
-          and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id,
+        d.unsettled_since, ${firstOfLane[queries.engine]('d.recipient', 'd.mode')} as first_id,
         (select 1 from channel_stops where channel_id = $3 and kind = 'refused' and until > $2) as stopped
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
       where q.merchant_id = $1 order by d.due_at, d.id`,

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { NEVER, OPEN, queueStep, valueRows } from './table.ts';
+import { firstOfLane, NEVER, OPEN, queueStep, valueRows } from './table.ts';
 
 /** Makes messages due that waited for something else than time. */
 
@@ -24,9 +24,8 @@ export async function releaseNext(
   const due = await tx.run(
     `with lane (customer, kind) as (values ${valueRows(lanes.length, [undefined, undefined], 2)})
       update deliveries set due_at = case when due_at = '${NEVER}' then $2 else due_at end
-        where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2) and id in (
-          select (select min(e.id) from deliveries e where e.merchant_id = $1 and e.recipient = customer
-            and e.mode = kind and e.state in ${OPEN}) from lane)
+        where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2)
+          and id in (select ${firstOfLane[tx.engine]('customer', 'kind')} from lane)
       returning id`,
     [merchantId, at.toISOString(), ...lanes.flatMap(({ recipient, mode }) => [recipient, mode])],
   );

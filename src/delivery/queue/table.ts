@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
+import type { Engine } from '../../database/database.ts';
 
 /** What every statement on `deliveries` and `delivery_queues` shares. */
 
@@ -12,6 +13,20 @@ export const OPEN = `('queued', 'sending', 'waiting')`;
 
 /** The `due_at` of a message that something else makes due: a customer who writes, an earlier message that is done. */
 export const NEVER = '9999-12-31T00:00:00.000Z';
+
+/**
+ * The first open message of a lane, as a sub-select. On PostgreSQL not as `min(id)`: for that it may walk through all
+ * of the merchant's deliveries by id. The order below fits one index only, which leads to the row at once.
+ */
+export const firstOfLane: Record<Engine, (recipient: string, mode: string) => string> = {
+  sqlite: (recipient, mode) =>
+    `(select min(f.id) from deliveries f
+      where f.merchant_id = $1 and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`,
+  postgres: (recipient, mode) =>
+    `(select case when f.recipient = ${recipient} and f.mode = ${mode} then f.id end from deliveries f
+      where f.merchant_id = $1 and (f.recipient, f.mode, f.id) >= (${recipient}, ${mode}, 0) and f.state in ${OPEN}
+      order by f.recipient, f.mode, f.id limit 1)`,
+};
 
 /**
  * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier.

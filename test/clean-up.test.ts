@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import pg from 'pg';
+import type { Param } from '../src/database/database.ts';
+import { createLogger } from '../src/log.ts';
+import { cleanUp } from '../src/server.ts';
+import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
+
+const KEPT = 5000;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** How many expired rows each table gets, which column names them, and the i-th row with the time `$1`. */
+const TABLES: Record<string, { expired: number; name: string; columns: string; values: string }> = {
+  sessions: {
+    expired: 5000,
+    name: 'id',
+    columns: 'id, user_id, created_at, expires_at',
+    values: `concat('clean-up ', i), 1, $1, $1`,
+  },
+  sign_in_failures: {
+    expired: 5000,
+    name: 'account',
+    columns: 'account, address, failed_at',
+    values: `concat('clean-up ', i), '192.0.2.1', $1`,
+  },
+  idempotency_keys: {
+    expired: 5000,
+    name: 'key',
+    columns: 'merchant_id, key, fingerprint, outcome, created_at',
+    values: `1, concat('clean-up ', i), '-', '{}', $1`,
+  },
+  inbound_updates: {
+    expired: 200_000,
+    name: 'id',
+    columns: 'id, channel_id, payload, received_at, done_at',
+    values: `concat('clean-up ', i), 'whatsapp:1', '{}', $1, $1`,
+  },
+  customer_windows: {
+    expired: 5000,
+    name: 'phone',
+    columns: 'channel_id, phone, opened_at',
+    values: `'whatsapp:1', concat('clean-up ', i), $1`,
+  },
+};
+
+onEachEngine('clean-up', (engine) => {
+  let deskbell: Deskbell;
+  before(async () => {
+    deskbell = await startDeskbell(engine, { WORKER: 'false' });
+    for (const [table, { expired }] of Object.entries(TABLES)) {
+      await fill(table, 0, expired, -30 * DAY_MS);
+      await fill(table, expired, KEPT, DAY_MS);
+    }
+  });
+  after(() => deskbell?.close());
+
+  /** In parts: a statement must not take longer than the time-out. */
+  async function fill(table: string, from: number, count: number, ageMs: number): Promise<void> {
+    const { columns, values } = TABLES[table]!;
+    const time = new Date(deskbell.clock.now().getTime() + ageMs).toISOString();
+    for (let first = from + 1; first <= from + count; first += 20_000) {
+      const last = Math.min(first + 20_000 - 1, from + count);
+      await deskbell.database.run(
+        `with recursive n (i) as (select ${first} union all select i + 1 from n where i < ${last})
+          insert into ${table} (${columns}) select ${values} from n`,
+        [time],
+      );
+    }
+  }
+  const countOf = async (table: string) =>
+    (await deskbell.database.one<{ count: number }>(
+      `select count(*) as count from ${table} where ${TABLES[table]!.name} like 'clean-up %'`,
+    ))!.count;
+  const deletes: { sql: string; params: readonly Param[]; gone: number }[] = [];
+  const logged: string[] = [];
+  /** As the server does it every ten minutes. */
+  async function clean(): Promise<void> {
+    const { database, config, clock } = deskbell;
+    const recording = {
+      ...database,
+      async run<Row>(sql: string, params: readonly Param[] = []) {
+        const rows = await database.run<Row>(sql, params);
+        deletes.push({ sql, params, gone: rows.length });
+        return rows;
+      },
+    };
+    const log = createLogger({ logLevel: 'warn', logPretty: false }, { write: (line) => logged.push(line) });
+    await cleanUp(recording, config, log, clock.now());
+  }
+
+  it('goes on with the other tables where one cannot be cleaned', async () => {
+    await whileAway('idempotency_keys', clean);
+    assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
+    assert.equal(logged.length, 1);
+    // PostgreSQL may still run the one batch that nobody waits for any more.
+    assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + KEPT - 1000);
+    for (const table of Object.keys(TABLES)) {
+      if (table !== 'idempotency_keys') assert.equal(await countOf(table), KEPT, table);
+    }
+  });
+
+  /** Nobody can use the table meanwhile. */
+  async function whileAway(table: string, work: () => Promise<void>): Promise<void> {
+    const { database, config } = deskbell;
+    if (engine === 'sqlite') {
+      await database.script(`alter table ${table} rename to away;`);
+      await work().finally(() => database.script(`alter table away rename to ${table};`));
+      return;
+    }
+    const client = new pg.Client(config.databaseUrl);
+    await client.connect();
+    await client.query(`begin; lock table ${table} in access exclusive mode`);
+    await work().finally(() => client.end());
+  }
+
+  it('removes 200,000 expired rows in batches of 1,000, and the rest the next time', async () => {
+    const sizes = deletes.filter(({ sql }) => sql.includes('from inbound_updates')).map(({ gone }) => gone);
+    assert.equal(Math.max(...sizes), 1000);
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size),
+      200_000,
+    );
+    await clean();
+    assert.equal(logged.length, 1, logged.join(''));
+    assert.equal(await countOf('idempotency_keys'), KEPT);
+  });
+
+  it('does not hold up requests', async (t) => {
+    await fill('inbound_updates', 300_000, 30_000, -30 * DAY_MS);
+    const token = await deskbell.signIn();
+    let running = true;
+    const times: number[] = [];
+    const asking = (async () => {
+      while (running) {
+        const startedAt = performance.now();
+        // Throws unless the answer is 200.
+        await raise(deskbell, token);
+        times.push(performance.now() - startedAt);
+      }
+    })();
+    await clean().finally(() => {
+      running = false;
+    });
+    await asking;
+    assert.equal(await countOf('inbound_updates'), KEPT);
+    const longest = Math.max(...times);
+    t.diagnostic(`${engine}: ${times.length} requests meanwhile, the longest ${longest.toFixed(0)} ms`);
+    assert.ok(times.length >= 5, `${times.length} requests`);
+    assert.ok(longest < 3000, `${longest} ms`);
+  });
+
+  it('finds what has expired by an index', async () => {
+    const { database } = deskbell;
+    for (const table of Object.keys(TABLES)) {
+      await database.run(`analyze ${table}`);
+      const { sql, params } = deletes.find((one) => one.sql.includes(`delete from ${table} `))!;
+      const lines = await database.all<Record<string, string>>(
+        `explain ${engine === 'sqlite' ? 'query plan' : ''} ${sql}`,
+        params,
+      );
+      const plan = lines.map((line) => line.detail ?? line['QUERY PLAN']).join('\n');
+      assert.match(plan, /Index (Only )?Scan|Bitmap Index Scan|USING (COVERING )?INDEX/, plan);
+      assert.doesNotMatch(plan, /Seq Scan|SCAN/, plan);
+    }
+  });
+
+  it('has a key on every delivery’s events', { skip: engine !== 'postgres' }, async () => {
+    const keys = await deskbell.database.all<{ columns: string }>(
+      `select pg_get_constraintdef(oid) as columns from pg_constraint
+        where conrelid = 'delivery_events'::regclass and contype = 'p'`,
+    );
+    assert.deepEqual(
+      keys.map(({ columns }) => columns),
+      ['PRIMARY KEY (merchant_id, delivery_id, id)'],
+    );
+  });
+});
