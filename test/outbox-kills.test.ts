@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { databaseFile } from '../src/database/sqlite.ts';
+import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { onEachEngine } from './harness.ts';
 import { useKilling } from './killing.ts';
 import type { Serving } from './process.ts';

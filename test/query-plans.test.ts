@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { databaseFile } from '../src/database/sqlite.ts';
+import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { onEachEngine, useDeskbell } from './harness.ts';
 import { fill } from './plans/fill.ts';
 import { hasPlan, type Planner, postgresPlanner, sqlitePlanner } from './plans/scans.ts';

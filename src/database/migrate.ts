@@ -101,7 +101,7 @@ function readMigrations(engine: Engine, folder: URL): Migration[] {
 }
 
 /** Of the statements alone: comments and white space may change after a migration was applied. */
-export const checksumOf = (sql: string): string =>
+const checksumOf = (sql: string): string =>
   createHash('sha256').update(splitStatements(sql).map(canonicalText).join(';\n')).digest('hex').slice(0, 16);
 
 /** `-- @sqlite` and `-- @postgres` begin lines for that engine alone, `-- @both` ends them. */

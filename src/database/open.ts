@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Database } from './database.ts';
 import { openPostgres } from './postgres.ts';
-import { databaseFile, openSqlite } from './sqlite.ts';
+import { openSqlite } from './sqlite.ts';
+import { databaseFile } from './sqliteFolder.ts';
 
 interface DatabaseOptions {
   /** Absent: the embedded SQLite database in `dataDir`. */

@@ -1,22 +1,13 @@
 import { EventEmitter } from 'node:events';
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runSteps, type Step } from './chain.ts';
-import {
-  type Database,
-  DatabaseProblem,
-  DatabaseUnavailable,
-  type Param,
-  type Transaction,
-} from './database.ts';
+import type { Database, Param, Transaction } from './database.ts';
+import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
+import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
 
-const BUSY_TIMEOUT_MS = 5000;
 const BUSY_RETRY_MS = 10;
-const EXCLUSIVE_WAIT_MAX_MS = 30_000;
-const EXCLUSIVE_RETRY_MS = 20;
 
 type Job = {
   work: (tx: Transaction) => Promise<unknown>;
@@ -25,8 +16,6 @@ type Job = {
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 };
-
-export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
 
 interface SqliteOptions {
   /** Only one server may use a data folder; commands may run beside it. */
@@ -46,7 +35,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     try {
       return query();
     } catch (error) {
-      throw translate(error);
+      throw translateSqliteError(error);
     }
   };
 
@@ -116,13 +105,13 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
           // When the disk is full SQLite rolls everything back: then nothing of this batch may be acknowledged.
           if (!writer.isTransaction) throw error;
           if (job.savepoint) writer.exec('rollback to job; release job');
-          outcomes.push(() => job.reject(translate(error)));
+          outcomes.push(() => job.reject(translateSqliteError(error)));
         }
       }
       writer.exec('commit');
     } catch (error) {
       // No write of this batch is acknowledged, and no caller waits forever.
-      for (const job of batch) job.reject(translate(error));
+      for (const job of batch) job.reject(translateSqliteError(error));
       try {
         if (writer.isTransaction) writer.exec('rollback');
       } catch {
@@ -149,7 +138,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
         for (const statement of ['begin', ...splitStatements(sql), 'commit']) writer.exec(statement);
       } catch (error) {
         if (writer.isTransaction) writer.exec('rollback');
-        throw translate(error);
+        throw translateSqliteError(error);
       } finally {
         writer.exec('pragma busy_timeout = 0');
       }
@@ -176,68 +165,6 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   };
 }
 
-function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () => void] {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new DatabaseProblem(`The data folder ${dataDir} cannot be created: ${reason(cause)}.`, { cause });
-  }
-  try {
-    accessSync(dataDir, constants.R_OK | constants.W_OK);
-  } catch (cause) {
-    throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${reason(cause)}.`, { cause });
-  }
-  const release = lock ? lockFolder(dataDir) : () => {};
-  try {
-    const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
-    // FULL: a commit is on the disk before it is acknowledged, so a power cut does not lose it.
-    writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
-    // From here on we wait for locks without blocking everything else: see `beginWriting`.
-    writer.exec('pragma busy_timeout = 0');
-    return [writer, release];
-  } catch (cause) {
-    release();
-    throw new DatabaseProblem(`The database in ${dataDir} cannot be opened: ${reason(cause)}.`, { cause });
-  }
-}
-
-/** A lock of the operating system, which is released when the process ends, even if it is killed. */
-function lockFolder(dataDir: string): () => void {
-  try {
-    const holder = new DatabaseSync(join(dataDir, 'server.lock'));
-    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
-    return () => holder.close();
-  } catch (cause) {
-    throw new DatabaseProblem(
-      resultCode(cause) === SQLITE_BUSY
-        ? `The data folder ${dataDir} is in use by another Deskbell. Stop it, or set DATA_DIR to another folder.`
-        : `The data folder ${dataDir} cannot be written: ${reason(cause)}.`,
-      { cause },
-    );
-  }
-}
-
-/** One server uses a folder, but commands run beside it, and a second server may be starting. */
-async function lockExclusively(dataDir: string): Promise<() => void> {
-  const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
-  for (let waitedMs = 0; waitedMs < EXCLUSIVE_WAIT_MAX_MS; waitedMs += EXCLUSIVE_RETRY_MS) {
-    try {
-      holder.exec('pragma journal_mode = memory; begin exclusive');
-      return () => holder.close();
-    } catch (cause) {
-      if (resultCode(cause) !== SQLITE_BUSY) {
-        holder.close();
-        throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${reason(cause)}.`, {
-          cause,
-        });
-      }
-      await sleep(EXCLUSIVE_RETRY_MS);
-    }
-  }
-  holder.close();
-  throw new DatabaseProblem(`Another Deskbell is busy with the database in ${dataDir}. Try again.`);
-}
-
 /** Prepares each text once. `$1` becomes `?1`, which binds by position. */
 function statements(connection: DatabaseSync) {
   const prepared = new Map<string, StatementSync>();
@@ -254,32 +181,3 @@ function statements(connection: DatabaseSync) {
 /** SQLite has no arrays: a list of ids travels as JSON. */
 const bound = (params: readonly Param[]) =>
   params.map((param) => (typeof param === 'object' && param !== null ? JSON.stringify(param) : param));
-
-const SQLITE_BUSY = 5;
-/** Busy, locked, read-only, I/O error, full, cannot open: problems of the disk, not of the statement. */
-const UNAVAILABLE = new Set([SQLITE_BUSY, 6, 8, 10, 13, 14]);
-/** Malformed, not a database. */
-const DAMAGED = new Set([11, 26]);
-
-function resultCode(error: unknown): number | undefined {
-  const { errcode } = error as { errcode?: number };
-  return errcode === undefined ? undefined : errcode & 0xff;
-}
-
-function translate(error: unknown): unknown {
-  const code = resultCode(error);
-  if (code === undefined) return error;
-  if (UNAVAILABLE.has(code))
-    return new DatabaseUnavailable('the embedded database cannot write', { cause: error });
-  return DAMAGED.has(code)
-    ? new DatabaseProblem(`The embedded database is damaged: ${reason(error)}. Restore it from a backup.`, {
-        cause: error,
-      })
-    : error;
-}
-
-function reason(error: unknown): string {
-  const { code, errstr, message } = error as { code?: string; errstr?: string; message: string };
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'permission denied';
-  return errstr ?? message;
-}

@@ -1,0 +1,82 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseProblem } from './database.ts';
+import { resultCode, SQLITE_BUSY, sqliteProblem } from './sqliteErrors.ts';
+
+/** The data folder of the embedded database: its file and its locks. */
+
+export const BUSY_TIMEOUT_MS = 5000;
+const EXCLUSIVE_WAIT_MAX_MS = 30_000;
+const EXCLUSIVE_RETRY_MS = 20;
+
+export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
+
+export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () => void] {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be created: ${sqliteProblem(cause)}.`, {
+      cause,
+    });
+  }
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK);
+  } catch (cause) {
+    throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${sqliteProblem(cause)}.`, {
+      cause,
+    });
+  }
+  const release = lock ? lockFolder(dataDir) : () => {};
+  try {
+    const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
+    // FULL: a commit is on the disk before it is acknowledged, so a power cut does not lose it.
+    writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+    // From here on we wait for locks without blocking everything else: see `beginWriting`.
+    writer.exec('pragma busy_timeout = 0');
+    return [writer, release];
+  } catch (cause) {
+    release();
+    throw new DatabaseProblem(`The database in ${dataDir} cannot be opened: ${sqliteProblem(cause)}.`, {
+      cause,
+    });
+  }
+}
+
+/** A lock of the operating system, which is released when the process ends, even if it is killed. */
+function lockFolder(dataDir: string): () => void {
+  try {
+    const holder = new DatabaseSync(join(dataDir, 'server.lock'));
+    holder.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive');
+    return () => holder.close();
+  } catch (cause) {
+    throw new DatabaseProblem(
+      resultCode(cause) === SQLITE_BUSY
+        ? `The data folder ${dataDir} is in use by another Deskbell. Stop it, or set DATA_DIR to another folder.`
+        : `The data folder ${dataDir} cannot be written: ${sqliteProblem(cause)}.`,
+      { cause },
+    );
+  }
+}
+
+/** One server uses a folder, but commands run beside it, and a second server may be starting. */
+export async function lockExclusively(dataDir: string): Promise<() => void> {
+  const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
+  for (let waitedMs = 0; waitedMs < EXCLUSIVE_WAIT_MAX_MS; waitedMs += EXCLUSIVE_RETRY_MS) {
+    try {
+      holder.exec('pragma journal_mode = memory; begin exclusive');
+      return () => holder.close();
+    } catch (cause) {
+      if (resultCode(cause) !== SQLITE_BUSY) {
+        holder.close();
+        throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${sqliteProblem(cause)}.`, {
+          cause,
+        });
+      }
+      await sleep(EXCLUSIVE_RETRY_MS);
+    }
+  }
+  holder.close();
+  throw new DatabaseProblem(`Another Deskbell is busy with the database in ${dataDir}. Try again.`);
+}
