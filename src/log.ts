@@ -39,95 +39,24 @@ export function createLogger(
   config: Pick<Config, 'logLevel' | 'logPretty'>,
   destination?: DestinationStream,
 ): Logger {
-  const lines = destination ?? standardOutput();
-  const out = config.logPretty ? prettyStream(lines) : lines;
-  const log = pino(
+  const out = destination ?? standardOutput();
+  return pino(
     {
       level: config.logLevel,
       base: null,
-      timestamp,
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redact },
       serializers: { err: describeError },
     },
-    out,
+    config.logPretty ? prettyStream(out) : out,
   );
-  destinations.set(log, out);
-  return log;
 }
 
-/**
- * Lines are buffered for up to a second; `flush` writes the rest. The lines of one turn of the event loop go to pino's
- * destination as one text: one call per line cost as much as building the line.
- */
-function standardOutput(): DestinationStream & { flush(): void } {
+/** Buffered for up to a second, since a write per line would cost more than the line. The rest is written at the end. */
+function standardOutput(): DestinationStream {
   const out = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
-  let lines = '';
-  const writeLines = () => {
-    const text = lines;
-    lines = '';
-    if (text) out.write(text);
-  };
-  process.once('exit', () => {
-    writeLines();
-    out.flushSync();
-  });
-  return {
-    write(line) {
-      if (lines === '') setImmediate(writeLines);
-      lines += line;
-    },
-    flush() {
-      writeLines();
-      out.flush();
-    },
-  };
-}
-
-/** What is logged about a request. */
-export interface RequestFacts {
-  /** Letters, digits and a few other characters: needs no escaping. */
-  id: string;
-  method: string;
-  /** The pattern, never the address itself, which may contain anything. */
-  route: string;
-  status: number;
-  code: string | undefined;
-  ms: number;
-  merchantId: number | undefined;
-}
-
-/** Where each logger writes, for `createRequestLog`. */
-const destinations = new WeakMap<Logger, DestinationStream>();
-
-const INFO = 30;
-
-/**
- * Of all lines the only one that a busy server writes by the thousand, and nothing in it needs a look: made by
- * hand it costs a quarter of what the library takes.
- */
-export function createRequestLog(log: Logger): (facts: RequestFacts) => void {
-  const out = destinations.get(log);
-  if (!out) throw new Error('the logger is not from createLogger');
-  return ({ id, method, route, status, code, ms, merchantId }) => {
-    if (log.levelVal > INFO) return;
-    const ofCode = code === undefined ? '' : `,"code":"${code}"`;
-    const ofMerchant = merchantId === undefined ? '' : `,"merchant_id":${merchantId}`;
-    out.write(
-      `{"level":"info"${timestamp()},"request_id":"${id}","method":"${method}","route":"${route}","status":${status}${ofCode},"ms":${Math.round(ms * 100) / 100}${ofMerchant},"msg":"request"}\n`,
-    );
-  };
-}
-
-/** Lines of the same millisecond share the text: a busy server writes dozens of them. */
-let stampedAt = 0;
-let stamp = '';
-function timestamp(): string {
-  const now = Date.now();
-  if (now !== stampedAt) {
-    stampedAt = now;
-    stamp = `,"time":"${new Date(now).toISOString()}"`;
-  }
-  return stamp;
+  process.once('exit', () => out.flushSync());
+  return out;
 }
 
 interface ErrorDescription {
