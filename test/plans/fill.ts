@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Config } from '../../src/config.ts';
 import type { Database, Engine } from '../../src/database/database.ts';
-import { databaseFile } from '../../src/database/sqlite.ts';
+import { databaseFile } from '../../src/database/sqliteFolder.ts';
 import type { Deskbell } from '../harness.ts';
 
 /** How often the first merchant's rows are copied, and the merchants that share the copies. */
