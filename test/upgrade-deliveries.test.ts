@@ -34,10 +34,9 @@ async function migrateAsBefore(database: Database, at: string): Promise<void> {
   for (const [file, checksum] of OLD) {
     const text = readFileSync(new URL(`../migrations/${file}.sql`, import.meta.url), 'utf8');
     await database.script(
-      `begin; ${forEngine(text, database.engine)}
+      `${forEngine(text, database.engine)}
         insert into schema_migrations (version, name, checksum, applied_at)
-          values (${Number(file.slice(0, 4))}, '${file.slice(5)}', '${checksum}', '${at}');
-        commit;`,
+          values (${Number(file.slice(0, 4))}, '${file.slice(5)}', '${checksum}', '${at}');`,
     );
   }
 }
