@@ -13,8 +13,9 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a notification can be raised in another merchant’s conversation',
       file: 'src/notifications/routes.ts',
-      find: 'const merchantId = merchantOf(request);\n          const id = await raise(',
-      replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await raise(',
+      find: 'const merchantId = merchantOf(request);\n          const id = await insertNotification(',
+      replace:
+        'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await insertNotification(',
       test: 'says of another’s conversation exactly what it says of none',
     },
     {
@@ -131,8 +132,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a cached list is served whatever its version',
       file: 'src/notifications/list.ts',
-      find: 'if (kept?.version === version) {',
-      replace: 'if (kept) {',
+      find: 'if (list?.version !== version) {',
+      replace: 'if (!list) {',
       test: 'has a new tag and the new content after every write, at every server',
     },
     {
@@ -187,30 +188,30 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/notification-races.test.ts', [
     {
       name: 'a batch of notifications may use another merchant’s conversation',
-      file: 'src/notifications/raise.ts',
-      find: 'join conversations c on c.merchant_id = asked.merchant and c.id = asked.conversation',
-      replace: 'join conversations c on c.id = asked.conversation',
+      file: 'src/conversations/columns.ts',
+      find: 'where c.merchant_id = ${merchantId} and c.id = ${id})',
+      replace: 'where c.merchant_id + ${merchantId} > 0 and c.id = ${id})',
       test: 'judges each of many requests by itself, whoever sends it and whatever the others are',
     },
     {
       name: 'a batch of notifications returns the wrong ids',
-      file: 'src/notifications/raise.ts',
-      find: 'return asked.map(({ place }) => ids.get(place));',
-      replace: 'return asked.map(({ place }) => ids.get(place)).reverse();',
+      file: 'src/database/chainGroups.ts',
+      find: 'resolve(byPlace.get(place));',
+      replace: 'resolve(byPlace.get(group.length - 1 - place));',
       test: 'gives each of a hundred requests a notification of its own',
     },
     {
       name: 'one refused notification fails its whole batch',
-      file: 'src/notifications/raise.ts',
-      find: 'if (!isRefused(error)) throw error;',
-      replace: 'throw error;',
+      file: 'src/database/chainGroups.ts',
+      find: `else if (refusal === 'refused') await Promise.all(group.map(settleAlone));`,
+      replace: `else if (refusal === 'refused') for (const { reject } of group) reject(error);`,
       test: 'refuses those that the database refuses, and none of those beside them',
     },
     {
       name: 'a merchant waits for another merchant’s inbox',
-      file: 'src/notifications/raise.ts',
-      find: 'for no key update skip locked',
-      replace: 'for no key update',
+      file: 'src/database/chainGroups.ts',
+      find: 'const LOCK_WAIT_MAX_MS = 100;',
+      replace: 'const LOCK_WAIT_MAX_MS = 100_000;',
       test: 'lets no merchant wait for another whose inbox is being changed',
     },
   ]),
@@ -218,7 +219,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a batched lookup returns another caller’s row',
       file: 'src/database/lookup.ts',
-      find: 'return ids.map((id) => byKey.get(id));',
+      find: 'return ids.map((id) => byId.get(id));',
       replace: 'return ids.map((_, n) => rows[n % rows.length]);',
       test: 'tells each of many who ask at once of themselves, and of no other',
     },
