@@ -140,6 +140,16 @@ create table send_pace (
 );
 create index send_pace_idle on send_pace (free_at_ms);
 
+-- Channels that merchants have replaced. Their webhooks still report on what they sent.
+create table former_channels (
+  merchant_id bigint not null references merchants (id) on delete cascade,
+  replaced_at text not null,
+  channel text not null,
+  sealed_settings text,
+  primary key (merchant_id, replaced_at)
+);
+create index former_channels_replaced on former_channels (replaced_at);
+
 -- For clean-up, and for giving back what a failed message had taken from the daily limit.
 create index inbound_updates_done on inbound_updates (done_at) where done_at is not null;
 create index customer_windows_opened on customer_windows (opened_at);

@@ -13,6 +13,7 @@ import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
+import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
@@ -126,7 +127,12 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 
 /** Each table on its own: one that fails does not stop the others. Several processes may clean up at the same time. */
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
-  for (const expiring of [...EXPIRING_SIGN_INS, EXPIRING_IDEMPOTENCY_KEYS, ...EXPIRING_UPDATES]) {
+  for (const expiring of [
+    ...EXPIRING_SIGN_INS,
+    EXPIRING_IDEMPOTENCY_KEYS,
+    ...EXPIRING_UPDATES,
+    EXPIRING_FORMER_CHANNELS,
+  ]) {
     await removeExpired(database, expiring, at).catch((err) =>
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
     );

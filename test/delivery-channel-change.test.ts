@@ -118,6 +118,22 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     });
   }
 
+  it('still gets the statuses of a number that nobody has any more', async () => {
+    const { b } = world;
+    await to('b');
+    const id = await put();
+    // The customer writes to this number, too.
+    await to('b');
+    await settled();
+    assert.equal(await stateOf(id), 'sent');
+    await to('webhook');
+    // Longer than the known numbers are cached.
+    await later(10);
+    await b.report(b.accepted.at(-1)!, 'delivered');
+    await settled();
+    assert.equal(await stateOf(id), 'delivered');
+  });
+
   it('gets no status of a message from a number that did not send it', async () => {
     const { a, b } = world;
     const id = await put();

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
+import type { Expiring } from '../../database/expiry.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
 import { lookAgain } from '../queue/release.ts';
 import type { ChannelDescriptor } from './channel.ts';
@@ -57,14 +58,15 @@ export async function readOwnSettings(
   };
 }
 
-/** The settings of all merchants with a channel of this type. */
+/** The settings of all merchants that have a channel of this type, or had one until a few days ago. */
 export async function listOwnSettings(
   queries: Queries,
   vault: Vault,
   typeName: string,
 ): Promise<ChannelSettings[]> {
   const rows = await queries.all<{ merchant_id: number; sealed_settings: string }>(
-    'select merchant_id, sealed_settings from channel_settings where channel = $1',
+    `select merchant_id, sealed_settings from channel_settings where channel = $1
+      union all select merchant_id, sealed_settings from former_channels where channel = $1`,
     [typeName],
   );
   return rows.flatMap((row) => {
@@ -96,6 +98,7 @@ export async function setOwnChannel(
   const problems = fieldProblems(type.fields, settings);
   if (problems.length === 0) problems.push(...(type.checkOwn?.(settings) ?? []));
   if (problems.length > 0) throw new ChannelSettingsError(problems);
+  await keepFormer(tx, merchantId, at);
   // All of it is sealed: an address or a number's id can be as confidential as a secret.
   const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));
   await tx.run(
@@ -105,6 +108,30 @@ export async function setOwnChannel(
     [merchantId, type.name, sealed, at.toISOString()],
   );
   await lookAgain(tx, merchantId, 'customer', at);
+}
+
+/** A provider repeats what was not acknowledged for seven days. */
+const FORMER_KEPT_MS = 8 * 24 * 60 * 60_000;
+export const EXPIRING_FORMER_CHANNELS: Expiring = {
+  table: 'former_channels',
+  column: 'replaced_at',
+  keptMs: FORMER_KEPT_MS,
+};
+
+/** The old channel still reports on the messages that went through it. */
+async function keepFormer(tx: Queries, merchantId: MerchantId, at: Date): Promise<void> {
+  const former = await tx.one<{ channel: string; sealed_settings: string | null }>(
+    'select channel, sealed_settings from channel_settings where merchant_id = $1 and channel is not null',
+    [merchantId],
+  );
+  if (!former) return;
+  await tx.run(
+    `insert into former_channels (merchant_id, replaced_at, channel, sealed_settings) values ($1, $2, $3, $4)
+      on conflict (merchant_id, replaced_at) do update set channel = excluded.channel,
+        sealed_settings = excluded.sealed_settings
+      returning merchant_id`,
+    [merchantId, at.toISOString(), former.channel, former.sealed_settings],
+  );
 }
 
 export async function hasOwnLimit(queries: Queries, merchantId: MerchantId): Promise<boolean> {
@@ -135,6 +162,7 @@ export async function setDailyLimit(
 
 /** Restores the environment's channel; a limit of its own stays. Returns whether there was one. */
 export async function removeOwnChannel(tx: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
+  await keepFormer(tx, merchantId, at);
   const rows = await tx.run(
     `update channel_settings set channel = null, sealed_settings = null, updated_at = $2
       where merchant_id = $1 and channel is not null returning merchant_id`,

@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import { waitForStatus } from './settle.ts';
-import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
+import { firstOfLane, NEVER, OPEN, queueStep, REST_MAX_MS } from './table.ts';
 
 /**
  * How a worker gets its messages. It looks without locks, first at the merchants' queues, then at one merchant's
@@ -221,10 +221,17 @@ export async function wakeLateQueues(database: Database, at: Date): Promise<void
 }
 
 /** While its channel is out of use a merchant's queue rests: one row, however many messages it has. */
-export async function restQueue(database: Database, merchantId: MerchantId, until: string): Promise<void> {
+export async function restQueue(
+  database: Database,
+  merchantId: MerchantId,
+  until: string,
+  at: Date,
+): Promise<void> {
   const row = await database.one<{ version: string }>(
     'select version from delivery_queues where merchant_id = $1',
     [merchantId],
   );
-  if (row) await moveQueue(database, merchantId, { version: row.version, dueAt: until });
+  const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
+  const dueAt = until < latest ? until : latest;
+  if (row) await moveQueue(database, merchantId, { version: row.version, dueAt });
 }

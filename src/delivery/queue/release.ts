@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { firstOfLane, NEVER, OPEN, queueStep, valueRows } from './table.ts';
+import { firstOfLane, NEVER, OPEN, queueStep, REST_MAX_MS, valueRows } from './table.ts';
 
 /** Makes messages due that waited for something else than time. */
 
@@ -81,4 +81,13 @@ export async function wakeQueues(tx: Queries, restingUntil: readonly string[], a
     );
     for (const { merchant_id } of rows) await tx.chain([queueStep(merchant_id, at.toISOString())]);
   }
+}
+
+/** Every queue that may rest for a channel is looked at now. A look too many does no harm. */
+export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
+  const rows = await tx.all<{ merchant_id: MerchantId }>(
+    'select merchant_id from delivery_queues where due_at > $1 and due_at <= $2 order by merchant_id',
+    [at.toISOString(), new Date(at.getTime() + REST_MAX_MS).toISOString()],
+  );
+  for (const { merchant_id } of rows) await tx.chain([queueStep(merchant_id, at.toISOString())]);
 }

@@ -28,6 +28,9 @@ export const firstOfLane: Record<Engine, (recipient: string, mode: string) => st
       order by f.recipient, f.mode, f.id limit 1)`,
 };
 
+/** A queue rests no longer than this at a time, so that one that was left resting by a race goes on soon. */
+export const REST_MAX_MS = 5 * 60_000;
+
 /**
  * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier.
  * Locks the version row, so it comes last in a transaction.

@@ -2,7 +2,7 @@ import type { Channel } from '../channels/channel.ts';
 
 /**
  * How many messages a worker sends at the same time. A channel gets a part of the slots only, and one that is slow
- * loses its part of the shared ones after a second: whatever one channel does, others find a free slot by then.
+ * loses its part of the shared ones after half a second: whatever some channels do, others find a free slot by then.
  */
 export interface Slots {
   /** For any channel. */
@@ -18,7 +18,8 @@ interface SlotLimits {
   perChannel: number;
 }
 
-const SLOW_AFTER_MS = 1000;
+/** Half of the second in which another merchant's message must leave. */
+const SLOW_AFTER_MS = 500;
 /** Slow ones included. */
 const IN_FLIGHT_MAX = 512;
 

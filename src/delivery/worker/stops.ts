@@ -1,5 +1,5 @@
 import type { Queries } from '../../database/database.ts';
-import { wakeQueues } from '../queue/release.ts';
+import { wakeRestingQueues } from '../queue/release.ts';
 
 /** Channels that are not used at the moment, shared by all processes. */
 
@@ -76,6 +76,6 @@ export async function clearBreaker(queries: Queries, channelId: string): Promise
 /** Every stopped channel is used again at once, for the messages that waited for it. */
 export async function resumeChannels(tx: Queries, at: Date): Promise<ChannelStop[]> {
   const stops = await tx.run<ChannelStop>(`delete from channel_stops returning ${COLUMNS}`);
-  await wakeQueues(tx, [...new Set(stops.map(({ until }) => until))], at);
+  if (stops.length > 0) await wakeRestingQueues(tx, at);
   return stops;
 }

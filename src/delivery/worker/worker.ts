@@ -117,7 +117,7 @@ export function startWorker(parts: WorkerParts): Worker {
     }
     const gate = await breaker.gate(channel.id);
     if (typeof gate === 'object') {
-      await restQueue(database, merchantId, gate.until);
+      await restQueue(database, merchantId, gate.until, now());
       return false;
     }
     const at = now();
