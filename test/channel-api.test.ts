@@ -92,7 +92,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
     const token = await deskbell.signIn();
     const since = clock.now();
     const stateAfter = async (stop: ChannelStop) => {
-      await stopChannel(database, stop);
+      await stopChannel(database, stop, clock.now());
       const { state, code, since: shownSince, until } = (await show(token)).json;
       return { state, code, since: shownSince, until };
     };

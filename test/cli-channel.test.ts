@@ -262,7 +262,11 @@ onEachEngine('channels on the command line', (engine) => {
   if (engine === 'sqlite') {
     it('leave the embedded database to its server', async () => {
       const refused = await deskbell(['work']);
-      assertFailure(refused, 1, /^The embedded database has one process, the server[^\n]+DATABASE_URL\.\n$/);
+      assertFailure(
+        refused,
+        1,
+        /^With the embedded database only the server sends messages[^\n]+DATABASE_URL\.\n$/,
+      );
     });
     return;
   }

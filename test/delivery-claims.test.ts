@@ -92,7 +92,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
     const id = await put(recipient);
     const work: Work = { statements: 0, rows: 0, pages: 0, plan: [] };
     const at = clock.now();
-    const { claimed, more } = await claimOf(measured(database, database, work), AURORA_ID, {
+    const { claimed, left } = await claimOf(measured(database, database, work), AURORA_ID, {
       channelId: 'simulator',
       reportsStatus: () => false,
       max: 4,
@@ -100,7 +100,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
       at,
       leaseUntil: new Date(at.getTime() + 20_000),
     });
-    assert.deepEqual([claimed.map((one) => one.id), more], [[id], false]);
+    assert.deepEqual([claimed.map((one) => one.id), left], [[id], 'none']);
     return { work, claimed: claimed[0]! };
   }
   const finish = async (delivery: Claimed) => {

@@ -15,6 +15,7 @@ import {
   setOwnChannel,
 } from '../delivery/channels/settings.ts';
 import { type ChannelState, readChannelState } from '../delivery/channels/state.ts';
+import { lookAgainAtAll } from '../delivery/queue/release.ts';
 import { readQuota } from '../delivery/quota.ts';
 import { resumeChannels } from '../delivery/worker/stops.ts';
 import {
@@ -81,6 +82,7 @@ They are stored encrypted with SECRET_KEY.`,
             setOwnChannel(tx, vault, merchant.id, { type: descriptor, settings }, new Date()),
           )
           .catch(inOptions);
+        await lookAgainAtAll(database, merchant.id, 'customer', new Date());
         return {
           text: `${merchant.name} now has its own channel, ${descriptor.name}. ${FOLLOWS}
 "${PROGRAM} channel test --merchant ${merchant.id}" checks whether it works.`,
@@ -98,6 +100,7 @@ They are stored encrypted with SECRET_KEY.`,
       withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
         const had = await database.transaction((tx) => removeOwnChannel(tx, merchant.id, new Date()));
+        if (had) await lookAgainAtAll(database, merchant.id, 'customer', new Date());
         const { name } = config.channel;
         return {
           text: had
@@ -121,6 +124,7 @@ They are stored encrypted with SECRET_KEY.`,
       return withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
         await database.transaction((tx) => setDailyLimit(tx, merchant.id, limit, new Date()));
+        await lookAgainAtAll(database, merchant.id, 'limit', new Date());
         const customers = count(limit ?? config.channelDailyLimit, 'customer');
         return {
           text: `${merchant.name} may reach ${customers} in 24 hours${limit === undefined ? ' (from the settings)' : ''}. ${FOLLOWS}`,
@@ -154,7 +158,7 @@ They are stored encrypted with SECRET_KEY.`,
     details: 'A channel that refuses our messages is stopped. Fix the cause first, then resume.',
     run: () =>
       withDatabase(async (database) => {
-        const resumed = await database.transaction((tx) => resumeChannels(tx, new Date()));
+        const resumed = await resumeChannels(database, new Date());
         const names = resumed.map(({ channel_id }) => channel_id);
         return {
           text: names.length === 0 ? 'No channel is stopped.' : `Resumed: ${names.join(', ')}.`,

@@ -94,8 +94,8 @@ if one is given. A message whose phone number is not valid needs --recipient.`,
         const { id: merchantId } = await merchantOf(database, given.merchant);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
         if (many) {
-          const result = await untilDone(() =>
-            retryMany(database, merchantId, many, countries, () => new Date()),
+          const result = await untilDone((afterId) =>
+            retryMany(database, merchantId, { ...many, afterId }, countries, () => new Date()),
           );
           return { text: manyText(result, 'queued again'), json: result };
         }
@@ -125,7 +125,9 @@ message that is being sent or was sent cannot be cancelled.`,
       return withDatabase(async (database) => {
         const { id: merchantId } = await merchantOf(database, given.merchant);
         if (many) {
-          const result = await untilDone(() => cancelMany(database, merchantId, many, () => new Date()));
+          const result = await untilDone((afterId) =>
+            cancelMany(database, merchantId, { ...many, afterId }, () => new Date()),
+          );
           return { text: manyText(result, 'cancelled'), json: result };
         }
         const id = idOf(DELIVERY!);
@@ -176,19 +178,22 @@ function readMany<State extends string>(
   return { state: known, since: time };
 }
 
-/** A call changes so many at most. What was skipped once is skipped again. */
-async function untilDone(change: () => Promise<ManyResult>): Promise<ManyResult> {
-  const total = { count: 0, skipped: 0, more: false };
-  for (;;) {
-    const { count: changed, skipped, more } = await change();
-    total.count += changed;
-    total.skipped = skipped;
-    if (!more || changed === 0) return total;
+/** A call changes so many at most. */
+async function untilDone(change: (afterId: number) => Promise<ManyResult>): Promise<Totals> {
+  const totals = { count: 0, skipped: 0 };
+  for (let afterId = 0; ; ) {
+    const { count: changed, skipped, more, after_id } = await change(afterId);
+    totals.count += changed;
+    totals.skipped += skipped;
+    if (!more) return totals;
+    afterId = after_id;
   }
 }
 
-const manyText = ({ count: changed, skipped }: ManyResult, done: string) =>
-  `${count(changed, 'message')} ${done}.${skipped > 0 ? ` ${count(skipped, 'message')} skipped: the phone number is not valid, or the message has changed.` : ''}`;
+type Totals = Pick<ManyResult, 'count' | 'skipped'>;
+
+const manyText = ({ count: changed, skipped }: Totals, done: string) =>
+  `${count(changed, 'message')} ${done}.${skipped > 0 ? ` ${count(skipped, 'message')} skipped: the phone number is not valid.` : ''}`;
 
 async function* pages(database: Database, merchantId: MerchantId, state: DeliveryState | undefined) {
   let beforeId: number | undefined;

@@ -126,6 +126,9 @@ export const ManyDeliveries = Type.Object(
   {
     state: Type.String({ description: 'The state that the messages are in.' }),
     since: Type.Optional(Timestamp),
+    after_id: Type.Optional(
+      Type.Integer({ description: 'The `after_id` of the response before, to go on from there.' }),
+    ),
   },
   { examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },
 );
@@ -135,11 +138,14 @@ export const ChangedMany = Type.Object(
     message: Type.String(),
     count: Type.Integer({ description: 'How many messages were changed.' }),
     skipped: Type.Integer({ description: 'How many were left as they are.' }),
-    more: Type.Boolean({ description: 'Whether there are more of them: call again.' }),
+    more: Type.Boolean({ description: 'Whether there are more of them: call again with `after_id`.' }),
+    after_id: Type.Integer({ description: 'The last message that this call looked at.' }),
   },
   {
     description: 'How many messages were changed.',
-    examples: [{ message: '12 messages are queued again.', count: 12, skipped: 0, more: false }],
+    examples: [
+      { message: '12 messages are queued again.', count: 12, skipped: 0, more: false, after_id: 318 },
+    ],
   },
 );
 

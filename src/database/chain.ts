@@ -8,6 +8,8 @@ export interface Step {
   after?: string | undefined;
   sql: string;
   params: readonly Param[];
+  /** Several chains in one statement share it: it reads what `after` gave to all of them. It has no parameters. */
+  shared?: true;
 }
 
 /** For PostgreSQL: the chain as one statement. Gives what its first step is `returning`. */
@@ -23,10 +25,24 @@ export function groupSql(steps: readonly Step[], size: number, lockWaitMaxMs: nu
   const places = Array.from({ length: size }, (_, place) => place);
   const first = steps[0]!.name;
   const rows = places.map((place) => `select ${place}, to_json(${first}_${place}) from ${first}_${place}`);
-  return `with ${places.map((place) => parts(steps, `_${place}`, place * paramCount(steps))).join(', ')}
+  const own = steps.filter(({ shared }) => !shared);
+  const all = [
+    ...places.map((place) => parts(own, `_${place}`, place * paramCount(own))),
+    ...sharedParts(steps, size),
+  ];
+  return `with ${all.join(', ')}
     select -1 as place, to_json(set_config('lock_timeout', '${lockWaitMaxMs}', true)) as row
     union all ${rows.join(' union all ')}`;
 }
+
+/** Steps that all chains of a group share. One statement cannot write the same row twice. */
+const sharedParts = (steps: readonly Step[], size: number): string[] =>
+  steps
+    .filter(({ shared }) => shared)
+    .map(({ name, after, sql }) => {
+      const rows = Array.from({ length: size }, (_, place) => `select * from ${after}_${place}`);
+      return `${name} as (${sql.replaceAll(`from ${after} `, `from (${rows.join(' union all ')}) ${after} `)})`;
+    });
 
 export const paramsOf = (steps: readonly Step[]): Param[] => steps.flatMap(({ params }) => params);
 

@@ -26,13 +26,6 @@ const LOCK_WAIT_MAX_MS = 100;
 /** Chains with longer parameters run alone: the others would wait for them. */
 const PARAMS_MAX_LENGTH = 32_768;
 
-/** One statement cannot upsert the same row twice: chains that upsert share it with other owners only. */
-function mayShare(texts: string): (each: Waiting) => boolean {
-  if (!texts.includes('on conflict')) return () => true;
-  const owners = new Set<number>();
-  return ({ owner }) => !owners.has(owner) && owners.add(owner) !== undefined;
-}
-
 interface Waiting {
   owner: number;
   steps: readonly Step[];
@@ -86,13 +79,22 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   async function runQueue(first: Waiting): Promise<void> {
     const queue = [first];
     lockedOwners.set(first.owner, queue);
-    for (let each = queue.shift(); each; each = queue.shift()) await settleAlone(each);
+    for (let each = queue.shift(); each; each = queue.shift()) {
+      try {
+        each.resolve(await runAlone(each.steps));
+      } catch (error) {
+        each.reject(error);
+        if (refusalOf(error)) continue;
+        // The lock outlasts every time-out: the others would each wait as long again.
+        for (const { reject } of queue.splice(0)) reject(error);
+      }
+    }
     lockedOwners.delete(first.owner);
   }
 
   function takeGroup(): Waiting[] {
     const [{ texts, steps }] = waiting as [Waiting];
-    const alike = waiting.filter((each) => each.texts === texts).filter(mayShare(texts));
+    const alike = waiting.filter((each) => each.texts === texts);
     const sizeMax = Math.min(alike.length, STEPS_MAX / steps.length);
     // By owner, so that two processes take the same rows in the same order.
     const group = alike

@@ -31,7 +31,8 @@ export async function removeExpired(
   let removed = 0;
   for (;;) {
     const gone = await database.run(
-      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} returning 1 as gone`,
+      // The condition stands twice: PostgreSQL checks it again for a row that was changed in the meantime.
+      `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${column} < $1 returning 1 as gone`,
       [before],
     );
     removed += gone.length;

@@ -76,7 +76,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const failure = (error: unknown): unknown => {
     const translated = translatePostgresError(error);
-    if (translated instanceof DatabaseUnavailable) hosts.invalidate();
+    // A lock that others hold says nothing about the host.
+    const isLock = (error as { code?: string }).code === '55P03';
+    if (translated instanceof DatabaseUnavailable && !isLock) hosts.invalidate();
     return translated;
   };
 

@@ -9,6 +9,9 @@ const DAY_MS = 24 * 60 * 60_000;
 const dayBefore = (at: Date) => new Date(at.getTime() - DAY_MS).toISOString();
 const dayAfter = (time: string) => new Date(Date.parse(time) + DAY_MS);
 
+/** Whoever has more than this ahead waits for so many, and then looks again: counting all of them takes too long. */
+const AHEAD_MAX = 2000;
+
 interface QuotaUser {
   merchantId: MerchantId;
   id: number;
@@ -31,19 +34,23 @@ export function reserveQuota(
 ): Promise<Reservation> {
   const reserve = () => database.transaction((tx) => reserveIn(tx, delivery, defaultLimit, at));
   // The embedded database writes one at a time anyway, and several with one commit.
-  return database.engine === 'postgres' ? serialize(database, reserve) : reserve();
+  return database.engine === 'postgres' ? serialize(database, delivery.merchantId, reserve) : reserve();
 }
 
-/** One at a time in a process: the others would each hold a connection while they wait for the lock. */
-function serialize<T>(database: Database, work: () => Promise<T>): Promise<T> {
-  const turn = (lastReservations.get(database) ?? Promise.resolve()).then(work);
-  lastReservations.set(
-    database,
-    turn.catch(() => {}),
-  );
+/** One at a time for each merchant: the others would each hold a connection while they wait for the lock. */
+function serialize<T>(database: Database, merchantId: MerchantId, work: () => Promise<T>): Promise<T> {
+  const lasts = lastReservations.get(database) ?? new Map<MerchantId, Promise<unknown>>();
+  lastReservations.set(database, lasts);
+  const turn = (lasts.get(merchantId) ?? Promise.resolve()).then(work);
+  const last = turn
+    .catch(() => {})
+    .then(() => {
+      if (lasts.get(merchantId) === last) lasts.delete(merchantId);
+    });
+  lasts.set(merchantId, last);
   return turn;
 }
-const lastReservations = new WeakMap<Database, Promise<unknown>>();
+const lastReservations = new WeakMap<Database, Map<MerchantId, Promise<unknown>>>();
 
 async function reserveIn(
   tx: Transaction,
@@ -135,7 +142,7 @@ async function firstFree(
     [merchantId, since],
   );
   const used = row?.used ?? 0;
-  const ahead = await customersAhead(queries, merchantId, id, since);
+  const ahead = await customersAhead(queries, merchantId, id, since, Math.max(AHEAD_MAX, limit - used + 1));
   const turn = used + ahead - limit;
   if (turn < 0) return { used, ahead, freeAt: undefined };
   const units = Math.max(limit, used);

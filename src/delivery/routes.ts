@@ -50,6 +50,7 @@ const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
 const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
   invalid('state', `state must be one of ${states.join(', ')}`);
+const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the response before');
 const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 
 export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
@@ -181,9 +182,9 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         schema: {
           ...describeRoute('deliveries', 'Send all failed deliveries again', {
             description:
-              'All failed messages, or all cancelled ones, since a time if one is given. `more`: call again for ' +
-              'the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
-            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid()],
+              'All failed messages, or all cancelled ones, since a time if one is given. `more`: call again with ' +
+              '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
+            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
           }),
           body: ManyDeliveries,
           response: { 200: ChangedMany },
@@ -191,9 +192,9 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       },
       async (request) => {
         const merchantId = merchantOf(request);
-        const { state, since } = readMany(request.body, RETRYABLE);
+        const selected = readMany(request.body, RETRYABLE);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
-        const result = await retryMany(database, merchantId, { state, since }, countries, now);
+        const result = await retryMany(database, merchantId, selected, countries, now);
         announce();
         return { message: manyMessage(result, 'queued again'), ...result };
       },
@@ -206,16 +207,16 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         schema: {
           ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
             description:
-              'All queued, waiting or failed messages, since a time if one is given. `more`: call again for the rest.',
-            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid()],
+              'All queued, waiting or failed messages, since a time if one is given. `more`: call again with `after_id` for the rest.',
+            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
           }),
           body: ManyDeliveries,
           response: { 200: ChangedMany },
         },
       },
       async (request) => {
-        const { state, since } = readMany(request.body, CANCELLABLE);
-        const result = await cancelMany(database, merchantOf(request), { state, since }, now);
+        const selected = readMany(request.body, CANCELLABLE);
+        const result = await cancelMany(database, merchantOf(request), selected, now);
         announce();
         return { message: manyMessage(result, 'cancelled'), ...result };
       },
@@ -267,7 +268,14 @@ function readMany<State extends string>(body: unknown, states: readonly State[])
   return {
     state: readState(field(body, 'state'), states),
     since: since === undefined ? undefined : new Date(time),
+    afterId: readAfterId(field(body, 'after_id')),
   };
+}
+
+function readAfterId(given: unknown): number {
+  if (given === undefined || given === null) return 0;
+  if (!Number.isSafeInteger(given) || (given as number) < 0) throw afterIdInvalid();
+  return given as number;
 }
 
 const manyMessage = ({ count }: ManyResult, done: string) =>

@@ -10,6 +10,8 @@ export interface Channels {
   of(merchantId: MerchantId): Promise<Channel>;
   /** The type of any channel by its id, also of one that no merchant has any more. */
   typeOf(channelId: string): ChannelType | undefined;
+  /** As `of`, from the database and not from memory. */
+  readAgain(merchantId: MerchantId): Promise<Channel>;
   /** As `of`, with the settings it was opened with. */
   describe(merchantId: MerchantId): Promise<OpenChannel>;
   /** For merchants without a limit of their own. */
@@ -57,6 +59,10 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
   return {
     of: async (merchantId) => (await describe(merchantId)).channel,
     describe,
+    readAgain(merchantId) {
+      kept.delete(merchantId);
+      return this.of(merchantId);
+    },
     typeOf: channelTypeOf,
     defaultDailyLimit: defaults.channelDailyLimit,
     async allSettings(typeName) {

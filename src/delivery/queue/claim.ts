@@ -31,33 +31,29 @@ export interface Claimed {
 export const CLAIMED_COLUMNS = `id, merchant_id, key, notification_id, conversation_id, reference, context, recipient,
   mode, content, attempts, due_at, channel_id, created_at`;
 
-const MERCHANTS_MAX = 64;
+/** How many queues one look gives. */
+export const QUEUES_MAX = 64;
 /** How many due messages of each lane one turn looks at. */
 const LOOK_MAX = 32;
 
-/** Merchants with something due, the one that has waited longest first. */
-export async function dueMerchants(
-  queries: Queries,
-  at: Date,
-  except: readonly MerchantId[],
-): Promise<MerchantId[]> {
-  const rows = await queries.all<{ merchant_id: MerchantId }>(
-    `select merchant_id from delivery_queues where due_at <= $1 and not (${idIn(queries.engine, 'merchant_id', '$2')})
-      order by due_at, merchant_id limit ${MERCHANTS_MAX}`,
-    [at.toISOString(), except],
-  );
-  return rows.map(({ merchant_id }) => merchant_id);
+export interface DueQueue {
+  merchant_id: MerchantId;
+  due_at: string;
 }
 
-/** When the next message of any other merchant is due, if there is one. */
-export async function nextDueAt(
-  queries: Queries,
-  except: readonly MerchantId[],
-): Promise<string | undefined> {
+/** The queues with something due, the one that has waited longest first, after this one. */
+export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefined): Promise<DueQueue[]> {
+  return queries.all<DueQueue>(
+    `select merchant_id, due_at from delivery_queues where due_at <= $1 and (due_at, merchant_id) > ($2, $3)
+      order by due_at, merchant_id limit ${QUEUES_MAX}`,
+    [at.toISOString(), after?.due_at ?? '', after?.merchant_id ?? 0],
+  );
+}
+
+/** When the next message is due, if there is one. */
+export async function nextDueAt(queries: Queries): Promise<string | undefined> {
   const row = await queries.one<{ due_at: string }>(
-    `select due_at from delivery_queues where not (${idIn(queries.engine, 'merchant_id', '$1')})
-      order by due_at limit 1`,
-    [except],
+    'select due_at from delivery_queues order by due_at limit 1',
   );
   return row?.due_at === NEVER ? undefined : row?.due_at;
 }
@@ -73,16 +69,18 @@ export interface Turn {
   leaseUntil: Date;
 }
 
-/** Takes what is due of one merchant, replies first, for as long as the lease. `more` is still due. */
-export async function claimOf(
-  database: Database,
-  merchantId: MerchantId,
-  turn: Turn,
-): Promise<{ claimed: Claimed[]; more: boolean }> {
+export interface Claim {
+  claimed: Claimed[];
+  /** What is still due: nothing, messages that this look did not see, or messages for which there is no slot. */
+  left: 'none' | 'unseen' | 'capped';
+}
+
+/** Takes what is due of one merchant, replies first, for as long as the lease. */
+export async function claimOf(database: Database, merchantId: MerchantId, turn: Turn): Promise<Claim> {
   const { version, rows, nextAt, isStopped } = await look(database, merchantId, turn);
-  if (version === undefined) return { claimed: [], more: false };
+  if (version === undefined) return { claimed: [], left: 'none' };
   // A status has stopped the channel since the worker looked: the next claim sees it.
-  if (isStopped) return { claimed: [], more: true };
+  if (isStopped) return { claimed: [], left: 'unseen' };
   const blocked = rows.filter((row) => row.id !== row.first_id);
   const first = rows.filter((row) => row.id === row.first_id);
   // The worker that sent these is gone. The channel will say what became of them.
@@ -103,14 +101,20 @@ export async function claimOf(
       channelId: turn.channelId,
       at: turn.at,
     });
-  const claimed = wanted.length > 0 ? await take(database, merchantId, wanted, turn) : [];
-  const more = ready.length > wanted.length || rows.length >= LOOK_MAX;
-  // A merchant with more to send goes to the end of the line: the others come first.
+  const isCapped = ready.length > wanted.length;
+  const left = isCapped ? 'capped' : rows.length >= LOOK_MAX ? 'unseen' : 'none';
+  // Nothing to write: it stays due until there is a slot.
+  if (isCapped && wanted.length === 0) return { claimed: [], left };
   // If another worker was faster, its lease ends about when ours would.
   const leaseEnd = wanted.length > 0 ? turn.leaseUntil.toISOString() : undefined;
-  const dueAt = more ? turn.at.toISOString() : earliest(nextAt, leaseEnd);
-  await moveQueue(database, merchantId, { version, dueAt });
-  return { claimed, more };
+  // A merchant with more to send goes to the end of the line: the others come first.
+  const dueAt = left === 'none' ? earliest(nextAt, leaseEnd) : turn.at.toISOString();
+  if (wanted.length === 0) {
+    await moveQueue(database, merchantId, { version, dueAt });
+    return { claimed: [], left };
+  }
+  const ids = wanted.map(({ id }) => id);
+  return { claimed: await take(database, merchantId, { ids, version, dueAt, ...turn }), left };
 }
 
 interface DueRow {
@@ -156,21 +160,37 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
 const earliest = (...times: (string | null | undefined)[]): string =>
   times.filter((time) => time != null).sort()[0] ?? NEVER;
 
+type Taking = Turn & { ids: readonly number[]; version: string; dueAt: string };
+
 /** A message that is taken is due when the lease ends: whoever comes first takes it, the other finds nothing. */
+const takeSql = (
+  engine: Engine,
+) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
+    unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
+  where merchant_id = $1 and ${idIn(engine, 'id', '$2')} and state in ${OPEN} and due_at <= $5
+  returning ${CLAIMED_COLUMNS}`;
+
+/** Unless something has changed since the look: then the queue is due as that change says. */
+const moveSql = (version: string, dueAt: string) => `update delivery_queues set due_at = ${dueAt}
+  where merchant_id = $1 and version = ${version} returning merchant_id`;
+
+/** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a trip and a commit. */
 async function take(
-  queries: Queries,
+  database: Database,
   merchantId: MerchantId,
-  rows: readonly DueRow[],
-  { channelId, at, leaseUntil }: Turn,
+  { ids, channelId, at, leaseUntil, version, dueAt }: Taking,
 ): Promise<Claimed[]> {
-  const claimed = await queries.run<Claimed>(
-    `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3, unsettled_since = null,
-        waiting_for = null, due_at = $4, updated_at = $5
-      where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')} and state in ${OPEN} and due_at <= $5
-      returning ${CLAIMED_COLUMNS}`,
-    [merchantId, rows.map(({ id }) => id), channelId, leaseUntil.toISOString(), at.toISOString()],
+  const params = [merchantId, ids, channelId, leaseUntil.toISOString(), at.toISOString()];
+  if (database.engine === 'sqlite') {
+    const taken = database.run<Claimed>(takeSql('sqlite'), params);
+    const moved = moveQueue(database, merchantId, { version, dueAt });
+    return (await Promise.all([taken, moved]))[0].sort((a, b) => a.id - b.id);
+  }
+  const claimed = await database.run<Claimed>(
+    `with taken as (${takeSql('postgres')}), moved as (${moveSql('$6', '$7')}) select * from taken order by id`,
+    [...params, version, dueAt],
   );
-  return claimed.sort((a, b) => a.id - b.id);
+  return claimed;
 }
 
 const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
@@ -193,16 +213,12 @@ async function block(queries: Queries, merchantId: MerchantId, rows: readonly Du
   );
 }
 
-/** Unless something has changed since the look: then the queue is due as that change says. */
 async function moveQueue(
   queries: Queries,
   merchantId: MerchantId,
   { version, dueAt }: { version: string; dueAt: string },
 ): Promise<void> {
-  await queries.run(
-    'update delivery_queues set due_at = $3 where merchant_id = $1 and version = $2 returning merchant_id',
-    [merchantId, version, dueAt],
-  );
+  await queries.run(moveSql('$2', '$3'), [merchantId, version, dueAt]);
 }
 
 /**
@@ -220,18 +236,25 @@ export async function wakeLateQueues(database: Database, at: Date): Promise<void
   for (const { merchant_id } of rows) await database.chain([queueStep(merchant_id, at.toISOString())]);
 }
 
+interface Rest {
+  until: string;
+  at: Date;
+  /** Whether the reason still holds. */
+  isStill: () => Promise<boolean>;
+}
+
 /** While its channel is out of use a merchant's queue rests: one row, however many messages it has. */
 export async function restQueue(
   database: Database,
   merchantId: MerchantId,
-  until: string,
-  at: Date,
+  { until, at, isStill }: Rest,
 ): Promise<void> {
+  // In this order: whoever changes the reason changes the version too, and then this does nothing.
   const row = await database.one<{ version: string }>(
     'select version from delivery_queues where merchant_id = $1',
     [merchantId],
   );
+  if (!row || !(await isStill())) return;
   const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
-  const dueAt = until < latest ? until : latest;
-  if (row) await moveQueue(database, merchantId, { version: row.version, dueAt });
+  await moveQueue(database, merchantId, { version: row.version, dueAt: until < latest ? until : latest });
 }

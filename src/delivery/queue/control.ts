@@ -1,11 +1,11 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import type { CountryCode } from '../phone.ts';
 import { readAddress } from './enqueue.ts';
 import { eventsStep } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
-import { type Lane, releaseNext } from './release.ts';
+import { type Lane, lockLanes, releaseAndRecord } from './release.ts';
 import { NEVER, queueStep } from './table.ts';
 
 /** What a merchant or an operator does to deliveries by hand. */
@@ -37,29 +37,35 @@ export async function retryDelivery(
   );
   if (!row) return 'not_found';
   if (row.state !== 'failed' && row.state !== 'cancelled') return 'not_failed';
-  const queued = await requeue(
-    tx,
-    merchantId,
-    [{ ...row, recipient: recipient ?? row.recipient }],
-    countries,
-    at,
-  );
-  return queued === 1 ? 'queued' : 'bad_number';
+  const one = [{ ...row, recipient: recipient ?? row.recipient }];
+  const { changed, badNumbers } = await requeue(tx, merchantId, one, countries, at);
+  if (badNumbers > 0) return 'bad_number';
+  // Somebody else was faster.
+  return changed === 1 ? 'queued' : 'not_failed';
 }
 
-/** Those whose number is none stay as they are. */
+interface Changed {
+  changed: number;
+  badNumbers: number;
+}
+
+/** Those without a valid number stay as they are. */
 async function requeue(
   tx: Queries,
   merchantId: MerchantId,
   rows: readonly Controlled[],
   { country, defaultCountry }: Countries,
   at: Date,
-): Promise<number> {
+): Promise<Changed> {
   const time = at.toISOString();
   const queued: number[] = [];
+  let badNumbers = 0;
   for (const { id, recipient } of rows) {
     const address = readAddress({ recipient, country: country ?? null }, defaultCountry);
-    if (address.state === 'failed') continue;
+    if (address.state === 'failed') {
+      badNumbers += 1;
+      continue;
+    }
     const done = await tx.run(
       `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
           last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4
@@ -68,21 +74,17 @@ async function requeue(
     );
     if (done.length > 0) queued.push(id);
   }
-  if (queued.length === 0) return 0;
-  const note = 'Sent again by hand.';
-  await tx.chain([
-    eventsStep(
-      merchantId,
-      queued.map((deliveryId) => ({ deliveryId, at: time, state: 'queued', note })),
-    ),
-    queueStep(merchantId, time),
-  ]);
-  return queued.length;
+  if (queued.length > 0) {
+    const note = 'Sent again by hand.';
+    const events = queued.map((deliveryId) => ({ deliveryId, at: time, state: 'queued' as const, note }));
+    await tx.chain([eventsStep(merchantId, events), queueStep(merchantId, time)]);
+  }
+  return { changed: queued.length, badNumbers };
 }
 
 /** Cancels one delivery that has not been sent. */
 export async function cancelDelivery(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   id: number,
   at: Date,
@@ -94,12 +96,13 @@ export async function cancelDelivery(
 
 /** One that is being sent now cannot be called back. */
 async function cancel(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   ids: readonly number[],
   at: Date,
 ): Promise<number> {
   const time = at.toISOString();
+  await lockLanes(tx, merchantId);
   const rows = await tx.run<Controlled>(
     `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3
       where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} and state in ('queued', 'waiting', 'failed')
@@ -107,17 +110,13 @@ async function cancel(
     [merchantId, ids, time],
   );
   if (rows.length === 0) return 0;
-  const released = [
-    await releaseQuota(tx, merchantId, rows, at),
-    await releaseNext(tx, merchantId, rows, at),
-  ];
-  await tx.chain([
-    eventsStep(
-      merchantId,
-      rows.map(({ id }) => ({ deliveryId: id, at: time, state: 'cancelled' })),
-    ),
-    queueStep(merchantId, released.includes(true) ? time : NEVER),
-  ]);
+  const quotaFree = await releaseQuota(tx, merchantId, rows, at);
+  await releaseAndRecord(tx, merchantId, {
+    lanes: rows,
+    events: rows.map(({ id }) => ({ deliveryId: id, at: time, state: 'cancelled' })),
+    dueAt: quotaFree ? time : NEVER,
+    at,
+  });
   return rows.length;
 }
 
@@ -128,43 +127,48 @@ const MANY_MAX = 2000;
 export interface ManyResult {
   /** How many were changed. */
   count: number;
-  /** Left as they are, because their number is none. */
+  /** How many have no valid number, and stay as they are. */
   skipped: number;
-  /** More than one call changes: call again. */
+  /** Whether there are more than one call changes: call again with `after_id`. */
   more: boolean;
+  /** The last one that this call looked at. */
+  after_id: number;
 }
 
-type Selected = { state: 'failed' | 'cancelled' | 'queued' | 'waiting'; since: Date | undefined };
+interface Selected<State extends string> {
+  state: State;
+  since: Date | undefined;
+  afterId: number;
+}
 
 /** All of a merchant's deliveries in this state whose state is not older than `since`, oldest first. */
 async function changeMany(
   database: Database,
   merchantId: MerchantId,
-  { state, since }: Selected,
-  change: (tx: Queries, rows: readonly Controlled[]) => Promise<number>,
+  { state, since, afterId }: Selected<string>,
+  change: (tx: Transaction, rows: readonly Controlled[]) => Promise<Changed>,
 ): Promise<ManyResult> {
-  const result: ManyResult = { count: 0, skipped: 0, more: false };
-  let afterId = 0;
+  const result: ManyResult = { count: 0, skipped: 0, more: false, after_id: afterId };
   for (let looked = 0; ; ) {
     const rows = await database.all<Controlled>(
       `select id, key, recipient, mode, last_code from deliveries
         where merchant_id = $1 and state = $2 and id > $3 and updated_at >= $4 order by id limit ${BATCH_SIZE}`,
-      [merchantId, state, afterId, since?.toISOString() ?? ''],
+      [merchantId, state, result.after_id, since?.toISOString() ?? ''],
     );
     if (rows.length === 0) return result;
     if (looked >= MANY_MAX) return { ...result, more: true };
-    const changed = await database.transaction((tx) => change(tx, rows));
+    const { changed, badNumbers } = await database.transaction((tx) => change(tx, rows));
     result.count += changed;
+    result.skipped += badNumbers;
+    result.after_id = rows.at(-1)!.id;
     looked += rows.length;
-    afterId = rows.at(-1)!.id;
-    result.skipped += rows.length - changed;
   }
 }
 
 export const retryMany = (
   database: Database,
   merchantId: MerchantId,
-  selected: Selected & { state: 'failed' | 'cancelled' },
+  selected: Selected<'failed' | 'cancelled'>,
   countries: Countries,
   now: () => Date,
 ): Promise<ManyResult> =>
@@ -173,14 +177,10 @@ export const retryMany = (
 export const cancelMany = (
   database: Database,
   merchantId: MerchantId,
-  selected: Selected & { state: 'queued' | 'waiting' | 'failed' },
+  selected: Selected<'queued' | 'waiting' | 'failed'>,
   now: () => Date,
 ): Promise<ManyResult> =>
-  changeMany(database, merchantId, selected, (tx, rows) =>
-    cancel(
-      tx,
-      merchantId,
-      rows.map(({ id }) => id),
-      now(),
-    ),
-  );
+  changeMany(database, merchantId, selected, async (tx, rows) => {
+    const ids = rows.map(({ id }) => id);
+    return { changed: await cancel(tx, merchantId, ids, now()), badNumbers: 0 };
+  });

@@ -6,7 +6,7 @@ import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { firstEventStep } from './events.ts';
-import { queueStep } from './table.ts';
+import { newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer, written with the answer that it carries. */
 export interface NewDelivery {
@@ -101,7 +101,7 @@ export function enqueueSteps(
           mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at)
         select cast($1 as bigint), $2, cast($3 as bigint), cast($4 as bigint), $5, $6, $7, $8, $9,
           cast($10 as integer), $11, $12, $13, $14, $14, $14 ${after ? `from ${after}` : ''}
-        returning id`,
+        returning id, merchant_id, due_at, key`,
       params: [
         merchantId,
         randomUUID(),
@@ -120,6 +120,6 @@ export function enqueueSteps(
       ],
     },
     firstEventStep(merchantId, { at, state, code, note: reason }),
-    queueStep(merchantId, at, 'delivery'),
+    newDeliveriesQueueStep,
   ];
 }

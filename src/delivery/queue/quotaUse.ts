@@ -14,19 +14,21 @@ export async function markQuotaUser(queries: Queries, merchantId: MerchantId, id
   );
 }
 
-/** Customers of earlier deliveries that need quota and were not reached since then. */
+/** Customers of earlier deliveries that need quota and were not reached since then: of the first `max` of these. */
 export async function customersAhead(
   queries: Queries,
   merchantId: MerchantId,
   beforeId: number,
   reachedSince: string,
+  max: number,
 ): Promise<number> {
   const row = await queries.one<{ ahead: number }>(
-    `select count(distinct d.recipient) as ahead from deliveries d
+    `select count(distinct recipient) as ahead from (select d.recipient from deliveries d
       where d.merchant_id = $1 and d.id < $2 and d.uses_quota = 1 and d.state in ${OPEN}
         and coalesce((select r.reached_at from reached_customers r where r.merchant_id = d.merchant_id
-          and r.recipient = d.recipient), '') <= $3`,
-    [merchantId, beforeId, reachedSince],
+          and r.recipient = d.recipient), '') <= $3
+      order by d.id limit $4) first_ones`,
+    [merchantId, beforeId, reachedSince, max],
   );
   return row?.ahead ?? 0;
 }
@@ -61,7 +63,7 @@ async function releaseFirstWaiting(tx: Queries, merchantId: MerchantId, at: Date
   const rows = await tx.run(
     `update deliveries set due_at = $2 where merchant_id = $1 and state = 'waiting' and waiting_for = 'limit' and id = (
         select min(id) from deliveries where merchant_id = $1 and state = 'waiting' and waiting_for = 'limit'
-          and uses_quota = 1)
+          and uses_quota = 1 and due_at > $2)
       returning id`,
     [merchantId, at.toISOString()],
   );

@@ -1,6 +1,8 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Queries } from '../../database/database.ts';
-import { firstOfLane, NEVER, OPEN, queueStep, REST_MAX_MS, valueRows } from './table.ts';
+import type { Step } from '../../database/chain.ts';
+import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
+import { type DeliveryEvent, eventsStep } from './events.ts';
+import { firstOfLane, NEVER, OPEN, queueStep, valueRows } from './table.ts';
 
 /** Makes messages due that waited for something else than time. */
 
@@ -12,25 +14,51 @@ export interface Lane {
 
 /**
  * The first message of these lanes is no longer blocked. This must be a statement of its own, after the one that
- * finished the message before: only then it sees one that was blocked meanwhile. Says whether one is due now; the caller
- * makes the queue due.
+ * finished the message before and took the merchant's lane lock: only then it sees what others have finished or blocked.
  */
-export async function releaseNext(
+const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Step => ({
+  name: 'released',
+  sql: `with lane (customer, kind) as (values ${valueRows(lanes.length, [undefined, undefined], 2)})
+    update deliveries set due_at = case when due_at = '${NEVER}' then $2 else due_at end
+      where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2) and id in (
+        select ${firstOfLane[engine]('customer', 'kind')} from lane)
+      returning id`,
+  params: [merchantId, at, ...lanes.flatMap(({ recipient, mode }) => [recipient, mode])],
+});
+
+interface Finished {
+  /** Of the messages that are finished now. */
+  lanes: readonly Lane[];
+  events: readonly DeliveryEvent[];
+  /** When the queue is due at the latest. */
+  dueAt: string;
+  at: Date;
+}
+
+/** Releases the next messages, records what happened, and makes the queue due. */
+export async function releaseAndRecord(
   tx: Queries,
   merchantId: MerchantId,
-  lanes: readonly Lane[],
-  at: Date,
-): Promise<boolean> {
-  const due = await tx.run(
-    `with lane (customer, kind) as (values ${valueRows(lanes.length, [undefined, undefined], 2)})
-      update deliveries set due_at = case when due_at = '${NEVER}' then $2 else due_at end
-        where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2)
-          and id in (select ${firstOfLane[tx.engine]('customer', 'kind')} from lane)
-      returning id`,
-    [merchantId, at.toISOString(), ...lanes.flatMap(({ recipient, mode }) => [recipient, mode])],
-  );
-  return due.length > 0;
+  { lanes, events, dueAt, at }: Finished,
+): Promise<void> {
+  const time = at.toISOString();
+  const record = events.length > 0 ? [eventsStep(merchantId, events)] : [];
+  if (lanes.length === 0) {
+    await tx.chain([...record, queueStep(merchantId, dueAt)]);
+    return;
+  }
+  const release = releaseStep(tx.engine, merchantId, lanes, time);
+  if (tx.engine === 'postgres') {
+    // One trip: the queue is due now if a message was released.
+    await tx.chain([release, ...record, queueStep(merchantId, dueAt, { nowIfAny: 'released', at: time })]);
+    return;
+  }
+  const released = await tx.chain([release]);
+  await tx.chain([...record, queueStep(merchantId, released ? time : dueAt)]);
 }
+
+/** Before a transaction finishes messages of a merchant: see `releaseStep`. */
+export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(`lanes ${merchantId}`);
 
 /** Who has messages that wait until this customer writes, or for the daily limit, which a reply then needs no more. */
 export async function merchantsWaitingFor(queries: Queries, phone: string): Promise<MerchantId[]> {
@@ -57,19 +85,34 @@ export async function releaseWaitingFor(
   if (rows.length > 0) await tx.chain([queueStep(merchantId, at.toISOString())]);
 }
 
-/** The settings have changed: what waited by the old ones is looked at again. */
+const LOOK_AGAIN_BATCH = 1000;
+
+/** The settings have changed: what waited by the old ones is looked at again. Says whether there are more of them. */
 export async function lookAgain(
   tx: Queries,
   merchantId: MerchantId,
   waitingFor: 'limit' | 'customer',
   at: Date,
-): Promise<void> {
-  await tx.run(
-    `update deliveries set due_at = $3
-      where merchant_id = $1 and state = 'waiting' and waiting_for = $2 and due_at > $3 returning id`,
+): Promise<boolean> {
+  const rows = await tx.run(
+    `update deliveries set due_at = $3 where merchant_id = $1 and id in (
+        select id from deliveries where merchant_id = $1 and state = 'waiting' and waiting_for = $2 and due_at > $3
+          order by id limit ${LOOK_AGAIN_BATCH})
+      returning id`,
     [merchantId, waitingFor, at.toISOString()],
   );
   await tx.chain([queueStep(merchantId, at.toISOString())]);
+  return rows.length === LOOK_AGAIN_BATCH;
+}
+
+/** The rest of them, a transaction for each batch. */
+export async function lookAgainAtAll(
+  database: Database,
+  merchantId: MerchantId,
+  waitingFor: 'limit' | 'customer',
+  at: Date,
+): Promise<void> {
+  while (await database.transaction((tx) => lookAgain(tx, merchantId, waitingFor, at)));
 }
 
 /** Queues that rest until a channel is used again are looked at at this time, one merchant after another. */
@@ -86,8 +129,8 @@ export async function wakeQueues(tx: Queries, restingUntil: readonly string[], a
 /** Every queue that may rest for a channel is looked at now. A look too many does no harm. */
 export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
   const rows = await tx.all<{ merchant_id: MerchantId }>(
-    'select merchant_id from delivery_queues where due_at > $1 and due_at <= $2 order by merchant_id',
-    [at.toISOString(), new Date(at.getTime() + REST_MAX_MS).toISOString()],
+    'select merchant_id from delivery_queues where due_at > $1 and due_at < $2 order by merchant_id',
+    [at.toISOString(), NEVER],
   );
   for (const { merchant_id } of rows) await tx.chain([queueStep(merchant_id, at.toISOString())]);
 }

@@ -1,10 +1,11 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
+import { storableText } from '../../database/text.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
-import { releaseNext } from './release.ts';
+import { releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER, OPEN, queueStep, valueRows } from './table.ts';
 
 /** Writes what came of attempts. */
@@ -34,16 +35,23 @@ export interface Outcome {
 
 const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
 
-/** Within a table rows are locked by id. SQLite has no row locks: transactions run one after another. */
-const LOCKED_BY_ID: Record<Engine, string> = {
+/**
+ * On PostgreSQL: of one merchant's messages only one transaction at a time finishes some, so that the next of a lane is
+ * not lost between two; and within a table rows are locked by id. SQLite runs transactions one after another.
+ */
+const LOCKS: Record<Engine, string> = {
   sqlite: '',
-  postgres: `, locked as (select d.id from deliveries d join change on d.id = delivery
-    where d.merchant_id = $1 order by d.id for update of d)`,
+  postgres: `, lanes as materialized (select pg_advisory_xact_lock(hashtextextended('lanes ' || $1, 0)))
+    , locked as (select d.id from lanes, deliveries d join change on d.id = delivery
+      where d.merchant_id = $1 order by d.id for update of d)`,
 };
 const IS_LOCKED: Record<Engine, string> = {
   sqlite: '',
   postgres: 'and delivery in (select locked.id from locked)',
 };
+
+/** Some of it comes from a channel: what PostgreSQL refuses would be sent again and again. */
+const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
 
 const CASTS = ['bigint', 'integer', ...Array<undefined>(8).fill(undefined), 'integer'] as const;
 
@@ -62,7 +70,7 @@ export async function settle(
   const rows = await tx.run<{ id: number }>(
     `with change (delivery, attempt, lease, new_state, new_due_at, new_waiting_for, new_reason, new_code,
         new_message_id, new_unsettled_since, not_counted) as (values ${valueRows(outcomes.length, CASTS, 2)})
-        ${LOCKED_BY_ID[tx.engine]}
+        ${LOCKS[tx.engine]}
       update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
         reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
         unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = $2
@@ -79,9 +87,9 @@ export async function settle(
         settlement.state,
         (settlement.dueAt ?? at).toISOString(),
         settlement.waitingFor ?? null,
-        settlement.reason ?? null,
-        settlement.code ?? null,
-        settlement.messageId ?? null,
+        textOrNull(settlement.reason),
+        textOrNull(settlement.code),
+        textOrNull(settlement.messageId),
         settlement.unsettled ? time : null,
         settlement.notCounted ? 1 : 0,
       ]),
@@ -108,19 +116,18 @@ async function follow(
   const finished = written.filter(({ settlement }) => !isOpen(settlement.state));
   const failed = finished.filter(({ settlement }) => settlement.state === 'failed');
   const deliveriesOf = (list: readonly Outcome[]) => list.map(({ delivery }) => delivery);
-  let released = false;
-  if (failed.length > 0) released = await releaseQuota(tx, merchantId, deliveriesOf(failed), at);
-  if (finished.length > 0)
-    released = (await releaseNext(tx, merchantId, deliveriesOf(finished), at)) || released;
+  const quotaFree = failed.length > 0 && (await releaseQuota(tx, merchantId, deliveriesOf(failed), at));
   const events = await newEvents(tx, merchantId, written, at);
   const dueTimes = written
     .filter(({ settlement }) => isOpen(settlement.state))
     .map(({ settlement }) => (settlement.dueAt ?? at).toISOString());
-  if (released) dueTimes.push(at.toISOString());
-  await tx.chain([
-    ...(events.length > 0 ? [eventsStep(merchantId, events)] : []),
-    queueStep(merchantId, dueTimes.sort()[0] ?? NEVER),
-  ]);
+  if (quotaFree) dueTimes.push(at.toISOString());
+  await releaseAndRecord(tx, merchantId, {
+    lanes: deliveriesOf(finished),
+    events,
+    dueAt: dueTimes.sort()[0] ?? NEVER,
+    at,
+  });
 }
 
 /** A message that was looked at and put back as it was has no new event. */

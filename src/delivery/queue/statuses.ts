@@ -1,10 +1,9 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Queries } from '../../database/database.ts';
+import type { Queries, Transaction } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import { CLAIMED_COLUMNS, type Claimed } from './claim.ts';
-import { eventsStep } from './events.ts';
-import { releaseNext } from './release.ts';
-import { type DeliveryState, NEVER, queueStep } from './table.ts';
+import { lockLanes, releaseAndRecord } from './release.ts';
+import { type DeliveryState, NEVER } from './table.ts';
 
 /** What a channel reports after it took a message. Statuses come late, twice and out of order. */
 
@@ -49,7 +48,7 @@ export async function findIdsByKeys(
 
 /** Moves deliveries forward, never back: a state already passed changes nothing. */
 export async function advance(
-  tx: Queries,
+  tx: Transaction,
   merchantId: MerchantId,
   ids: readonly number[],
   { state, at, messageId }: { state: Reached; at: Date; messageId?: string },
@@ -57,6 +56,7 @@ export async function advance(
   if (ids.length === 0) return;
   const earlier = (Object.keys(RANK) as DeliveryState[]).filter((name) => RANK[name] < RANK[state]);
   const time = at.toISOString();
+  await lockLanes(tx, merchantId);
   // Within a table rows are locked by id.
   if (tx.engine === 'postgres' && ids.length > 1) {
     await tx.all(
@@ -73,14 +73,12 @@ export async function advance(
     [merchantId, ids, state, messageId ?? null, time],
   );
   if (rows.length === 0) return;
-  const released = await releaseNext(tx, merchantId, rows, at);
-  await tx.chain([
-    eventsStep(
-      merchantId,
-      rows.map(({ id }) => ({ deliveryId: id, at: time, state })),
-    ),
-    queueStep(merchantId, released ? time : NEVER),
-  ]);
+  await releaseAndRecord(tx, merchantId, {
+    lanes: rows,
+    events: rows.map(({ id }) => ({ deliveryId: id, at: time, state })),
+    dueAt: NEVER,
+    at,
+  });
 }
 
 /** Only for the transaction that settles it: nobody holds it longer. */

@@ -32,20 +32,41 @@ export const firstOfLane: Record<Engine, (recipient: string, mode: string) => st
 export const REST_MAX_MS = 5 * 60_000;
 
 /**
- * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier.
- * Locks the version row, so it comes last in a transaction.
+ * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier. With
+ * `nowIfAny` it is due at `at` if that step of the same statement gave a row. Locks the version row, so it comes last.
  */
-export const queueStep = (merchantId: MerchantId, dueAt: string, after?: string): Step => ({
+export const queueStep = (
+  merchantId: MerchantId,
+  dueAt: string,
+  { nowIfAny, at = dueAt }: { nowIfAny?: string; at?: string } = {},
+): Step => ({
   name: 'queue',
-  after,
+  sql: `insert into delivery_queues (merchant_id, due_at, version)
+    values (cast($1 as bigint), ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then $4 else $2 end` : '$2'}, $3)
+    ${ON_QUEUE_CONFLICT}`,
+  params: [merchantId, dueAt, newVersion(), ...(nowIfAny ? [at] : [])],
+});
+
+const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = excluded.version,
+    due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
+  returning merchant_id`;
+
+const newVersion = () => randomBytes(12).toString('hex');
+
+/**
+ * The same for new deliveries, which the step `delivery` gives as `merchant_id`, `due_at` and `key`. A key is random and
+ * never used again, so it is the version. Answers that share a statement share this step.
+ */
+export const newDeliveriesQueueStep: Step = {
+  name: 'queue',
+  after: 'delivery',
+  shared: true,
   // Without a condition SQLite takes `on` for that of a join.
   sql: `insert into delivery_queues (merchant_id, due_at, version)
-    select cast($1 as bigint), $2, $3 ${after ? `from ${after}` : ''} where true
-    on conflict (merchant_id) do update set version = excluded.version,
-      due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
-    returning merchant_id`,
-  params: [merchantId, dueAt, randomBytes(12).toString('hex')],
-});
+    select merchant_id, min(due_at), max(key) from delivery where true group by merchant_id order by merchant_id
+    ${ON_QUEUE_CONFLICT}`,
+  params: [],
+};
 
 /** `($3, $4), ($5, $6)`: a list of rows for VALUES, behind so many other parameters. `casts` names the types. */
 export function valueRows(rows: number, casts: readonly (string | undefined)[], behind: number): string {

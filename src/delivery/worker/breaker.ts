@@ -15,6 +15,8 @@ export interface Breaker {
   gate(channelId: string): Promise<'open' | 'probe' | { until: string }>;
   /** After each attempt that the channel was asked in. `isProbe`: the gate let this one through as a probe. */
   report(channelId: string, code: string | undefined, isProbe: boolean): Promise<void>;
+  /** The probe was not used: another message may be one. */
+  returnProbe(channelId: string): Promise<void>;
   /** The channel refuses everything we send. */
   stop(channelId: string, code: string, untilResumed: boolean): Promise<void>;
 }
@@ -46,7 +48,7 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
   }
 
   async function write(stop: ChannelStop): Promise<void> {
-    await stopChannel(database, stop);
+    await stopChannel(database, stop, now());
     stops.set(stop.channel_id, stop);
   }
 
@@ -96,6 +98,13 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
     },
     report: (channelId, code, isProbe) =>
       isTimeout(code) ? notAnswering(channelId, code!, isProbe) : answering(channelId),
-    stop: (channelId, code, untilResumed) => write(refusedStop(channelId, code, now(), untilResumed)),
+    async returnProbe(channelId) {
+      const stop = stops.get(channelId);
+      if (stop) await takeProbe(database, stop, now());
+    },
+    stop(channelId, code, untilResumed) {
+      timeouts.delete(channelId);
+      return write(refusedStop(channelId, code, now(), untilResumed));
+    },
   };
 }

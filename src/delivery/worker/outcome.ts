@@ -29,7 +29,8 @@ export function settlementOf(result: SendResult, { type, attempts, at, random }:
     const pause = (type.retryPausesSeconds[attempts - 1] ?? 0) * (1 + JITTER * random);
     return {
       state: 'queued',
-      dueAt: inSeconds(pauseSeconds ?? pause),
+      // A channel may ask for a longer pause, but not use up the attempts in a few seconds.
+      dueAt: inSeconds(Math.max(pauseSeconds ?? 0, pause)),
       code,
       ...(reason === undefined ? {} : { reason }),
     };

@@ -25,13 +25,28 @@ export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
   );
 }
 
-export async function stopChannel(queries: Queries, stop: ChannelStop): Promise<void> {
+/** Stops within this time of each other are one. */
+const SAME_STOP_MS = 60 * 60_000;
+
+/** A channel that refuses us and then does not answer stays refused: only time or a person ends that. */
+export async function stopChannel(queries: Queries, stop: ChannelStop, at: Date): Promise<void> {
   await queries.run(
     `insert into channel_stops (${COLUMNS}) values ($1, $2, $3, $4, $5, $6)
       on conflict (channel_id) do update set kind = excluded.kind, code = excluded.code, until = excluded.until,
-        probes = excluded.probes
+        probes = excluded.probes,
+        stopped_at = case when channel_stops.until < $7 then excluded.stopped_at else channel_stops.stopped_at end
+        where excluded.kind = 'refused' or channel_stops.kind <> 'refused' or channel_stops.until <= $8
       returning channel_id`,
-    [stop.channel_id, stop.kind, stop.code, stop.stopped_at, stop.until, stop.probes],
+    [
+      stop.channel_id,
+      stop.kind,
+      stop.code,
+      stop.stopped_at,
+      stop.until,
+      stop.probes,
+      new Date(at.getTime() - SAME_STOP_MS).toISOString(),
+      at.toISOString(),
+    ],
   );
 }
 

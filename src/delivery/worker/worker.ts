@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import type { Channel, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
-import { type Claimed, claimOf, dueMerchants, nextDueAt, restQueue, wakeLateQueues } from '../queue/claim.ts';
+import { type Claimed, nextDueAt, wakeLateQueues } from '../queue/claim.ts';
 import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
 import type { Settlement } from '../queue/settle.ts';
@@ -12,6 +11,7 @@ import { createBreaker } from './breaker.ts';
 import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
 import { createSlots } from './slots.ts';
+import { createTurns, type Round } from './turns.ts';
 import { createOutcomeWriter } from './writer.ts';
 
 export interface WorkerParts {
@@ -38,14 +38,22 @@ export interface Worker {
 
 /** Wake-up calls may be lost with their connection. */
 const POLL_MS = 2000;
+/** A slot that becomes free wakes it; a slow call gives up its shared slot without that. */
+const WAIT_MS = { nothing: POLL_MS, capped: 100, failed: POLL_MS } as const;
 /** Wake-up calls within this time share one claim. */
 const CLAIM_EVERY_MS = 10;
-/** A killed worker's messages are taken over after this. Longer than an attempt takes. */
-const LEASE_MS = 20_000;
 /** Where something of ours failed before the attempt. */
 const PUT_BACK_MS = 5000;
 /** At the start; where statuses keep coming, messages are sent beside them after this. */
 const STATUSES_FIRST_MS = 5000;
+
+/** Results that do not come from the channel itself: they say nothing about whether it answers. */
+const NOT_CALLED = new Set(['NO_PHONE_NUMBER', 'ADDRESS_REFUSED', 'CHANNEL_ERROR']);
+
+const wasCalled = (result: SendResult): boolean =>
+  result.outcome !== 'channel_stopped' &&
+  !('notCounted' in result && result.notCounted) &&
+  !('code' in result && NOT_CALLED.has(result.code));
 
 export function startWorker(parts: WorkerParts): Worker {
   const { database, channels, log, now, onAttempt } = parts;
@@ -54,8 +62,6 @@ export function startWorker(parts: WorkerParts): Worker {
   const writeOutcome = createOutcomeWriter(database, now);
   const defaultDailyLimit = channels.defaultDailyLimit;
   const inFlight = new Set<Promise<void>>();
-  /** Merchants whose channel has no slot left: they come again when one is free. */
-  let atCap: MerchantId[] = [];
   let stopped = false;
   let woken = false;
   let wakeUp: () => void = () => {};
@@ -63,6 +69,7 @@ export function startWorker(parts: WorkerParts): Worker {
   let nothingDue = false;
   let processing: Promise<void> | undefined;
   let processAgain = false;
+  const takeTurns = createTurns({ ...parts, slots, breaker, begin });
   const unsubscribe = database.listen(DELIVERIES, wake);
   const running = run();
 
@@ -76,63 +83,13 @@ export function startWorker(parts: WorkerParts): Worker {
       woken = false;
       nothingDue = false;
       processStatuses();
-      const found = await claimDue();
+      const found = await takeTurns();
       nothingDue = found === 'nothing';
       resolveIdle();
-      if (found !== 'more' || slots.free() === 0) await untilWoken(found !== 'failed' && slots.free() > 0);
+      if (found !== 'more') await untilWoken(found);
       const pauseMs = CLAIM_EVERY_MS - (performance.now() - claimedAt);
       if (pauseMs > 0 && !stopped) await sleep(pauseMs);
     }
-  }
-
-  /** One turn for each merchant with something due, while there are free slots. */
-  async function claimDue(): Promise<'nothing' | 'more' | 'failed'> {
-    atCap = [];
-    const served: MerchantId[] = [];
-    let more = false;
-    try {
-      if (slots.free() > 0) await breaker.refresh();
-      for (;;) {
-        const merchants = slots.free() > 0 ? await dueMerchants(database, now(), served) : [];
-        if (merchants.length === 0) return more || slots.free() === 0 ? 'more' : 'nothing';
-        for (const merchantId of merchants) {
-          if (slots.free() === 0) return 'more';
-          more = (await takeTurn(merchantId)) || more;
-          served.push(merchantId);
-        }
-      }
-    } catch (err) {
-      log.warn({ err }, 'cannot claim deliveries; will retry');
-      return 'failed';
-    }
-  }
-
-  /** Gives whether there may be more to claim at once. */
-  async function takeTurn(merchantId: MerchantId): Promise<boolean> {
-    const channel = await channels.of(merchantId);
-    const { max, campaignsMax } = slots.freeFor(channel);
-    if (max === 0) {
-      atCap.push(merchantId);
-      return false;
-    }
-    const gate = await breaker.gate(channel.id);
-    if (typeof gate === 'object') {
-      await restQueue(database, merchantId, gate.until, now());
-      return false;
-    }
-    const at = now();
-    const { claimed, more } = await claimOf(database, merchantId, {
-      channelId: channel.id,
-      reportsStatus: (channelId) => channels.typeOf(channelId)?.reportsStatus ?? false,
-      max: gate === 'probe' ? 1 : max,
-      campaignsMax: gate === 'probe' ? 1 : campaignsMax,
-      at,
-      leaseUntil: new Date(at.getTime() + LEASE_MS),
-    });
-    for (const delivery of claimed) begin(channel, delivery, gate === 'probe');
-    // More than the channel has slots for: it comes again when one is free.
-    if (more && slots.freeFor(channel).max === 0) atCap.push(merchantId);
-    return claimed.length > 0 || more;
   }
 
   function begin(channel: Channel, delivery: Claimed, isProbe: boolean): void {
@@ -171,21 +128,27 @@ export function startWorker(parts: WorkerParts): Worker {
     const result = await attempt(channel, prepared);
     const code = 'code' in result ? result.code : undefined;
     onAttempt(channel.type.name, result.outcome, code ?? 'none');
-    if (result.outcome === 'channel_stopped') {
-      const { reason, untilResumed = false } = result;
-      log.error({ channel: channel.id, code, reason }, 'the channel is stopped');
-      await breaker.stop(channel.id, result.code, untilResumed);
-    } else if (!('notCounted' in result)) {
-      await breaker.report(channel.id, code, isProbe);
-    }
-    await write(
-      settlementOf(result, {
-        type: channel.type,
-        attempts: delivery.attempts,
-        at: now(),
-        random: Math.random(),
-      }),
-    );
+    const settlement = settlementOf(result, {
+      type: channel.type,
+      attempts: delivery.attempts,
+      at: now(),
+      random: Math.random(),
+    });
+    // Before it is queued again: else it would be sent at once through the stopped channel.
+    if (result.outcome === 'channel_stopped') await stopChannel(channel, result);
+    await write(settlement);
+    // After it: a message that was sent must be known as sent, whatever happens to the breaker.
+    if (wasCalled(result)) await breaker.report(channel.id, code, isProbe).catch(logBreaker);
+  }
+
+  const logBreaker = (err: unknown) => log.warn({ err }, 'cannot write the state of a channel');
+
+  async function stopChannel(
+    { id }: Channel,
+    { code, reason, untilResumed = false }: Extract<SendResult, { outcome: 'channel_stopped' }>,
+  ): Promise<void> {
+    log.error({ channel: id, code, reason }, 'the channel is stopped');
+    await breaker.stop(id, code, untilResumed).catch(logBreaker);
   }
 
   async function attempt(
@@ -234,11 +197,11 @@ export function startWorker(parts: WorkerParts): Worker {
     wakeUp();
   }
 
-  /** Until somebody wakes it, the next message is due where that matters, or the poll. */
-  async function untilWoken(orDue: boolean): Promise<void> {
+  /** Until somebody wakes it, the next message is due where that is known, or the poll. */
+  async function untilWoken(found: Exclude<Round, 'more'>): Promise<void> {
     if (woken || stopped) return;
-    const due = orDue ? await nextDueAt(database, atCap).catch(() => undefined) : undefined;
-    const inMs = due === undefined ? POLL_MS : Date.parse(due) - now().getTime();
+    const due = found === 'nothing' ? await nextDueAt(database).catch(() => undefined) : undefined;
+    const inMs = due === undefined ? WAIT_MS[found] : Date.parse(due) - now().getTime();
     if (woken || stopped) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.min(Math.max(inMs, 5), POLL_MS));

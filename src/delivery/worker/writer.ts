@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../../contract/ids.ts';
 import { batchPerTick } from '../../database/batchPerTick.ts';
 import { type Database, DatabaseUnavailable } from '../../database/database.ts';
 import { type Outcome, settle } from '../queue/settle.ts';
@@ -27,24 +26,38 @@ export function createOutcomeWriter(
   };
 }
 
-/** One transaction per merchant: no merchant waits for another's rows, and none fails for what is wrong with another. */
+type Written = boolean | { error: unknown };
+
+/** One transaction for all of them. If it fails, one for each merchant: none fails for what is wrong with another. */
 async function writeAll(
   database: Database,
   outcomes: readonly Outcome[],
   at: Date,
-): Promise<(boolean | { error: unknown })[]> {
-  const byMerchant = Map.groupBy(outcomes, ({ delivery }) => delivery.merchant_id);
-  const results = new Map<MerchantId, ReadonlySet<number> | { error: unknown }>();
-  await Promise.all(
-    [...byMerchant].map(async ([merchantId, own]) => {
-      const result = await database
-        .transaction((tx) => settle(tx, merchantId, own, at))
-        .catch((error: unknown) => ({ error }));
-      results.set(merchantId, result);
-    }),
+): Promise<readonly Written[]> {
+  const byMerchant = [...Map.groupBy(outcomes, ({ delivery }) => delivery.merchant_id)].sort(
+    ([a], [b]) => a - b,
   );
-  return outcomes.map(({ delivery }) => {
-    const result = results.get(delivery.merchant_id)!;
-    return 'error' in result ? result : result.has(delivery.id);
-  });
+  const write = async (merchants: typeof byMerchant): Promise<Map<number, boolean>> => {
+    const written = new Map<number, boolean>();
+    await database.transaction(async (tx) => {
+      for (const [merchantId, own] of merchants) {
+        const ids = await settle(tx, merchantId, own, at);
+        for (const { delivery } of own) written.set(delivery.id, ids.has(delivery.id));
+      }
+    });
+    return written;
+  };
+  const results = new Map<number, Written>();
+  try {
+    for (const [id, written] of await write(byMerchant)) results.set(id, written);
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return outcomes.map(() => ({ error }));
+    for (const merchant of byMerchant) {
+      const alone = await write([merchant]).catch((error: unknown) => ({ error }));
+      for (const { delivery } of merchant[1]) {
+        results.set(delivery.id, 'error' in alone ? alone : alone.get(delivery.id)!);
+      }
+    }
+  }
+  return outcomes.map(({ delivery }) => results.get(delivery.id)!);
 }

@@ -36,7 +36,7 @@ export function openWebhook(
   const signer = signerOf(settings.secret);
   return {
     id: `webhook:${createHash('sha256')
-      .update(url.origin + url.pathname)
+      .update(url.origin + url.pathname + url.search)
       .digest('hex')
       .slice(0, 16)}`,
     plan: async () => ({ go: 'text' }),

@@ -206,7 +206,7 @@ async function stopAfterStatus(
   { code, reason }: { code: string; reason: string },
 ): Promise<void> {
   log.error({ channel: channelId, code, reason }, 'the channel is stopped');
-  await stopChannel(tx, refusedStop(channelId, code, now()));
+  await stopChannel(tx, refusedStop(channelId, code, now()), now());
 }
 
 async function hasFailed(tx: Queries, channelId: string, messageId: string): Promise<boolean> {

@@ -1,0 +1,110 @@
+import type { Logger } from 'pino';
+import type { MerchantId } from '../../contract/ids.ts';
+import { type Database, DatabaseUnavailable } from '../../database/database.ts';
+import type { Channel } from '../channels/channel.ts';
+import type { Channels } from '../channels/merchantChannels.ts';
+import { type Claimed, claimOf, type DueQueue, dueQueues, QUEUES_MAX, restQueue } from '../queue/claim.ts';
+import type { Breaker } from './breaker.ts';
+import type { Slots } from './slots.ts';
+
+/** Which messages are sent next: every merchant with something due gets a turn, one after another. */
+
+interface TurnParts {
+  database: Database;
+  channels: Channels;
+  slots: Slots;
+  breaker: Breaker;
+  log: Logger;
+  now: () => Date;
+  begin: (channel: Channel, delivery: Claimed, isProbe: boolean) => void;
+}
+
+/** What a round has found: nothing due; more to claim; what is due has no free slot; or the database failed. */
+export type Round = 'nothing' | 'more' | 'capped' | 'failed';
+
+/** A killed worker's messages are taken over after this. Longer than an attempt takes. */
+const LEASE_MS = 20_000;
+/** A round looks at so many queues at most. The next one goes on from there. */
+const PAGES_MAX = 2;
+/** For a merchant whose channel cannot be opened. */
+const PROBLEM_REST_MS = 30_000;
+
+export function createTurns(parts: TurnParts): () => Promise<Round> {
+  const { database, channels, slots, breaker, log, now, begin } = parts;
+  /** Where the next round goes on. */
+  let position: DueQueue | undefined;
+
+  async function round(): Promise<Round> {
+    if (slots.free() === 0) return 'capped';
+    const isWhole = position === undefined;
+    const turns: Turn[] = [];
+    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+      const queues = await dueQueues(database, now(), position);
+      // After the queues: a status that stops a channel makes its queue due in the same transaction.
+      if (pages === 0) await breaker.refresh();
+      for (const queue of queues) {
+        if (slots.free() === 0) return 'capped';
+        position = queue;
+        turns.push(await safely(queue.merchant_id));
+      }
+      if (queues.length < QUEUES_MAX) {
+        position = undefined;
+        break;
+      }
+    }
+    if (turns.includes('more') || position !== undefined || !isWhole) return 'more';
+    return turns.includes('capped') ? 'capped' : 'nothing';
+  }
+
+  type Turn = 'done' | 'more' | 'capped';
+
+  /** What is wrong with one merchant must not stop the others. */
+  async function safely(merchantId: MerchantId): Promise<Turn> {
+    try {
+      return await takeTurn(merchantId);
+    } catch (err) {
+      if (err instanceof DatabaseUnavailable) throw err;
+      log.error({ err, merchant_id: merchantId }, 'cannot send this merchant’s messages; will retry');
+      const until = new Date(now().getTime() + PROBLEM_REST_MS).toISOString();
+      await restQueue(database, merchantId, { until, at: now(), isStill: async () => true });
+      return 'done';
+    }
+  }
+
+  async function takeTurn(merchantId: MerchantId): Promise<Turn> {
+    const channel = await channels.of(merchantId);
+    const { max, campaignsMax } = slots.freeFor(channel);
+    if (max === 0) return 'capped';
+    const gate = await breaker.gate(channel.id);
+    if (typeof gate === 'object') {
+      // Its channel may have been replaced, and the old one may still be cached.
+      const isStill = async () => (await channels.readAgain(merchantId)).id === channel.id;
+      await restQueue(database, merchantId, { until: gate.until, at: now(), isStill });
+      return 'done';
+    }
+    const isProbe = gate === 'probe';
+    const at = now();
+    const { claimed, left } = await claimOf(database, merchantId, {
+      channelId: channel.id,
+      reportsStatus: (channelId) => channels.typeOf(channelId)?.reportsStatus ?? false,
+      max: isProbe ? 1 : max,
+      campaignsMax: isProbe ? 1 : campaignsMax,
+      at,
+      leaseUntil: new Date(at.getTime() + LEASE_MS),
+    });
+    if (isProbe && claimed.length === 0) await breaker.returnProbe(channel.id);
+    for (const delivery of claimed) begin(channel, delivery, isProbe);
+    if (left === 'none') return claimed.length > 0 ? 'more' : 'done';
+    return left === 'unseen' ? 'more' : 'capped';
+  }
+
+  return async () => {
+    try {
+      return await round();
+    } catch (err) {
+      position = undefined;
+      log.warn({ err }, 'cannot claim deliveries; will retry');
+      return 'failed';
+    }
+  };
+}
