@@ -41,7 +41,7 @@ const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
  */
 const LOCKS: Record<Engine, string> = {
   sqlite: '',
-  postgres: `, lanes as materialized (select pg_advisory_xact_lock(hashtextextended('lanes ' || $1, 0)))
+  postgres: `, lanes as materialized (select pg_advisory_xact_lock(hashtextextended(concat('lanes ', cast($1 as bigint)), 0)))
     , locked as (select d.id from lanes, deliveries d join change on d.id = delivery
       where d.merchant_id = $1 order by d.id for update of d)`,
 };
