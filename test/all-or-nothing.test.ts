@@ -51,8 +51,8 @@ onEachEngine('all or nothing', (engine) => {
 
   const parts: [part: string, table: string][] = [
     ['message', 'deliveries'],
-    ['lesson', 'document_versions'],
-    ['place among the answered', 'answered_questions'],
+    ['document', 'document_versions'],
+    ['answered question', 'answered_questions'],
   ];
   const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
     ['under a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
@@ -61,7 +61,7 @@ onEachEngine('all or nothing', (engine) => {
   ];
   for (const [n, [way, key, context, ofWay]] of ways.entries()) {
     for (const [part, table] of ofWay) {
-      it(`an answer ${way} whose ${part} cannot be written leaves no trace, and can be given again`, async () => {
+      it(`an answer ${way} whose ${part} cannot be written changes nothing, and can be repeated`, async () => {
         const word = `zephyr${table.replace('_', '')}${n}`;
         const address = await raise(deskbell, token, {
           ...QUESTION,
@@ -89,7 +89,7 @@ onEachEngine('all or nothing', (engine) => {
     }
   }
 
-  it('nothing is acknowledged before it is committed, in whatever company it comes', async () => {
+  it('nothing is acknowledged before it is committed, alone or in a batch', async () => {
     await deskbell.database.script(SINKING[engine].fail);
     const acknowledged: number[] = [];
     for (let round = 0; round < 10; round += 1) {
@@ -112,7 +112,7 @@ onEachEngine('all or nothing', (engine) => {
     );
   });
 
-  it('a key is not remembered for what was not committed', async () => {
+  it('a key is not stored for a request that was not committed', async () => {
     await deskbell.database.script(SINKING[engine].fail);
     const failed = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
     await deskbell.database.script(SINKING[engine].mend);

@@ -122,7 +122,7 @@ function tablesIn(file: string): string[] {
 }
 
 describe('the source', () => {
-  it('has exactly the parts that are listed here', () => {
+  it('has exactly the parts that this test lists', () => {
     assert.deepEqual([...new Set(files.map(partOf))].sort(), Object.keys(MAY_IMPORT).sort());
   });
 
@@ -160,14 +160,14 @@ describe('the source', () => {
   });
 
   for (const file of files.filter((one) => tablesIn(one).length > 0)) {
-    it(`${file} names the tables of its own feature alone`, () => {
+    it(`${file} uses only the tables of its own feature`, () => {
       const own = TABLES[file.split('/')[0]!] ?? [];
       const foreign = tablesIn(file).filter((table) => !own.includes(table));
       assert.deepEqual(foreign, FOREIGN_TABLES[file] ?? []);
     });
   }
 
-  it('owns every table that the migrations create', () => {
+  it('has an owner for every table that the migrations create', () => {
     const created = readdirSync(join(root, 'migrations')).flatMap((name) =>
       [...read('migrations', name).matchAll(/^create table (\w+)/gm)].map(([, table]) => table!),
     );
@@ -178,7 +178,7 @@ describe('the source', () => {
     for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} is gone`);
   });
 
-  it('imports from outside what package.json names for the running service, or Node itself', () => {
+  it('imports only its own files, Node and the production dependencies of package.json', () => {
     const { dependencies } = JSON.parse(read('package.json'));
     for (const file of files) {
       for (const path of importsOf(file).filter((one) => !/^(\.|node:)/.test(one))) {
@@ -191,7 +191,7 @@ describe('the source', () => {
     }
   });
 
-  it('reads the environment in config.ts alone', () => {
+  it('reads the environment only in config.ts', () => {
     const readers = files.filter((file) =>
       /process\.(env|loadEnvFile)|\[['"]env['"]\]/.test(read('src', file)),
     );
@@ -202,7 +202,7 @@ describe('the source', () => {
 describe('the migrations', () => {
   const names = readdirSync(join(root, 'migrations')).sort();
 
-  it('are numbered one by one', () => {
+  it('are numbered without gaps', () => {
     assert.ok(names.length > 0);
     for (const [index, name] of names.entries()) {
       assert.match(name, new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z\\d_]+\\.sql$`));
@@ -210,7 +210,7 @@ describe('the migrations', () => {
   });
 
   for (const name of names) {
-    it(`${name} is whole statements for each engine, and leaves the transaction to its caller`, () => {
+    it(`${name} has complete statements for each engine, and does not begin or end a transaction`, () => {
       const text = read('migrations', name);
       const markers = [...text.matchAll(/^\s*-- @(.*)$/gm)].map(([, marker]) => marker!.trim());
       for (const marker of markers) assert.ok(['sqlite', 'postgres', 'both'].includes(marker), marker);
@@ -233,7 +233,7 @@ describe('the settings', () => {
   const documented = [...read('docs', 'settings.md').matchAll(/^\| `([A-Z\d_]+)` \| ([^|]*) \|/gm)];
   const examples = [...read('.env.example').matchAll(/^#?([A-Z\d_]+)=(.*)$/gm)];
 
-  it('are read by name in one place each', () => {
+  it('are each read in one place', () => {
     assert.ok(keys.length > 10);
     assert.equal(new Set(keys).size, keys.length);
     // INIT_CWD is npm's own: where the person stands who called it.
@@ -247,12 +247,12 @@ describe('the settings', () => {
     assert.deepEqual(documented.map(([, key]) => key).sort(), keys);
   });
 
-  it('are exactly those of .env.example, and each line of it is fit to be used', () => {
+  it('are exactly those of .env.example, and each of its lines is valid', () => {
     assert.deepEqual(examples.map(([, key]) => key).sort(), keys);
     for (const [, key, value] of examples) readConfig({ SECRET_KEY: newSecretKey(), [key!]: value });
   });
 
-  it('have the defaults that docs/settings.md names', () => {
+  it('have the defaults that docs/settings.md lists', () => {
     const defaults = documented.flatMap(([, key, cell]) => {
       const value = /^`([^`]+)`$/.exec(cell!.trim())?.[1];
       return value === undefined ? [] : [{ [key!]: value }];

@@ -88,7 +88,7 @@ onEachEngine('clean-up', (engine) => {
     await cleanUp(recording, config, log, clock.now());
   }
 
-  it('goes on with the other tables where one cannot be cleaned', async () => {
+  it('continues with the other tables if one fails', async () => {
     await whileAway('idempotency_keys', clean);
     assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
     assert.equal(logged.length, 1);
@@ -113,7 +113,7 @@ onEachEngine('clean-up', (engine) => {
     await work().finally(() => client.end());
   }
 
-  it('removes 200,000 expired rows in batches of 1,000, and the rest the next time', async () => {
+  it('removes 200,000 expired rows in batches of 1,000, and the rest in the next run', async () => {
     const sizes = deletes.filter(({ sql }) => sql.includes('from inbound_updates')).map(({ gone }) => gone);
     assert.equal(Math.max(...sizes), 1000);
     assert.equal(
@@ -125,7 +125,7 @@ onEachEngine('clean-up', (engine) => {
     assert.equal(await countOf('idempotency_keys'), KEPT);
   });
 
-  it('does not hold up requests', async (t) => {
+  it('does not delay requests', async (t) => {
     await fill('inbound_updates', 300_000, 30_000, -30 * DAY_MS);
     const token = await deskbell.signIn();
     let running = true;
@@ -149,7 +149,7 @@ onEachEngine('clean-up', (engine) => {
     assert.ok(longest < 3000, `${longest} ms`);
   });
 
-  it('finds what has expired by an index', async () => {
+  it('finds expired rows by an index', async () => {
     const { database } = deskbell;
     for (const table of Object.keys(TABLES)) {
       await database.run(`analyze ${table}`);
@@ -164,7 +164,7 @@ onEachEngine('clean-up', (engine) => {
     }
   });
 
-  it('has a key on every delivery’s events', { skip: engine !== 'postgres' }, async () => {
+  it('finds a delivery’s events by an index', { skip: engine !== 'postgres' }, async () => {
     const keys = await deskbell.database.all<{ columns: string }>(
       `select pg_get_constraintdef(oid) as columns from pg_constraint
         where conrelid = 'delivery_events'::regclass and contype = 'p'`,

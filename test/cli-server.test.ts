@@ -74,7 +74,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assert.equal(await opening, false);
   });
 
-  it('a disabled user is signed out and stays out until enabled', async () => {
+  it('a disabled user is signed out and cannot sign in until enabled', async () => {
     const { refresh_token, access_token } = (await login(deskbell, OPERATOR)).json;
     const disabled = await command(['user', 'disable', OPERATOR.email]);
     assert.ok(disabled.disabled_at);

@@ -28,7 +28,7 @@ onEachEngine('the command line', (engine) => {
     return done.json;
   };
 
-  it('changes nothing without a database and says what to do', async () => {
+  it('changes nothing if there is no database, and says what to do', async () => {
     assertFailure(
       await deskbell(['merchant', 'list']),
       1,
@@ -37,7 +37,7 @@ onEachEngine('the command line', (engine) => {
     if (engine === 'sqlite') assert.ok(!existsSync(join(place.env.DATA_DIR!, 'deskbell.db')));
   });
 
-  it('migrates once, however many do it, and shows what was done', async () => {
+  it('migrates once, even if several processes start it, and shows the result', async () => {
     const atOnce = await Promise.all([1, 2, 3].map(() => json(['db', 'migrate'])));
     const applied = atOnce.flatMap((run) => run.applied);
     assert.equal(applied[0].name, 'foundation');
@@ -266,7 +266,7 @@ describe('the command line without a database', () => {
     assert.equal(secretKeyProblem(stdout.trim()), undefined);
   });
 
-  it('prints the OpenAPI document, and the repository’s copy is fresh', async () => {
+  it('prints the OpenAPI document, and the copy in the repository is current', async () => {
     const { stdout, code } = await run(['openapi']);
     assert.equal(code, 0);
     const document = JSON.parse(stdout);

@@ -37,7 +37,7 @@ onEachEngine('conversations', (engine) => {
     assert.deepEqual(idsOf(await list(theirs, '?ids=1,2,3,4,5')), [5, 4]);
   });
 
-  it('are listed without the trailing slash, too', async () => {
+  it('are also listed without the trailing slash', async () => {
     const reply = await deskbell.call('GET', CONVERSATIONS, { token: await deskbell.signIn() });
     assert.equal(reply.json.length, 3);
   });

@@ -52,9 +52,9 @@ const FAULTS: Fault[] = [
 
 if (engines.includes('postgres')) {
   for (const fault of FAULTS) {
-    describe(`PostgreSQL ${fault.title} under a running server`, () => survives(fault));
+    describe(`PostgreSQL ${fault.title} while a server runs`, () => survives(fault));
   }
-  it('PostgreSQL is stopped under a server at rest, which stays and recovers', async () => {
+  it('an idle server keeps running when PostgreSQL stops, and recovers', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const server = await serve(settingsFor(postgres));
     const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
@@ -74,7 +74,7 @@ if (engines.includes('postgres')) {
       await postgres.stop();
     }
   });
-  it('reports of a channel that cannot be written hold up no end of the server', async () => {
+  it('a server stops in time although it cannot store the statuses of a channel', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const server = await serve(settingsFor(postgres));
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
@@ -160,7 +160,7 @@ function survives({ begin, end }: Fault): void {
   ];
   const listBeside = () => beside.call('GET', `${NOTIFICATIONS}/`, { token });
 
-  it('refuses what it cannot do, quickly, and does what it can', async () => {
+  it('quickly refuses requests that need the database, and serves the others', async () => {
     let done = false;
     const writers = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => write(name, () => done));
     while (acknowledged.size < writers.length) await sleep(20);
@@ -190,7 +190,7 @@ function survives({ begin, end }: Fault): void {
     assert.equal(server.child.exitCode, null, 'the process stays');
   });
 
-  it('recovers by itself when PostgreSQL is back', async () => {
+  it('recovers when PostgreSQL is back, without a restart', async () => {
     await end(postgres);
     const start = performance.now();
     while ((await ask('GET', '/readyz')).status !== 200) {
@@ -211,7 +211,7 @@ function survives({ begin, end }: Fault): void {
     for (const [location, question] of acknowledged) assert.equal(found.get(location), question);
   });
 
-  it('ends in order all the same', async () => {
+  it('still shuts down gracefully', async () => {
     await begin(postgres);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     await end(postgres);

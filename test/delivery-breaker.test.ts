@@ -55,7 +55,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(await breakersOpen(), 0);
   });
 
-  it('opens after five time-outs in a row, and everybody can see it', async () => {
+  it('opens after five time-outs in a row, and reports it', async () => {
     receiver.answer = () => {};
     await putAll(
       deskbell,
@@ -73,7 +73,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
   });
 
-  it('lets nothing through while it is open, also of other merchants with the same channel', async () => {
+  it('lets no message through while it is open, not even from other merchants with the same channel', async () => {
     const before = receiver.received.length;
     await putAll(deskbell, [{ merchantId: BOREALIS_ID, recipient: phoneOf(100) }]);
     deskbell.clock.advance(4);
@@ -82,7 +82,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(await breakersOpen(), 1);
   });
 
-  it('sends a single probe, of all workers, and waits twice as long after each that fails', async () => {
+  it('sends a single probe across all workers, and waits twice as long after each failed one', async () => {
     for (const [seconds, next] of [
       [1, 10],
       [10, 20],
@@ -98,7 +98,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     }
   });
 
-  it('closes after the first answer, and everything that is queued goes out at once', async () => {
+  it('closes after the first response, and all queued messages are sent at once', async () => {
     receiver.answer = (response) => response.writeHead(204).end();
     const before = receiver.received.length;
     deskbell.clock.advance(20);
@@ -114,7 +114,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(receiver.received.length - before, 31, 'each once');
   });
 
-  it('needs five time-outs again after it was closed', async () => {
+  it('opens again only after five new time-outs', async () => {
     receiver.answer = () => {};
     const before = receiver.received.length;
     await putAll(

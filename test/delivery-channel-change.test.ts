@@ -102,7 +102,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
   const settled = () => later(0);
 
   for (const next of ['b', 'webhook'] as const) {
-    it(`to ${next} still gets the statuses of what the old number has sent`, async () => {
+    it(`to ${next} still gets the statuses of messages that the old number sent`, async () => {
       const { a, b } = world;
       const id = await put();
       await settled();
@@ -118,7 +118,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     });
   }
 
-  it('gets no status of a message from a number that did not send it', async () => {
+  it('gets no status for a message from a number that did not send it', async () => {
     const { a, b } = world;
     const id = await put();
     await settled();
@@ -132,7 +132,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.equal(await stateOf(id), 'delivered');
   });
 
-  it('does not send again through the new number what the old one reports as sent', async () => {
+  it('does not resend a message through the new number if the old one reports it as sent', async () => {
     const { a, b } = world;
     a.next({ cut: 'after' });
     const id = await put();
@@ -146,7 +146,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.deepEqual([await stateOf(id), b.accepted.length], ['sent', 0]);
   });
 
-  it('sends it once through the new number if the old one reports nothing within a minute', async () => {
+  it('resends a message once through the new number if the old one reports nothing within a minute', async () => {
     const { a, b } = world;
     a.next({ cut: 'after' });
     const id = await put();
@@ -168,7 +168,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.equal(await stateOf(id), 'delivered');
   });
 
-  it('sends through the new channel what was never attempted', async () => {
+  it('sends messages without any attempt through the new channel', async () => {
     const { a, deskbell } = world;
     const { database, clock } = deskbell;
     // One waits for the customer, one for the number that WhatsApp has stopped.
@@ -188,7 +188,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     await database.transaction((tx) => resumeChannels(tx, clock.now()));
   });
 
-  it('keeps a newer attempt as it is if the old one is reported as failed', async () => {
+  it('does not change a newer attempt if an older one is reported as failed', async () => {
     const { a, b } = world;
     const failure = { errors: [{ code: 131026 }] };
     a.next({ cut: 'after' });
@@ -222,7 +222,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.equal(b.accepted.length, before + 1);
   });
 
-  it('gets the old number’s status also for what was queued again by hand', async () => {
+  it('also gets the old number’s status for messages that were retried by hand', async () => {
     const { a, b, deskbell } = world;
     const id = await put();
     await settled();
@@ -262,7 +262,7 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     meta.webhookUrl = `${url}/webhooks/whatsapp`;
   };
 
-  it('the old number’s report settles the attempt; without one it goes once through the new number', async () => {
+  it('uses the old number’s status, or sends once through the new number if there is none', async () => {
     const first = await killing.start(metaEnv(a));
     send(a, first.url);
     send(b, first.url);

@@ -77,7 +77,7 @@ function measured<Q extends Queries>(database: Database, queries: Q, work: Work)
   };
 }
 
-onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
+onEachEngine(`a claim with ${BLOCKED} blocked messages in the queue`, (engine) => {
   let deskbell: Deskbell;
   before(async () => {
     deskbell = await startDeskbell(engine, { WORKER: 'false' });
@@ -109,7 +109,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
     await deskbell.database.transaction((tx) => settle(tx, AURORA_ID, [outcome], at));
   };
 
-  it('touches no more than beside none', async (t) => {
+  it('reads no more rows than without them', async (t) => {
     const { database, clock } = deskbell;
     const head = await put(phoneOf(1));
     await database.run(
@@ -152,7 +152,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
     }
   });
 
-  it('finds the next of them when the first is finished', async () => {
+  it('finds the next one when the first is finished', async () => {
     const { database, clock } = deskbell;
     const { id } = (await database.one<{ id: number }>(
       'select min(id) as id from deliveries where recipient = $1',
@@ -186,7 +186,7 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
     for (const shop of [busy, other]) await shop?.receiver.close();
   });
 
-  it('go out in order, and another merchant’s message does not wait for them', async (t) => {
+  it('are sent in order, and another merchant’s message does not wait for them', async (t) => {
     await putAll(
       deskbell,
       range(0, 3000).map((n) => ({ merchantId: busy.id, recipient: phoneOf(1), content: `${n}` })),
@@ -218,7 +218,7 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
   });
 });
 
-onEachEngine('messages that are blocked while others finish', (engine) => {
+onEachEngine('messages that become blocked while others finish', (engine) => {
   let place: DatabasePlace;
   let receiver: Receiver;
   const all: Deskbell[] = [];
@@ -274,7 +274,7 @@ onEachEngine('five hundred messages', (engine) => {
     await shop?.receiver.close();
   });
 
-  it('need at most one claim in 10 ms, and their outcomes are written in batches', async (t) => {
+  it('need at most one claim every 10 ms, and their outcomes are written in batches', async (t) => {
     const { database } = deskbell;
     const { all, transaction } = database;
     let claims = 0;

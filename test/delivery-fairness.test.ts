@@ -86,10 +86,10 @@ for (const [cap, settings] of [
   [4, {}],
   [2, { WORKER_CONCURRENCY_PER_ENDPOINT: '2' }],
 ] as const) {
-  onEachEngine(`with ${cap} calls at once to a receiver`, (engine) => {
+  onEachEngine(`with at most ${cap} calls at once to a receiver`, (engine) => {
     const world = useShops(engine, 1, settings);
 
-    it('all messages go out, and there are never more calls', async () => {
+    it('all messages are sent, and there are never more calls', async () => {
       const { deskbell, shops } = world;
       const [shop] = shops as [Shop];
       let open = 0;
@@ -116,7 +116,7 @@ for (const [cap, settings] of [
 onEachEngine('merchants with a backlog', (engine) => {
   const world = useShops(engine, 3);
 
-  it('are served in turns: nobody waits for another’s backlog', async (t) => {
+  it('are served in turn: nobody waits for another’s backlog', async (t) => {
     const { deskbell, shops } = world;
     const sent = shops.map(() => 0);
     let lead = 0;
@@ -141,7 +141,7 @@ onEachEngine('merchants with a backlog', (engine) => {
 onEachEngine('campaigns to a slow receiver', (engine) => {
   const world = useShops(engine, 1);
 
-  it('leave one call for replies', async () => {
+  it('leave one call free for replies', async () => {
     const { deskbell, shops } = world;
     const [{ id, receiver }] = shops as [Shop];
     receiver.answer = hang;

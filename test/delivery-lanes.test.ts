@@ -35,7 +35,7 @@ async function later({ deskbell }: World, seconds: number): Promise<void> {
 onEachEngine('replies and campaigns to one customer', (engine) => {
   const world = useReceiver(engine, { CHANNEL_DAILY_LIMIT: '1' });
 
-  it('have a lane each: a reply does not wait for a campaign that waits for the daily limit', async () => {
+  it('have separate queues: a reply does not wait for a campaign that waits for the daily limit', async () => {
     const { deskbell, receiver } = world;
     const token = await deskbell.signIn();
     const answer = async (conversation_id: number, text: string, isCampaign: boolean) => {
@@ -60,10 +60,10 @@ onEachEngine('replies and campaigns to one customer', (engine) => {
   });
 });
 
-onEachEngine('the order within a lane', (engine) => {
+onEachEngine('the order within a queue', (engine) => {
   const world = useReceiver(engine);
 
-  it('is kept in both lanes of a customer, whatever fails', async () => {
+  it('is kept in both queues of a customer, whatever fails', async () => {
     const { deskbell, receiver } = world;
     const accepted = new Map<string, string[]>();
     // The same for every run: the fate of a call depends on how many came before it.

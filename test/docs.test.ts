@@ -20,13 +20,13 @@ const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
 /** Its samples start servers of their own: the first ones with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
-describe('the samples of the docs', () => {
-  it('name a language that this test knows how to check', () => {
+describe('the samples in the docs', () => {
+  it('have a language that this test can check', () => {
     assert.ok(samples.length > 30);
     for (const sample of samples) assert.ok(LANGUAGES.includes(sample.language), titleOf(sample));
   });
 
-  it('are left out only where they are on the list, and the list names no other', () => {
+  it('are skipped only if they are on the list, and the list has no other entries', () => {
     for (const { page, first } of NOT_RUN) {
       const found = samples.filter((sample) => sample.page === page && firstLineOf(sample) === first);
       assert.equal(found.length, 1, `${page}: ${first}`);
@@ -37,7 +37,7 @@ describe('the samples of the docs', () => {
   });
 
   for (const sample of samples.filter(isNotRun)) {
-    it(`${titleOf(sample)}: is not run, but its syntax is right`, () => checkSyntax(sample));
+    it(`${titleOf(sample)}: is not run, but its syntax is valid`, () => checkSyntax(sample));
   }
 });
 
@@ -132,7 +132,7 @@ describe('the text of the docs', () => {
   }
 
   for (const page of PAGES) {
-    it(`has links in ${page} that lead somewhere`, () => {
+    it(`has links in ${page} that work`, () => {
       for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s]+)\)|(?:src)="([^"]+)"/g)) {
         if (target === undefined || /^https?:/.test(target)) continue;
         const [path = '', anchor] = target.split('#');
@@ -157,7 +157,7 @@ describe('the map in the README', () => {
   const [, map] = samplesOf('README.md').filter(({ language }) => language === 'text');
   const entries = entriesOf(map!.text);
 
-  it('names only what exists', () => {
+  it('names only files and folders that exist', () => {
     assert.ok(entries.length > 20);
     for (const entry of entries) assert.ok(existsSync(join(root, entry)), entry);
   });
@@ -169,7 +169,7 @@ describe('the map in the README', () => {
     for (const name of folders) assert.ok(entries.includes(`src/${name}/`), name);
   });
 
-  it('is right about the files a request passes, too', () => {
+  it('also names the right files for the path of a request', () => {
     const [flow] = samplesOf('README.md').filter(({ language }) => language === 'text');
     let folder = '';
     let files = 0;

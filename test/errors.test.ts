@@ -57,7 +57,7 @@ onEachEngine('errors', (engine) => {
   afterEach(() => mock.restoreAll());
 
   const check = ([title, [method, path, options], status, code, field]: Case, signedIn: boolean) => {
-    it(`${title} is ${status} ${code}, in the one body that errors have`, async () => {
+    it(`${title} is ${status} ${code}, in the common error format`, async () => {
       const token = signedIn ? await deskbell.signIn() : undefined;
       const reply = await deskbell.call(method, path, { ...options, token });
       assertError(reply, status, code, field);
@@ -103,14 +103,14 @@ onEachEngine('errors', (engine) => {
     });
   }
 
-  it('while the database is away sign-in is 503 with Retry-After', async () => {
+  it('without the database, sign-in is 503 with Retry-After', async () => {
     breakDatabase(new DatabaseUnavailable('away'));
     const reply = await deskbell.call('POST', LOGIN, { body: AURORA });
     assertError(reply, 503, 'SERVICE_UNAVAILABLE');
     assert.match(reply.headers.get('retry-after')!, /^[1-9]\d*$/);
   });
 
-  it('while the database is away a notification endpoint fails with 500 and Retry-After', async () => {
+  it('without the database, a notification endpoint fails with 500 and Retry-After', async () => {
     const token = await deskbell.signIn();
     breakDatabase(new DatabaseUnavailable('away'));
     const reply = await deskbell.call('POST', `${LIST}4/answer`, { token, ...answer });
@@ -131,7 +131,7 @@ onEachEngine('errors', (engine) => {
     assert.match(failure.err.stack, /errors\.test/);
   });
 
-  it('a 500 that the contract asks for is logged at info and counted apart from a real failure', async () => {
+  it('a 500 that the contract requires is logged at info and counted separately from real failures', async () => {
     const token = await deskbell.signIn();
     const before = await answersWith500();
     const expected = await deskbell.call('POST', `${LIST}1/answer`, { token, ...answer });

@@ -60,7 +60,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal(await count(deskbell), before);
   });
 
-  it('replays the first response of an answer, where an answer without it would be refused', async () => {
+  it('replays the first response to an answer, where a second answer without the key is refused', async () => {
     const path = `${await raise(deskbell, token)}/answer`;
     const key = newKey();
     const first = await post(path, { answer: 'Yes.' }, key);
@@ -71,7 +71,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal(without.json.code, 'ALREADY_ANSWERED');
   });
 
-  it('replays a refusal too, even when the request would now succeed', async () => {
+  it('also replays a refusal, even if the request would now succeed', async () => {
     const address = await raise(deskbell, token);
     const refusals: [path: string, body: unknown, code: string][] = [
       [REQUEST, { ...QUESTION, context: {} }, 'VALIDATION_ERROR'],
@@ -98,7 +98,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal((await post(REQUEST, { ...QUESTION, conversation_id: 999 }, newKey())).status, 200);
   });
 
-  it('refuses another body or another address under the same key with 422', async () => {
+  it('refuses another body or another path with the same key with 422', async () => {
     const body = (context: string) =>
       `{"notification_type":"user_question_request","conversation_id":1,"context":${context}}`;
     const key = newKey();
@@ -124,7 +124,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal(replayed(await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)), 'true');
   });
 
-  it('has one effect when thirty come at once', async () => {
+  it('has one effect if thirty requests use it at once', async () => {
     const key = newKey();
     const before = await count(deskbell);
     const thirty = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 30 }, work));
@@ -138,7 +138,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     for (const reply of replies) if (reply.status !== 200) assert.deepEqual(outcome(reply), IN_FLIGHT);
   });
 
-  it('refuses a key that is none, and does nothing', async () => {
+  it('refuses an invalid key, and does nothing', async () => {
     const before = await count(deskbell);
     for (const key of ['', 'two words', 'x'.repeat(256), 'schlüssel', 'a\tb']) {
       assert.deepEqual(
@@ -160,7 +160,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('answers 409 while the first request is in flight, and serves the key when it has ended', async () => {
+    it('answers 409 while the first request is in flight, and replays its response afterwards', async () => {
       const key = newKey();
       const holder = new pg.Client(deskbell.config.databaseUrl);
       await holder.connect();
@@ -180,7 +180,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     });
   }
 
-  it('is kept for 24 hours and means a new request after that', async () => {
+  it('expires after 24 hours, and then starts a new request', async () => {
     const key = newKey();
     const first = await post(REQUEST, QUESTION, key);
     deskbell.clock.advance(DAY_SECONDS - 60);
@@ -231,7 +231,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       ],
     ];
     for (const [title, code, detail, retryAfter, fail, mend] of FAILURES) {
-      it(`stores nothing of ${title}: the same key may try again`, async () => {
+      it(`stores nothing of ${title}: the same key can be used again`, async () => {
         const signedIn = await failing.signIn();
         await failing.database.run('delete from idempotency_keys');
         const run = (sql: string) =>

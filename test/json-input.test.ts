@@ -83,7 +83,7 @@ onEachEngine('a JSON body', (engine) => {
     return outcome(await rawCall(deskbell, method, path, { headers, chunks }));
   };
 
-  it('may have 256 KiB and not a byte more, whether its length is announced or not', async () => {
+  it('may have 256 KiB and not a byte more, with or without Content-Length', async () => {
     for (const [bytes, expected] of [
       [BODY_MAX_BYTES, RAISED],
       [BODY_MAX_BYTES + 1, TOO_LARGE],
@@ -113,7 +113,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [flat]), RAISED);
   });
 
-  it('that cannot be read is refused with 500 by the notification endpoints and 422 by sign-in', async () => {
+  it('is refused if it is not valid JSON: with 500 by the notification endpoints, with 422 by sign-in', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     for (const [title, body, detail] of UNREADABLE) {
       for (const [path, status] of [
@@ -127,7 +127,7 @@ onEachEngine('a JSON body', (engine) => {
     }
   });
 
-  it('that is empty names the missing field', async () => {
+  it('is refused with the name of the missing field if it is empty', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     const content = 'Missing admin response content in context (expected field: answer)';
     for (const chunks of [[], [''], [' \r\n\t'], [BOM], ['{}']]) {
@@ -147,7 +147,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(answer, undefined, []), { status: 500, ...refused(content, 'answer') });
   });
 
-  it('may come in pieces, cut anywhere, and behind a byte order mark', async () => {
+  it('may arrive in pieces, split anywhere, and start with a byte order mark', async () => {
     const context = { question: 'Где? ☕️👩‍👩‍👧‍👦' };
     const bytes = Buffer.from(BOM + JSON.stringify({ ...QUESTION, context }));
     assert.deepEqual(
@@ -198,7 +198,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(LOGIN, form, ['email=a&password=b']), NO_JSON_TYPE);
   });
 
-  it('is refused in an encoding with 415', async () => {
+  it('is refused with 415 if it is compressed', async () => {
     const zipped = gzipSync(BODY);
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [zipped], { 'content-encoding': 'gzip' }), ENCODED);
     for (const name of ['gzip', 'br', 'deflate', 'unknown']) {
@@ -207,7 +207,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [BODY], { 'content-encoding': 'identity' }), RAISED);
   });
 
-  it('is not needed to list, show or delete, though its Content-Type be there', async () => {
+  it('is not required to list, show or delete, even with a Content-Type', async () => {
     const address = await raise(deskbell, token);
     for (const path of [NOTIFICATIONS, address]) {
       assert.equal((await send(path, JSON_TYPE, [], {}, 'GET')).status, 200);

@@ -12,7 +12,7 @@ const IMPORTS = 4;
 const WRITERS = 6;
 
 onEachEngine('a knowledge import', (engine) => {
-  it('runs beside edits, reverts and answers without an error or a deadlock', async () => {
+  it('runs during edits, reverts and answers without an error or a deadlock', async () => {
     const place = await newDatabasePlace(engine);
     try {
       const deskbell = await startDeskbell(engine, {}, place);

@@ -87,7 +87,7 @@ onEachEngine('migrations', (engine) => {
     });
   }
 
-  it('leave nothing behind when one of them fails', async () => {
+  it('change nothing if one of them fails', async () => {
     writeFileSync(
       join(folder, '9001_failing.sql'),
       'create table half (a text); insert into nowhere values (1);',

@@ -172,7 +172,7 @@ onEachEngine('answering a notification', (engine) => {
     });
   }
 
-  it('refuses what does not fit with 500 and the contract’s words, and leaves the notification pending', async () => {
+  it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
     const addresses = new Map<object, string>();
     for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
     const before = await Promise.all([...addresses.values()].map(show));
@@ -183,7 +183,7 @@ onEachEngine('answering a notification', (engine) => {
     assert.deepEqual(await Promise.all([...addresses.values()].map(show)), before);
   });
 
-  it('refuses a second answer before it looks at what it says', async () => {
+  it('refuses a second answer before it checks the content', async () => {
     for (const kind of [QUESTION, SUPPORT]) {
       const address = await raise(deskbell, token, kind);
       await answer(address, { resolve_only: true });
@@ -194,7 +194,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('says 404 for one that is gone before it looks at what the answer says', async () => {
+  it('answers 404 for a deleted notification before it checks the content', async () => {
     const address = await raise(deskbell, token);
     await answer(address, { answer: 'Yes.' });
     await deskbell.call('DELETE', address, { token });
@@ -203,7 +203,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('deletes for good, answered or not', async () => {
+  it('deletes permanently, answered or not', async () => {
     for (const answered of [false, true]) {
       const address = await raise(deskbell, token);
       if (answered) await answer(address, { answer: 'Yes.' });
@@ -219,7 +219,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('judges an answer by the fields and the schema its notification was raised with', async () => {
+  it('checks an answer against the fields and the schema that its notification was raised with', async () => {
     // As an older version of the table of kinds might have left it.
     const schema = {
       type: 'object',

@@ -26,7 +26,7 @@ function tally(replies: Reply[]): Record<string, number> {
   return counts;
 }
 
-onEachEngine('many at once', (engine) => {
+onEachEngine('many requests at once', (engine) => {
   const deskbell = useDeskbell(engine);
   let token: string;
   /** On PostgreSQL two servers share the load; the embedded database has one. */
@@ -45,7 +45,7 @@ onEachEngine('many at once', (engine) => {
     server.call('POST', `${address}/answer`, { token, body });
   const remove = (server: Deskbell, address: string) => server.call('DELETE', address, { token });
 
-  it('lets exactly one win among replies and resolutions, with and without an Idempotency-Key', async () => {
+  it('accept exactly one of many replies and resolutions, with and without an Idempotency-Key', async () => {
     const address = await raise(deskbell, token, SUPPORT);
     const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const replies = await times(40, (server, n) =>
@@ -59,7 +59,7 @@ onEachEngine('many at once', (engine) => {
     assert.equal(tally(replies)['500 ALREADY_ANSWERED'], 39);
   });
 
-  it('leaves nothing half done when an answer meets a delete', async () => {
+  it('leave nothing half done if an answer and a delete come at the same time', async () => {
     const seen = new Set<string>();
     for (let round = 0; round < 40; round += 1) {
       const address = await raise(deskbell, token);
@@ -80,7 +80,7 @@ onEachEngine('many at once', (engine) => {
     for (const one of seen) assert.match(one, /^(200 |404 NOTIFICATION_NOT_FOUND)$/);
   });
 
-  it('answers 200 to one delete and 404 to the others', async () => {
+  it('return 200 to one delete and 404 to the others', async () => {
     for (let round = 0; round < 10; round += 1) {
       const address = await raise(deskbell, token);
       const replies = await times(4, (server) => remove(server, address));
@@ -88,7 +88,7 @@ onEachEngine('many at once', (engine) => {
     }
   });
 
-  it('gives each of a hundred requests a notification of its own', async () => {
+  it('create a separate notification for each of a hundred requests', async () => {
     const before = idsOf(await deskbell.call('GET', NOTIFICATIONS, { token }));
     const addresses = await times(100, (server, n) =>
       raise(server, token, { ...QUESTION, context: { question: `Question ${n}?` } }),
@@ -106,7 +106,7 @@ onEachEngine('many at once', (engine) => {
     }
   });
 
-  it('judges each of many requests by itself, whoever sends it and whatever the others are', async () => {
+  it('are each checked independently, whoever sends them and whatever the others are', async () => {
     const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     const questions = ['Say “\\u0000”?', 'One\ntwo\t"three"?', '¿Qué? 你好 🙂', `{"a":[1,2]} ' -- $1`];
     const kinds = [
@@ -146,7 +146,7 @@ onEachEngine('many at once', (engine) => {
     const raiseMany = (borealis: string, count = 30) =>
       many(borealis, count).map((one) => deskbell.call('POST', `${NOTIFICATIONS}/request`, one));
 
-    it('refuses those that the database refuses, and none of those beside them', async () => {
+    it('fail only if the database refuses them, not if it refuses others in the batch', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       await deskbell.database.script(`
         create function refuse() returns trigger language plpgsql as $$
@@ -167,7 +167,7 @@ onEachEngine('many at once', (engine) => {
       }
     });
 
-    it('lets no merchant wait for another whose inbox is being changed', async () => {
+    it('do not wait for another merchant whose inbox is being changed', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       await Promise.all(raiseMany(borealis, 4));
       const replies = await deskbell.database.transaction(async (tx) => {
@@ -185,7 +185,7 @@ onEachEngine('many at once', (engine) => {
       for (const reply of await Promise.all(replies.borealis)) assert.equal(reply.status, 200, reply.text);
     });
 
-    it('refuses answers that the database refuses, and none of those beside them', async () => {
+    it('fail only for answers that the database refuses, not for others in the batch', async () => {
       const addresses = await Promise.all(Array.from({ length: 24 }, () => raise(deskbell, token)));
       await deskbell.database.script(`
         create function refuse() returns trigger language plpgsql as $$
@@ -214,7 +214,7 @@ onEachEngine('many at once', (engine) => {
       }
     });
 
-    it('lets no answer wait for another merchant whose inbox is being changed', async () => {
+    it('do not make an answer wait for another merchant whose inbox is being changed', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       const questions = many(borealis, 24).map(({ token: whose, body }) => ({ whose, body }));
       const addresses = await Promise.all(questions.map(({ whose, body }) => raise(deskbell, whose, body)));

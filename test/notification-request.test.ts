@@ -143,7 +143,7 @@ onEachEngine('raising a notification', (engine) => {
       ['agent_response_to_customer', 'resolution_notes'],
     ],
   ] as const) {
-    it(`raises a ${name}, says so, and names its address`, async () => {
+    it(`raises a ${name} and returns its URL`, async () => {
       const earliest = deskbell.clock.now().toISOString();
       const reply = await request(body);
       assert.deepEqual(outcome(reply), { status: 200, message: 'Notification requested.' });
@@ -170,7 +170,7 @@ onEachEngine('raising a notification', (engine) => {
     });
   }
 
-  it('refuses what does not fit with 500, in words, and names the field', async () => {
+  it('refuses an invalid request with 500 and a message that names the field', async () => {
     const before = await count();
     for (const [title, body, field, detail] of REFUSED) {
       const refusal = { status: 500, detail, code: 'VALIDATION_ERROR', field };
@@ -179,7 +179,7 @@ onEachEngine('raising a notification', (engine) => {
     assert.equal(await count(), before);
   });
 
-  it('refuses a conversation that the merchant does not have: absent, foreign, or a number that is no id', async () => {
+  it('refuses a conversation that the merchant does not have: missing, another merchant’s, or an invalid id', async () => {
     const before = await count();
     for (const id of ['999', '4', '0', '-0', '-1', '1e30', '-1e30', '9007199254740993', '9007199254740991']) {
       const body = JSON.stringify({ ...QUESTION, conversation_id: 'ID' }).replace('"ID"', id);
@@ -199,7 +199,7 @@ onEachEngine('raising a notification', (engine) => {
     assert.equal(await count(), before);
   });
 
-  it('takes an integer for what it is, however it is written', async () => {
+  it('accepts an integer in every JSON notation', async () => {
     for (const id of ['1.0', '10e-1']) {
       const body = JSON.stringify({ ...QUESTION, conversation_id: 'ID' }).replace('"ID"', id);
       const { headers } = await request(body);
@@ -208,7 +208,7 @@ onEachEngine('raising a notification', (engine) => {
     }
   });
 
-  it('judges the body’s members before the conversation, and what is missing before what is wrong', async () => {
+  it('checks the body before the conversation, and missing fields before wrong ones', async () => {
     const order: [body: unknown, detail: string][] = [
       [{ notification_type: 'other', conversation_id: 'x' }, 'context is required'],
       [{ notification_type: 'other', conversation_id: 'x', context: [] }, TYPES],
@@ -224,7 +224,7 @@ onEachEngine('raising a notification', (engine) => {
     for (const [body, detail] of order) assert.equal((await request(body)).json.detail, detail);
   });
 
-  it('gives the context back as it came, to the byte', async () => {
+  it('returns the context unchanged, byte for byte', async () => {
     const sent = [...CONTEXTS, ['a long text', `{"question":"${'é☕'.repeat(50_000)}"}`] as const];
     for (const [title, text] of sent) {
       const body = `{"context": ${text} ,"notification_type":"user_question_request","conversation_id":2}`;
@@ -238,7 +238,7 @@ onEachEngine('raising a notification', (engine) => {
     }
   });
 
-  it('takes the last of members given twice, whatever their spelling, and ignores unknown ones', async () => {
+  it('uses the last of repeated members, however they are escaped, and ignores unknown ones', async () => {
     const last = '{"question":"the last","n":1.0}';
     const bodies = [
       `{"context":{"question":"first"},"context":${last},"TYPE","conversation_id":1}`,

@@ -5,7 +5,7 @@ import { CUSTOMER, useKilling } from './killing.ts';
 import type { Serving } from './process.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
-onEachEngine('a message on WhatsApp outlives the death of its server in flight', (engine) => {
+onEachEngine('a WhatsApp message whose server is killed during the call', (engine) => {
   const killing = useKilling(engine);
   const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
   let meta: Meta;
@@ -24,7 +24,7 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
     return server;
   }
 
-  it('the echo says that it went, and nothing goes twice', async () => {
+  it('is not sent twice if a status says that it was sent', async () => {
     const first = await startOnWhatsApp();
     meta.next({ hang: 'after' });
     await answer(first);
@@ -41,7 +41,7 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
     assert.deepEqual([...meta.tally().values()], [1]);
   });
 
-  it('without an echo it goes once more, under the same key', async () => {
+  it('is sent once more, under the same key, if no status comes', async () => {
     for (const hang of ['before', 'after'] as const) {
       const before = { accepted: meta.accepted.length, held: meta.holding() };
       const first = await startOnWhatsApp();

@@ -9,7 +9,7 @@ import { useKilling } from './killing.ts';
 import type { Serving } from './process.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 
-onEachEngine('a message outlives the death of its server', (engine) => {
+onEachEngine('a message survives if its server is killed', (engine) => {
   const killing = useKilling(engine);
   const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
   let receiver: Receiver;
@@ -28,7 +28,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
     receiver.answer = (response) => response.writeHead(204).end();
   };
 
-  it('that dies before anybody has taken it up', async () => {
+  it('before the message is claimed', async () => {
     const server = await start({ WORKER: 'false', ...webhookEnv(receiver) });
     await answer(server);
     await die(server);
@@ -37,7 +37,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
     assert.equal(await timesTaken(), 1);
   });
 
-  it('that dies after the claim, before the channel is called', async () => {
+  it('after the claim, before the channel is called', async () => {
     const server = await have(webhookEnv(receiver));
     await (engine === 'postgres' ? dieHeldUp(server) : dieFrozen(server));
     assert.deepEqual([(await delivery())?.state, await timesTaken()], ['sending', 0]);
@@ -87,7 +87,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
     assert.fail('it was never caught between the two');
   }
 
-  it('that dies while the channel is being called', async () => {
+  it('during the call to the channel', async () => {
     receiver.answer = () => {};
     const server = await have(webhookEnv(receiver));
     await answer(server);
@@ -102,7 +102,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
     assert.equal(await timesTaken(), 2, 'once more, under the same key');
   });
 
-  it('that dies after the channel took it, before that is written', async () => {
+  it('after the channel accepted the message, before that is stored', async () => {
     let take: () => void = () => {};
     receiver.answer = (response) => {
       take = () => response.writeHead(204).end();
@@ -135,7 +135,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
     return () => client.end();
   }
 
-  it('that dies after that is written', async () => {
+  it('after the outcome is stored', async () => {
     const server = await have(webhookEnv(receiver));
     await answer(server);
     await untilState('sent');
@@ -149,7 +149,7 @@ onEachEngine('a message outlives the death of its server', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('and is taken over by another server within 30 seconds', { timeout: 60_000 }, async () => {
+    it('and another server takes it over within 30 seconds', { timeout: 60_000 }, async () => {
       receiver.answer = () => {};
       const first = await have(webhookEnv(receiver));
       await answer(first);

@@ -73,7 +73,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
       `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
     );
 
-  it('go out 250 a day, the first first, none lost and none beyond the limit', async () => {
+  it('are sent in order, 250 a day, with none lost and none above the limit', async () => {
     const { receiver, first } = workers;
     const times: { at: number; to: string }[] = [];
     receiver.answer = (response, received) => {
@@ -144,7 +144,7 @@ onEachEngine('messages to one customer', (engine) => {
     }
   });
 
-  it('that wait behind another do not keep the worker awake', async () => {
+  it('do not keep the worker busy while they wait for an earlier one', async () => {
     const { receiver, first, all } = workers;
     receiver.answer = (response) => response.writeHead(503, { 'retry-after': '600' }).end();
     await workers.put(
@@ -199,7 +199,7 @@ async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number
 
 const median = (sorted: readonly number[]) => sorted[Math.floor(sorted.length / 2)]!;
 
-onEachEngine('an answer leaves at once', (engine) => {
+onEachEngine('an answer is sent at once', (engine) => {
   const workers = useWorkers(engine);
 
   it('by its own server', async (t) => {
@@ -208,7 +208,7 @@ onEachEngine('an answer leaves at once', (engine) => {
     assert.ok(median(times) < 1000);
   });
 
-  it('or by the next look, where the call to wake up is lost', async () => {
+  it('or by the next poll, if the wake-up signal is lost', async () => {
     const before = workers.receiver.received.length;
     await workers.put([{ recipient: phone(1), content: 'Unannounced', mode: 'reply' }]);
     for (let waited = 0; waited < 5000 && workers.receiver.received.length === before; waited += 20)
@@ -235,14 +235,14 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
     await place?.remove();
   });
 
-  it('is sent by a worker elsewhere, woken rather than looking', async (t) => {
+  it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {
     const times = await timeAnswers(server, receiver, 50);
     t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
     // Looking every two seconds, half would take longer than one.
     assert.ok(median(times) < 500);
   });
 
-  it('is sent although the worker’s ear was cut off', async () => {
+  it('is sent even after the worker’s listening connection was cut', async () => {
     await worker.database.all(
       `select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'deskbell signals' and datname = current_database()`,

@@ -45,7 +45,7 @@ onEachEngine('a worker in trouble', (engine) => {
   /** To a customer of its own. */
   const put = () => sending.put(FIRST, { recipient: `+3545550${++lines + 100}` });
 
-  it('does not send what its lease no longer covers', async () => {
+  it('does not send a message if its lease leaves too little time', async () => {
     let plans = 0;
     plan = async () => {
       plans += 1;
@@ -60,7 +60,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.equal(plans, 2, 'it was claimed anew');
   });
 
-  it('gives back what failed before the attempt: nothing was sent', async () => {
+  it('releases messages that failed before the attempt: nothing was sent', async () => {
     plan = () => {
       plan = async () => ({ go: 'text' });
       return away();
@@ -74,7 +74,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.equal((await sending.row(id)).state, 'sent');
   });
 
-  it('writes down what was sent as soon as the database is back, and does not send it twice', async () => {
+  it('stores the outcome as soon as the database is back, and does not send twice', async () => {
     const { database } = sending;
     const { transaction } = database;
     result = () => {
@@ -91,7 +91,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.deepEqual([(await sending.row(id)).state, sent.length], ['sent', 1]);
   });
 
-  it('ignores what the former holder of a lease says', async () => {
+  it('ignores an outcome from a worker whose lease has passed to another', async () => {
     const { database, clock } = sending;
     let late: () => void = () => {};
     const answered = new Promise<void>((resolve) => {
@@ -120,7 +120,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.equal((await sending.row(id)).state, 'sent');
   });
 
-  it('gives up on outcomes that stay unknown', async () => {
+  it('marks a message as failed if its outcomes stay unknown', async () => {
     result = () => ({ outcome: 'unknown', code: 'TIMEOUT' });
     const id = await put();
     for (let n = 0; n < 20; n += 1) await sending.settle(2 * 3600);
@@ -129,7 +129,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.match(reason!, /nobody knows/);
   });
 
-  it('looks no more often where the database refuses', async () => {
+  it('does not poll more often if the database refuses', async () => {
     const { database } = sending;
     const { run } = database;
     let looks = 0;
@@ -153,7 +153,7 @@ onEachEngine('a worker in trouble', (engine) => {
     await sending.settle();
   });
 
-  it('promises the n-th in line the place that is the n-th to become free', async () => {
+  it('tells the n-th message in the queue when the n-th part of the daily limit becomes free', async () => {
     const { database, clock } = sending;
     const at = clock.now();
     const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);

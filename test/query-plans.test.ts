@@ -93,7 +93,7 @@ onEachEngine('on a filled database', (engine) => {
     assert.equal(found.length, 0, `\n${found.join('\n\n')}`);
   });
 
-  it('a statement that does is found', async () => {
+  it('a statement that scans a table is detected', async () => {
     const marks = engine === 'sqlite' ? ['?1', '?2'] : ['$1', '$2'];
     const scansOf = (condition: string) => {
       const sql = `select id from documents where ${condition}`;

@@ -53,7 +53,7 @@ onEachEngine('the general limit', (engine) => {
     return reply.json.access_token as string;
   };
 
-  it('every response has the limit, the rest and the time until it resets', async () => {
+  it('every response has the limit, the remaining requests and the time until it resets', async () => {
     const { headers } = await me(deskbell, { headers: newAddress() });
     assert.equal(headers.get('ratelimit-limit'), String(PER_MINUTE));
     assert.equal(headers.get('ratelimit-remaining'), String(PER_MINUTE - 1));
@@ -61,7 +61,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal(headers.get('retry-after'), null);
   });
 
-  it('one request too many gets 429 with Retry-After, and is served when that has passed', async () => {
+  it('one request too many gets 429 with Retry-After, and is served after that time', async () => {
     const token = await signIn();
     await useUp(deskbell, { token }, 200);
     const refused = await me(deskbell, { token });
@@ -72,7 +72,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal((await me(deskbell, { token })).status, 200);
   });
 
-  it('all endpoints count together, the notification endpoints too', async () => {
+  it('all endpoints count together, including the notification endpoints', async () => {
     const token = await signIn();
     const paths = ['/api/v1/notification/', '/api/v1/auth/me', '/api/v1/notification/4', '/openapi.json'];
     for (const [index, path] of paths.entries()) {
@@ -82,7 +82,7 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await deskbell.call('POST', '/api/v1/notification/request', { token }));
   });
 
-  it('each token has an allowance of its own, wherever it is used from', async () => {
+  it('each token has its own allowance, from whatever address it is used', async () => {
     const [one, two] = [await signIn(), await signIn(BOREALIS)];
     const address = newAddress();
     await useUp(deskbell, { token: one, headers: address }, 200);
@@ -90,7 +90,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal((await me(deskbell, { token: two, headers: address })).status, 200);
   });
 
-  it('without a token each address has an allowance of its own', async () => {
+  it('without a token, each address has its own allowance', async () => {
     const address = newAddress();
     await useUp(deskbell, { headers: address }, 401);
     assertLimited(await me(deskbell, { headers: address }));
@@ -121,7 +121,7 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await login());
   });
 
-  it('an address that does not exist counts like any other', async () => {
+  it('a path that does not exist counts like any other', async () => {
     const headers = newAddress();
     const first = await deskbell.call('GET', '/nowhere', { headers });
     assertError(first, 404, 'NOT_FOUND');
@@ -139,7 +139,7 @@ onEachEngine('the general limit', (engine) => {
   });
 });
 
-onEachEngine('the general limit as set', (engine) => {
+onEachEngine('the setting of the general limit', (engine) => {
   const unlimited = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '0' });
   const standard = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '' });
   const direct = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
@@ -155,7 +155,7 @@ onEachEngine('the general limit as set', (engine) => {
     assert.equal(reply.headers.get('ratelimit-limit'), '6000');
   });
 
-  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+  it('without TRUST_PROXY nobody gets a new allowance by sending another address in a header', async () => {
     for (let count = 0; count < PER_MINUTE; count += 1) await me(direct, { headers: newAddress() });
     assertLimited(await me(direct, { headers: newAddress() }));
   });

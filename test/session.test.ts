@@ -91,7 +91,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     assertError(await refresh(deskbell, cookie.split('=')[1]), 401, 'INVALID_TOKEN');
   });
 
-  it('signing out twice, or without a cookie, is no error', async () => {
+  it('signing out twice, or without a cookie, is not an error', async () => {
     const cookie = cookieOf(await signIn());
     await session(deskbell, 'logout', { cookie });
     for (const again of [{ cookie }, {}, { cookie: 'deskbell_refresh=nonsense' }]) {
@@ -118,7 +118,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     });
   }
 
-  it('an access token in the cookie is no refresh token', async () => {
+  it('an access token in the cookie is not accepted as a refresh token', async () => {
     const cookie = `deskbell_refresh=${await deskbell.signIn()}`;
     assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
   });
@@ -148,7 +148,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     ['typed into the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
   ];
   for (const [title, headers] of foreign) {
-    it(`a request ${title} is forbidden, and nothing of it is done`, async () => {
+    it(`a request ${title} is forbidden, and changes nothing`, async () => {
       const cookie = cookieOf(await signIn());
       for (const endpoint of ['login', 'refresh', 'logout'] as const) {
         const body = endpoint === 'login' ? '{"broken' : undefined;
@@ -244,7 +244,7 @@ onEachEngine('the demo’s users', (engine) => {
   });
 
   for (const settings of [{ DEMO: 'false' }, { DEMO: 'true', NODE_ENV: 'production' }]) {
-    it(`are nobody’s with ${JSON.stringify(settings)}`, async () => {
+    it(`are not listed with ${JSON.stringify(settings)}`, async () => {
       const deskbell = await startDeskbell(engine, settings as Record<string, string>);
       try {
         assertError(await users(deskbell), 404, 'NOT_FOUND');

@@ -46,7 +46,7 @@ async function assertOpen(deskbell: Deskbell, user: User, headers?: Record<strin
   assert.equal(reply.status, 200, reply.text);
 }
 
-onEachEngine('the limit of failed sign-ins', (engine) => {
+onEachEngine('the limit for failed sign-ins', (engine) => {
   const deskbell = useDeskbell(engine);
 
   it('after ten wrong passwords even the right one gets 429, until Retry-After has passed', async () => {
@@ -118,7 +118,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('of forty simultaneous guesses only those within the limit are checked, and a right one after it is refused', async () => {
+  it('of forty simultaneous guesses only those within the limit are checked, and a right one after them is refused', async () => {
     const user = await addUser(deskbell);
     const wrong = Array.from({ length: 39 }, (_, count) =>
       login(deskbell, { email: user.email, password: `guess ${count}` }),
@@ -153,7 +153,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     });
   }
 
-  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+  it('without TRUST_PROXY nobody gets a new allowance by sending another address in a header', async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
       await guessWrong(deskbell, user, 1, from(`203.0.113.${count}`));

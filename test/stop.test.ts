@@ -34,7 +34,7 @@ async function timed<T>(work: Promise<T>): Promise<[T, ms: number]> {
 
 describe('a signal', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`${signal} lets requests in flight finish, closes the port and ends with 0`, async () => {
+    it(`${signal} lets requests in flight finish, closes the port and exits with code 0`, async () => {
       const server = await serve({ DATA_DIR: newFolder() });
       const idle = await openWire(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
       await idle.until(/"ok"/);
@@ -61,7 +61,7 @@ describe('a signal', { concurrency: 3 }, () => {
     });
   }
 
-  it('is not held up by requests that never arrive in full', async () => {
+  it('is not delayed by requests that never arrive completely', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
     await openWire(server.port, HALF_A_HEAD);
     await openWire(server.port, HALF_A_BODY);
@@ -86,7 +86,7 @@ describe('a signal', { concurrency: 3 }, () => {
     assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms`);
   });
 
-  it('to npm start ends the server too and leaves no process', async () => {
+  it('to npm start also stops the server and leaves no process', async () => {
     const port = await freePort();
     const settings = { DATA_DIR: newFolder(), PORT: String(port), HOME: newFolder() };
     const npm = await serve(settings, ['npm', 'start'], root);
@@ -107,7 +107,7 @@ describe('a signal', { concurrency: 3 }, () => {
   });
 });
 
-onEachEngine('kill -9 under writes', (engine) => {
+onEachEngine('kill -9 during writes', (engine) => {
   it('loses nothing that was acknowledged, and the next start needs no repair', async () => {
     const place = await newDatabasePlace(engine);
     const first = await serve(place.env);

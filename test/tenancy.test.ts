@@ -108,7 +108,7 @@ onEachEngine('two merchants on one server', (engine) => {
       chunks: body === undefined ? [] : [body],
     });
 
-  it('says of another’s notification exactly what it says of none, of a deleted one, and of no id at all', async () => {
+  it('get the same response for another’s notification as for a missing one, a deleted one and an invalid id', async () => {
     const deleted = (await raise(deskbell, aurora)).split('/').at(-1)!;
     await deskbell.call('DELETE', `${NOTIFICATIONS}/${deleted}`, { token: aurora });
     for (const [method, path, body] of ONE_NOTIFICATION) {
@@ -127,7 +127,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('leaves another’s notification as it is', async () => {
+  it('cannot change each other’s notifications', async () => {
     const address = `${NOTIFICATIONS}/${FOREIGN_ID}`;
     const before = (await deskbell.call('GET', address, { token: borealis })).json;
     assert.equal(before.status, 'requested');
@@ -136,7 +136,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.deepEqual((await deskbell.call('GET', address, { token: borealis })).json, before);
   });
 
-  it('says of another’s conversation exactly what it says of none', async () => {
+  it('get the same response for another’s conversation as for a missing one', async () => {
     const request = (id: number | string) =>
       asAurora('POST', `${NOTIFICATIONS}/request`, JSON.stringify({ ...QUESTION, conversation_id: id }));
     const absent = await request(123456789);
@@ -150,7 +150,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('lists the merchant’s own notifications and no other', async () => {
+  it('list only their own notifications', async () => {
     await raise(deskbell, borealis, { ...QUESTION, conversation_id: FOREIGN_CONVERSATION });
     const [ofAurora, ofBorealis] = await Promise.all(
       [aurora, borealis].map((token) => deskbell.call('GET', NOTIFICATIONS, { token })),
@@ -170,7 +170,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
   });
 
-  it('tells each of many who ask at once of themselves, and of no other', async () => {
+  it('get only their own data if many requests come at once', async () => {
     const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
     for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
       const replies = await askTogether(
@@ -184,7 +184,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('judges each of many answers at once by its own notification, and by no other', async () => {
+  it('have each of many simultaneous answers checked against its own notification only', async () => {
     const SUPPORT_REPLY = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const asked = [];
     for (let n = 0; n < 8; n += 1) {
@@ -217,7 +217,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('keeps the Idempotency-Keys of two merchants apart', async () => {
+  it('have separate Idempotency-Keys', async () => {
     const request = (token: string, conversation_id: number) =>
       deskbell.call('POST', `${NOTIFICATIONS}/request`, {
         token,
@@ -232,7 +232,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
   });
 
-  it('turns away whoever has no good merchant’s token, at every notification endpoint', async () => {
+  it('are served by the notification endpoints only with a valid merchant’s token', async () => {
     const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     const [head, payload, signature] = aurora.split('.') as [string, string, string];
@@ -266,7 +266,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('judges the token before the body: without one, no body is read', async () => {
+  it('have their token checked first: without a valid one, the body is not read', async () => {
     const bodies: [contentType: string, chunks: (string | Buffer)[]][] = [
       ['application/json', ['{"broken']],
       ['application/json', [Buffer.from([0xff, 0xfe])]],
@@ -285,7 +285,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('says TOKEN_EXPIRED of a token past its expiry', async () => {
+  it('get TOKEN_EXPIRED for an expired token', async () => {
     // The last test here: the other tokens expire with this one.
     deskbell.clock.advance(901);
     for (const [method, path] of ENDPOINTS) {

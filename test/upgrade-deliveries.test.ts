@@ -186,7 +186,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     await deskbell.allSent();
   };
 
-  it('go out at once where nothing holds them back, in order', async () => {
+  it('are sent at once and in order if nothing blocks them', async () => {
     assert.deepEqual(sentKeys(), [...GO_AT_ONCE].sort());
     for (const key of GO_AT_ONCE) assert.equal(await stateOf(key), 'sent', key);
     const toOne = meta.accepted.filter(({ to, key }) => to === phoneOf(2) && !key.includes('merchant'));
@@ -196,7 +196,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     );
   });
 
-  it('keep what is known of them', async () => {
+  it('keep their history', async () => {
     const env = { ...settingsOf(deskbell), ...metaEnv(meta) };
     const { json } = await run(['delivery', 'show', `${await idOf('sent')}`, '--merchant', '1', '--json'], {
       env,
@@ -211,7 +211,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     assert.equal(row!.reference, 'ticket 1');
   });
 
-  it('still get the statuses of what was sent before', async () => {
+  it('still get statuses if they were sent before', async () => {
     await report('sent', 'delivered');
     assert.equal(await stateOf('sent'), 'delivered');
     for (const key of ['arrived', 'unsettled']) {
@@ -221,7 +221,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     }
   });
 
-  it('whose worker died are sent again if no status comes, and those that wait go out in their time', async () => {
+  it('are sent again if their worker died and no status comes, and are sent on time if they wait', async () => {
     await later(40);
     assert.deepEqual([await stateOf('retried'), await stateOf('lost')], ['sent', 'sending']);
     await later(60);
@@ -235,7 +235,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     assert.deepEqual([await stateOf('campaign'), await stateOf('campaign behind it')], ['sent', 'sent']);
   });
 
-  it('that have failed can be sent again; in all nothing is lost, and nothing was sent twice', async () => {
+  it('can be retried if they have failed; none is lost, and none is sent twice', async () => {
     const env = { ...settingsOf(deskbell), ...metaEnv(meta) };
     const done = await run(['delivery', 'retry', '--all', '--state', 'failed', '--merchant', '1'], { env });
     assert.equal(done.code, 0, done.stderr);

@@ -32,7 +32,7 @@ onEachEngine('messages by webhook', (engine) => {
     receiver.answer = (response) => response.writeHead(204).end();
   });
 
-  it('keep their id and their bytes over retries, with a new signature each time', async () => {
+  it('keep their id and their bytes in retries, with a new signature each time', async () => {
     const statuses = [503, 429, 200];
     receiver.answer = (response) => response.writeHead(statuses[receiver.received.length - 1]!).end();
     const id = await sending.put(FIRST);

@@ -44,7 +44,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
   };
   const turnAt = (turn: Turn) => ('atMs' in turn ? turn.atMs - START : undefined);
 
-  it('gives every message of all workers a time of its own, evenly spaced', async () => {
+  it('gives every message of all workers its own time, evenly spaced', async () => {
     const channel = newChannel();
     const turns = await Promise.all(
       Array.from({ length: 60 }, (_, n) => reserveTurn(worker(n), channel, `+${n}`, at(0))),
@@ -67,7 +67,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.ok(times.length > 150, `${times.length} in 2.5 s`);
   });
 
-  it('makes a message wait that would take a slot for more than a second, and charges the customer nothing', async () => {
+  it('makes a message wait if its slot is more than a second away, and does not count it for the customer', async () => {
     const channel = newChannel();
     for (let n = 0; n < 67; n += 1) await reserveNextTurn(worker(n), channel, at(0));
     const paced = { mustWait: 'NUMBER_PACE', retryInMs: 1000 };
@@ -93,7 +93,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
   });
 
-  it('forgets customers who are free again, and no others', async () => {
+  it('removes only customers whose limit is free again', async () => {
     const [database] = workers;
     const channel = newChannel();
     for (let from = 0; from < 2500; from += 500) {
@@ -126,7 +126,7 @@ onEachEngine('WhatsApp’s own limits', (engine) => {
     await place.remove();
   });
 
-  it(`are kept by ${engine === 'postgres' ? 'two workers together' : 'the server'}`, async () => {
+  it(`are respected by ${engine === 'postgres' ? 'two workers together' : 'the server'}`, async () => {
     await fillQueue(place, [
       ...Array.from({ length: CUSTOMERS }, (_, n) => `+35467${String(n).padStart(5, '0')}`),
       ...Array.from({ length: 60 }, () => OFTEN),

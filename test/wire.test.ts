@@ -43,15 +43,15 @@ describe('a slow client', { concurrency: true }, () => {
     return (performance.now() - start) / 1000;
   }
 
-  it('that sends half a head is cut off with 408 after ten seconds', async () => {
+  it('is disconnected with 408 after ten seconds if it sends half a header', async () => {
     const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'z');
     assert.ok(seconds >= 9 && seconds < 20, `${seconds} s`);
   });
-  it('that sends half a body is cut off with 408 after twelve seconds', async () => {
+  it('is disconnected with 408 after twelve seconds if it sends half a body', async () => {
     const seconds = await cutOff(`${LOGIN_HEAD}\r\n\r\n{`, ' ');
     assert.ok(seconds >= 11 && seconds < 22, `${seconds} s`);
   });
-  it('is let go of even if it does not hang up itself', async () => {
+  it('is disconnected even if it does not close the connection', async () => {
     const wire = await openWire(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
     await wire.closed;
     // The other side is gone: what is written now is answered with a reset.
@@ -63,7 +63,7 @@ describe('a slow client', { concurrency: true }, () => {
       clearInterval(writing);
     }
   });
-  it('that reads slowly gets everything, however long it takes', async () => {
+  it('gets the whole response if it reads slowly', async () => {
     const token = await deskbell.signIn();
     const body = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(200_000) } };
     for (let n = 0; n < 60; n += 1) await raise(deskbell, token, body);
@@ -88,14 +88,14 @@ describe('a slow client', { concurrency: true }, () => {
     assert.ok(bytes > 60 * 200_000, `${bytes} bytes`);
     assert.ok(seconds > 12, `${seconds} s were no test`);
   });
-  it('holds up nobody else', async () => {
+  it('does not delay other clients', async () => {
     const wires = await Promise.all(Array.from({ length: 50 }, () => openWire(port(), LOGIN_HEAD)));
     assert.equal((await deskbell.call('GET', '/healthz')).status, 200);
     for (const { socket } of wires) socket.destroy();
   });
 });
 
-onEachEngine('on the wire', (engine) => {
+onEachEngine('raw connections', (engine) => {
   const deskbell = useDeskbell(engine);
   const LAST = 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   const send = (bytes: string) => openWire(Number(new URL(deskbell.url).port), bytes);
@@ -108,17 +108,17 @@ onEachEngine('on the wire', (engine) => {
     ['a length and chunks', `${LOGIN_HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
     ['a header with a line break in it', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\rb\r\n\r\n'],
   ] as const) {
-    it(`${title} is answered with 400 in the shape of every error`, async () => {
+    it(`${title} is answered with 400 in the common error format`, async () => {
       assertBrokenReply(await (await send(bytes)).closed, 400, 'BAD_REQUEST');
     });
   }
 
-  it('headers beyond measure are answered with 431', async () => {
+  it('headers that are too large are answered with 431', async () => {
     const wire = await send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`);
     assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
-  it('who sends far more of them still hears of it', async () => {
+  it('a client that sends far too many headers still gets the response', async () => {
     const wire = await send('');
     // Busy with sending, it listens late.
     wire.socket.pause();
@@ -128,7 +128,7 @@ onEachEngine('on the wire', (engine) => {
     assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
-  it('requests that are sent together are answered in their order', async () => {
+  it('pipelined requests are answered in order', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
     const wire = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
     const received = await wire.closed;
@@ -137,7 +137,7 @@ onEachEngine('on the wire', (engine) => {
     assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
   });
 
-  it('a connection serves again and again', async () => {
+  it('a connection can be reused', async () => {
     const wire = await send('');
     for (let count = 1; count <= 5; count += 1) {
       wire.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -146,7 +146,7 @@ onEachEngine('on the wire', (engine) => {
     wire.socket.destroy();
   });
 
-  it('a body may come in pieces', async () => {
+  it('a body may arrive in pieces', async () => {
     const wire = await send(`${LOGIN_HEAD}\r\n\r\n`);
     for (const byte of BODY) wire.socket.write(byte);
     await wire.until(/^HTTP\/1\.1 200 .*refresh_token/s);

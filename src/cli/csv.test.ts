@@ -47,7 +47,7 @@ describe('reading CSV', () => {
     it(`takes ${title} letter by letter`, () => assert.deepEqual(csv(...text), expected));
   }
 
-  it('gives back what was written, however the file is cut', () => {
+  it('returns what was written, however the file is split', () => {
     const field = fc.string({
       unit: fc.constantFrom('a', '"', ',', '\n', '\r', ';', ' ', 'é'),
       maxLength: 8,
@@ -64,7 +64,7 @@ describe('reading CSV', () => {
     );
   });
 
-  it('is not swallowed by one quote, and keeps little of a line without an end', () => {
+  it('recovers after a stray quote, and holds little of an endless line in memory', () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `${index},x`);
     lines[5] = '"5,x';
     const read = csv(...`a,b\n${lines.join('\n')}`.match(/[\s\S]{1,10000}/g)!);
@@ -83,7 +83,7 @@ describe('reading CSV', () => {
 });
 
 describe('reading JSON Lines', () => {
-  it('gives objects by their line and says what is none', () => {
+  it('returns objects with their lines and reports invalid lines', () => {
     const text = '{"a":1}\r\n\n[1]\n{"a"\nnull\n{"a":2}';
     const expected = [
       { line: 1, fields: { a: 1 } },
@@ -96,7 +96,7 @@ describe('reading JSON Lines', () => {
     assert.deepEqual(readAll(createJsonLinesReader(), [...text]), expected);
   });
 
-  it('keeps little of a line without an end', () => {
+  it('holds little of an endless line in memory', () => {
     const pieces = [...Array.from({ length: 50 }, () => 'y'.repeat(10_000)), '\n{"a":1}\n'];
     assert.deepEqual(readAll(createJsonLinesReader(), pieces), [
       { line: 1, problem: 'the line is too long' },

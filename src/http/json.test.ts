@@ -69,7 +69,7 @@ const entries = fc.array(fc.tuple(key, value), { maxLength: 8 });
 const whims = fc.infiniteStream(fc.nat(1000));
 
 describe('rawMember', () => {
-  it('cuts out the very text that JSON.parse reads, for every member of every object', () => {
+  it('returns the exact text that JSON.parse reads, for every member of every object', () => {
     fc.assert(
       fc.property(entries, whims, fc.constantFrom('', ' ', '\r\n\t'), (given, stream, around) => {
         const members = new Members(given);
@@ -97,7 +97,7 @@ describe('rawMember', () => {
     for (const [whole, name, text] of rows) assert.equal(rawMember(whole, name), text, whole);
   });
 
-  it('finds nothing where there is no such member, though its name stand in a text or deeper', () => {
+  it('finds nothing if the member is missing, even if its name is in a string or a nested object', () => {
     for (const text of [
       '{}',
       ' { } ',

@@ -21,13 +21,13 @@ const valid = (type: NotificationType) => ({
 });
 
 describe('a request', () => {
-  it('is raised when its context holds every requested field of its type', () => {
+  it('is raised if its context has every requested field of its type', () => {
     for (const type of NOTIFICATION_TYPES) {
       assert.equal(told(judgeRequest(valid(type))), `raise ${type} in 1`);
     }
   });
 
-  it('is refused when one requested field is missing, null or blank, whatever the type', () => {
+  it('is refused if a requested field is missing, null or blank, for every type', () => {
     for (const type of NOTIFICATION_TYPES) {
       for (const field of KINDS[type].requestedFields) {
         for (const value of [undefined, null, '', '\u2003']) {
@@ -39,7 +39,7 @@ describe('a request', () => {
     }
   });
 
-  it('is refused when a known key has another type, and takes null for an absent one', () => {
+  it('is refused if a known key has the wrong type; null counts as missing', () => {
     const { context, ...rest } = valid('user_question_request');
     for (const [field, kind] of CONTEXT_TYPES) {
       const wrong = kind === 'integer' ? '7' : 7;
@@ -52,7 +52,7 @@ describe('a request', () => {
     }
   });
 
-  it('sees own members alone: what every object inherits is absent', () => {
+  it('reads own members only: inherited members count as missing', () => {
     const inherited = Object.create(valid('user_question_request'));
     assert.equal(
       told(judgeRequest(inherited)),
@@ -63,7 +63,7 @@ describe('a request', () => {
     assert.equal(told(verdict), 'VALIDATION_ERROR question: question is required');
   });
 
-  it('names no conversation by a number that is no id', () => {
+  it('has no conversation if the number is not an id', () => {
     for (const id of [0, -0, -1, -(2 ** 53), 2 ** 53, 1e30, Number.MAX_VALUE]) {
       const verdict = judgeRequest({ ...valid('user_question_request'), conversation_id: id });
       assert.equal(told(verdict), 'CONVERSATION_NOT_FOUND conversation_id: Conversation not found.');
@@ -148,12 +148,12 @@ describe('an answer', () => {
     ['user_question_request', QUESTION_ANSWERS],
     ['user_support_request', SUPPORT_ANSWERS],
   ] as const) {
-    it(`to a ${type} is judged by the contract`, () => {
+    it(`to a ${type} is checked against the contract`, () => {
       for (const [body, expected] of rows) assert.equal(judge(type, body), expected);
     });
   }
 
-  it('that comes second is refused, whatever it says', () => {
+  it('is refused if it is the second, whatever its content', () => {
     const already =
       'ALREADY_ANSWERED -: This notification has already been answered and cannot be answered again.';
     for (const body of [{ answer: 'A' }, { resolve_only: true }, { resolve_only: 1 }, {}, null]) {
@@ -162,8 +162,8 @@ describe('an answer', () => {
   });
 });
 
-describe('the table of kinds', () => {
-  it('asks in its schemas for the fields it names, each a text of 1 to 4,096 characters', () => {
+describe('the table of types', () => {
+  it('requires in its schemas the fields that it lists, each a text of 1 to 4,096 characters', () => {
     for (const type of NOTIFICATION_TYPES) {
       const { answeredFields, answerSchema } = KINDS[type];
       const fits = ajv.compile(answerSchema);
