@@ -175,7 +175,7 @@ onEachEngine('live events', (engine) => {
     assertError(await deskbell.call('GET', EVENTS, { token: operator }), 401, 'INVALID_TOKEN');
   });
 
-  it('only GET is supported, not even HEAD', async () => {
+  it('only GET is supported, so HEAD gets 405', async () => {
     const token = await deskbell.signIn();
     for (const method of ['HEAD', 'POST']) {
       assert.equal((await deskbell.call(method, EVENTS, { token })).status, 405);

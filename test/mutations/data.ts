@@ -79,14 +79,14 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/database/sqlite.ts',
       find: 'chain: (steps) => enqueue((own) => own.chain(steps), true),',
       replace: 'chain: (steps) => enqueue((own) => own.chain(steps), false),',
-      test: 'an answer without a key whose document cannot be written changes nothing, and can be repeated',
+      test: 'an answer without a key whose document version cannot be written changes nothing, and can be repeated',
     },
     {
       name: 'a document is updated outside the transaction of the answer',
       file: 'src/notifications/answer.ts',
       find: 'await inTransaction(queries, async (tx) => {',
       replace: 'await ((work: (own: never) => Promise<void>) => work(queries as never))(async (tx) => {',
-      test: 'an answer about a document whose document cannot be written changes nothing, and can be repeated',
+      test: 'an answer about a document whose document version cannot be written changes nothing, and can be repeated',
     },
     {
       name: 'the key is stored outside the transaction',
@@ -100,7 +100,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/database/sqlite.ts',
       find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
       replace: `if (job.savepoint) writer.exec('release job');`,
-      test: 'an answer under a key whose document cannot be written changes nothing, and can be repeated',
+      test: 'an answer under a key whose document version cannot be written changes nothing, and can be repeated',
     },
   ]),
   ...caughtBy('test/faults/races.test.ts', [
