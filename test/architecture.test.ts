@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
   ],
   auth: [...OF_A_FEATURE, 'secrets.ts'],
-  // An answer enqueues its message and teaches the knowledge base; neither of them imports notifications.
+  // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
     ...OF_A_FEATURE,
     'auth/columns.ts',
@@ -50,17 +50,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/store.ts',
   ],
   knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
-  // A merchant's own channel is sealed; a webhook request names our version.
+  // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...OF_A_FEATURE, 'auth/guard.ts', 'delivery/phone.ts'],
   live: [...OF_A_FEATURE, 'auth/guard.ts'],
-  // It stands for a merchant's own assistant, which has only the API: it gets what it needs as functions.
+  // It replaces a merchant's own assistant, which has only the API: it gets what it needs as functions.
   assistant: ['contract/'],
   merchants: OF_A_FEATURE,
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
   http: OF_HTTP,
   database: ['contract/ids.ts'],
-  // The channels' descriptors list their settings; the countries of phone numbers; an address may name several hosts.
+  // It needs the settings of the channels, the countries of phone numbers, and addresses with several hosts.
   'config.ts': [
     'secrets.ts',
     'delivery/channels/descriptors.ts',
@@ -80,13 +80,13 @@ const source = join(root, 'src');
 const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'));
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
-/** Static and dynamic, of values and of types. */
+/** Static and dynamic imports, of values and of types. */
 const importsOf = (file: string) =>
   [...read('src', file).matchAll(/\b(?:from|import)\b\s*\(?\s*'([\w@.][^'\s]*)'/g)].map(([, path]) => path!);
 
 const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]!);
 
-/** The feature that owns a table is the only one whose SQL names it. */
+/** Only the feature that owns a table uses it in SQL. */
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
   auth: ['users', 'sessions', 'sign_in_failures', 'signing_keys'],
@@ -99,11 +99,11 @@ const TABLES: Record<string, readonly string[]> = {
   ],
   database: ['schema_migrations'],
 };
-/** Files that name another feature's tables, for a reason. */
+/** Files that use another feature's tables, with the reason. */
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
-  // A log line names it.
+  // A log line mentions it.
   'server.ts': ['send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
@@ -111,7 +111,7 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'knowledge/suggestions.ts': ['notifications'],
 };
 
-/** The tables that a file's SQL names, or that it gives to a function which puts them into SQL. */
+/** The tables in a file's SQL, or in its calls to a function that builds SQL. */
 function tablesIn(file: string): string[] {
   const text = read('src', file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
   const named = text.matchAll(
@@ -172,7 +172,7 @@ describe('the source', () => {
       [...read('migrations', name).matchAll(/^create table (\w+)/gm)].map(([, table]) => table!),
     );
     const owned = Object.values(TABLES).flat();
-    // A table that is rebuilt has another name while its rows move.
+    // A table that is rebuilt has another name while its rows are copied.
     for (const table of new Set(created.filter((name) => !name.endsWith('_rebuilt'))))
       assert.ok(owned.includes(table), `${table} has no owner`);
     for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} is gone`);
@@ -236,7 +236,7 @@ describe('the settings', () => {
   it('are each read in one place', () => {
     assert.ok(keys.length > 10);
     assert.equal(new Set(keys).size, keys.length);
-    // INIT_CWD is npm's own: where the person stands who called it.
+    // npm sets INIT_CWD: the folder that npm was called in.
     assert.deepEqual(
       [...config.matchAll(/env\.([A-Z_]+)/g)].map(([, key]) => key),
       ['INIT_CWD'],

@@ -9,7 +9,7 @@ import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts'
 const KEPT = 5000;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How many expired rows each table gets, which column names them, and the i-th row with the time `$1`. */
+/** How many expired rows each table gets, which column identifies them, and the i-th row with the time `$1`. */
 const TABLES: Record<string, { expired: number; name: string; columns: string; values: string }> = {
   sessions: {
     expired: 5000,
@@ -54,7 +54,7 @@ onEachEngine('clean-up', (engine) => {
   });
   after(() => deskbell?.close());
 
-  /** In parts: a statement must not take longer than the time-out. */
+  /** In parts, because a statement must not take longer than the time-out. */
   async function fill(table: string, from: number, count: number, ageMs: number): Promise<void> {
     const { columns, values } = TABLES[table]!;
     const time = new Date(deskbell.clock.now().getTime() + ageMs).toISOString();
@@ -73,7 +73,7 @@ onEachEngine('clean-up', (engine) => {
     ))!.count;
   const deletes: { sql: string; params: readonly Param[]; gone: number }[] = [];
   const logged: string[] = [];
-  /** As the server does it every ten minutes. */
+  /** The server does this every ten minutes. */
   async function clean(): Promise<void> {
     const { database, config, clock } = deskbell;
     const recording = {
@@ -89,18 +89,18 @@ onEachEngine('clean-up', (engine) => {
   }
 
   it('continues with the other tables if one fails', async () => {
-    await whileAway('idempotency_keys', clean);
+    await withoutTable('idempotency_keys', clean);
     assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
     assert.equal(logged.length, 1);
-    // PostgreSQL may still run the one batch that nobody waits for any more.
+    // PostgreSQL may still run the one batch that was abandoned.
     assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + KEPT - 1000);
     for (const table of Object.keys(TABLES)) {
       if (table !== 'idempotency_keys') assert.equal(await countOf(table), KEPT, table);
     }
   });
 
-  /** Nobody can use the table meanwhile. */
-  async function whileAway(table: string, work: () => Promise<void>): Promise<void> {
+  /** Makes the table unusable during `work`. */
+  async function withoutTable(table: string, work: () => Promise<void>): Promise<void> {
     const { database, config } = deskbell;
     if (engine === 'sqlite') {
       await database.script(`alter table ${table} rename to away;`);
@@ -133,7 +133,7 @@ onEachEngine('clean-up', (engine) => {
     const asking = (async () => {
       while (running) {
         const startedAt = performance.now();
-        // Throws unless the answer is 200.
+        // Throws unless the response is 200.
         await raise(deskbell, token);
         times.push(performance.now() - startedAt);
       }

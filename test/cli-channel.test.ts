@@ -258,7 +258,7 @@ onEachEngine('channels on the command line', (engine) => {
     );
   });
 
-  // The waiting message is still there, and no other worker runs any more.
+  // The waiting message is still there, and no other worker is running.
   if (engine === 'sqlite') {
     it('do not open the embedded database while its server runs', async () => {
       const refused = await deskbell(['work']);
@@ -289,7 +289,7 @@ onEachEngine('channels on the command line', (engine) => {
 
   it('wake a worker at once', async () => {
     const tookMs: number[] = [];
-    // A worker that only polls, every two seconds, is late each time. A busy machine is late now and then.
+    // A worker that only polls, every two seconds, is late each time. A busy machine is only late sometimes.
     while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
       const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
       await worker.says(/sending messages/);

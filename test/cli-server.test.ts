@@ -68,7 +68,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     await deskbell.database.transaction(async (tx) => {
       await tx.run(`update users set password_hash = 'another' where id = $1`, [user.id]);
       opening = openSession(deskbell.database, session, attempt);
-      // Long enough for PostgreSQL to get to it before this is committed.
+      // Long enough for PostgreSQL to run it before this is committed.
       await sleep(100);
     });
     assert.equal(await opening, false);

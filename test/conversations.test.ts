@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 onEachEngine('conversations', (engine) => {
   const deskbell = useDeskbell(engine);
-  // The demo's customers wrote recently; in this test nobody has.
+  // The demo's customers wrote recently; this test starts without that.
   before(() => deskbell.database.run('delete from simulator_messages'));
   const list = (token: string, query = '') => deskbell.call('GET', `${CONVERSATIONS}/${query}`, { token });
 

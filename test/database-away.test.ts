@@ -18,8 +18,8 @@ import {
 import { newFolder, type Serving, serve } from './process.ts';
 
 /**
- * That it takes five seconds at most is measured by the faults, alone on the machine. Here, beside other tests, it is
- * shown that nobody waits for the database, which is away for as long as it pleases.
+ * The fault tests measure that it takes at most five seconds, with nothing else running. Here, next to other tests,
+ * we only show that no request waits until the database is back.
  */
 const REQUEST_MAX_MS = 15_000;
 const RECOVERY_MAX_MS = 15_000;
@@ -37,7 +37,7 @@ const settingsFor = (postgres: Service) => ({
   LOG_LEVEL: 'fatal',
 });
 
-/** The two ways to be away: nobody answers the call, or somebody takes it and stays silent. */
+/** Two kinds of outage: connections are refused, or accepted without any response. */
 let thaw = () => {};
 const FAULTS: Fault[] = [
   { title: 'is stopped', begin: (postgres) => postgres.halt(), end: (postgres) => postgres.resume() },
@@ -59,7 +59,7 @@ if (engines.includes('postgres')) {
     const server = await serve(settingsFor(postgres));
     const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
     try {
-      // Several connections: they are idle when they break.
+      // Opens several connections, which are idle when they break.
       await Promise.all(Array.from({ length: 4 }, ready));
       await postgres.halt();
       await sleep(200);
@@ -103,7 +103,7 @@ if (engines.includes('postgres')) {
 function survives({ begin, end }: Fault): void {
   let postgres: Service;
   let server: Serving;
-  /** On the same database, with a clock that can be moved. */
+  /** A server on the same database, with a clock that the test controls. */
   let beside: Deskbell;
   let token: string;
   let refreshToken: string;
@@ -130,7 +130,7 @@ function survives({ begin, end }: Fault): void {
     await postgres?.stop();
   });
 
-  /** Raises question after question, every second one in a transaction, and says what came. */
+  /** Raises one question after another, every second one in a transaction, and returns the responses. */
   async function write(name: string, until: () => boolean): Promise<Reply[]> {
     const refused: Reply[] = [];
     for (let count = 0; !until(); count += 1) {
@@ -164,13 +164,13 @@ function survives({ begin, end }: Fault): void {
     let done = false;
     const writers = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => write(name, () => done));
     while (acknowledged.size < writers.length) await sleep(20);
-    // Fills its pool: what finds no connection fails sooner than what waits on one.
+    // Fills the pool: requests without a free connection fail sooner than those that wait on one.
     await Promise.all(Array.from({ length: 4 }, listBeside));
     await begin(postgres);
-    // It is time to look at the signing keys again: nobody waits for that too.
+    // The signing keys are due to be read again. No request waits for that either.
     beside.clock.advance(60);
     try {
-      // Twice: the first meet connections that break, the second find none.
+      // Twice: the first requests use connections that break, the second get no connection.
       for (const _ of [1, 2]) {
         await Promise.all([
           assertRefused(listBeside(), 500),

@@ -8,13 +8,13 @@ import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startImpatientWorker, until } from './shops.ts';
 
 const TIMEOUT_MS = 300;
-/** At most four calls at once, so up to three more are under way when the fifth times out. */
+/** At most four calls at once, so up to three more are in flight when the fifth times out. */
 const CALLS_MAX = 8;
 
 onEachEngine('the circuit breaker of a channel', (engine) => {
   let receiver: Receiver;
   let deskbell: Deskbell;
-  /** Two on PostgreSQL, as two servers are: they share nothing but the database. */
+  /** Two on PostgreSQL, which share only the database, like two servers. */
   const workers: Worker[] = [];
   before(async () => {
     receiver = await startReceiver();
@@ -47,7 +47,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     ))!.count;
   const doctor = async () =>
     (await run(['doctor'], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } })).stdout;
-  /** Seconds until the next probe. The clock stands still. */
+  /** Seconds until the next probe. The clock is stopped. */
   const probeIn = async () => (Date.parse((await channel()).until) - deskbell.clock.now().getTime()) / 1000;
 
   it('is closed at first', async () => {
@@ -106,7 +106,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal((await channel()).state, 'ok');
     assert.equal(await breakersOpen(), 0);
     assert.doesNotMatch(await doctor(), /has not answered/);
-    // Without another move of the clock. Only what the two probes carried waits for its next attempt.
+    // The clock does not move. Only the messages of the two probes wait for their next attempt.
     await until('the queue is empty', async () => (await unsent()) <= 2);
     deskbell.clock.advance(3600);
     await idle();

@@ -28,11 +28,11 @@ const settingsOfB = (b: Meta) => ({
 
 interface World {
   deskbell: Deskbell;
-  /** The number that the merchant has first: that of the settings. */
+  /** The merchant's first number, from the settings. */
   a: Meta;
   b: Meta;
   receiver: Receiver;
-  /** Changes the channel, and waits until workers know. */
+  /** Changes the channel, and waits until the workers use it. */
   to(channel: 'a' | 'b' | 'webhook'): Promise<void>;
   /** Queues a message to a new customer, who has just written. */
   put(): Promise<number>;
@@ -42,7 +42,7 @@ interface World {
 
 function useTwoNumbers(engine: Engine): World {
   const world = {} as World;
-  /** Writes to the new number, too. */
+  /** Also writes to the new number. */
   let customer: string | undefined;
   before(async () => {
     let now = () => new Date();
@@ -162,7 +162,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
       [await stateOf(id), (await row(id)).channel_id, (await row(id)).channel_message_id],
       ['sent', CHANNEL_B, b.accepted.at(-1)!.wamid],
     );
-    // It did arrive through the old number. That counts, however late.
+    // It did arrive through the old number. That counts, even this late.
     await a.report(a.accepted.at(-1)!, 'delivered');
     await settled();
     assert.equal(await stateOf(id), 'delivered');
@@ -215,7 +215,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
       [await stateOf(id), (await row(id)).channel_message_id],
       ['sent', b.accepted.at(-1)!.wamid],
     );
-    // Failed once more, with a message id of the newer attempt known by now.
+    // Failed once more; by now the message id of the newer attempt is known.
     await a.report({ ...a.accepted.at(-1)!, wamid: 'wamid.another-old-one' }, 'failed', failure);
     await settled();
     assert.equal(await stateOf(id), 'sent');
@@ -236,7 +236,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     await settled();
     assert.equal(await stateOf(id), 'queued');
     const before = b.accepted.length;
-    // Statuses come out of order: it has arrived after all.
+    // Statuses come out of order: the message did arrive.
     await a.report(a.accepted.at(-1)!, 'delivered');
     await settled();
     assert.equal(await stateOf(id), 'delivered');

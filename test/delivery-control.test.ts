@@ -28,7 +28,7 @@ onEachEngine('deliveries that a merchant manages', (engine) => {
     await deskbell.allSent();
     return id!;
   };
-  /** A message as one leaves it that failed so long ago. */
+  /** A message that failed this long ago. */
   const putFailed = async (agoMs = 0, merchantId = AURORA_ID) => {
     const [id] = await putAll({ ...deskbell }, [
       { merchantId, recipient: newCustomer(), at: new Date(deskbell.clock.now().getTime() + HOUR_MS) },
@@ -82,7 +82,7 @@ onEachEngine('deliveries that a merchant manages', (engine) => {
     const before = receiver.received.length;
     const one = await send(`/${ids[0]}/cancel`);
     assert.deepEqual([one.status, one.json], [200, { message: 'The message is cancelled.' }]);
-    // The first of its lane: the others go out in their order.
+    // The first of its queue; the others are sent in order.
     assert.deepEqual(await statesOf(ids), ['cancelled', 'sent', 'sent']);
     assert.deepEqual(receiver.received.slice(before).map(contentOf), ['two', 'three']);
     assert.equal((await send(`/${ids[0]}/retry`)).status, 200);
@@ -225,7 +225,7 @@ onEachEngine('deliveries that a merchant manages', (engine) => {
           'Many', 'failed', $1, $1, $1 from n`,
       [at],
     );
-    // All to one customer, and the first is refused: none of them goes out.
+    // All to one customer, and the first is refused, so none is sent.
     receiver.answer = (response) => response.writeHead(503).end();
     const counts: number[][] = [];
     for (let more = true; more; ) {

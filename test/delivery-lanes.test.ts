@@ -66,7 +66,7 @@ onEachEngine('the order within a queue', (engine) => {
   it('is kept in both queues of a customer, whatever fails', async () => {
     const { deskbell, receiver } = world;
     const accepted = new Map<string, string[]>();
-    // The same for every run: the fate of a call depends on how many came before it.
+    // The same in every run: the response depends on the number of earlier calls.
     let calls = 0;
     receiver.answer = (response, call) => {
       calls += 1;
@@ -75,7 +75,7 @@ onEachEngine('the order within a queue', (engine) => {
       const lane = accepted.get(`${recipient} ${mode}`) ?? [];
       accepted.set(`${recipient} ${mode}`, lane);
       if (!lane.includes(content)) lane.push(content);
-      // Accepted, but the answer is lost.
+      // Accepted, but the response is lost.
       if (calls % 7 === 0) return void response.destroy();
       response.writeHead(204).end();
     };
@@ -122,7 +122,7 @@ onEachEngine('the order within a queue', (engine) => {
 
     const rest = [await put('two'), await put('three')];
     await deskbell.allSent();
-    // The second is due before the first again: only the order in the lane puts the first before it.
+    // The second is due earlier than the first. Only the order of the queue puts the first before it.
     deskbell.clock.advance(1);
     const retried = await deskbell.call('POST', `/api/v1/delivery/${first}/retry`, {
       token: await deskbell.signIn(),

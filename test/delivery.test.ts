@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { AURORA, BOREALIS, type Deskbell, onEachEngine, useDeskbell } from './harness.ts';
 
-/** Raises a question in conversation 1 and gives its address. */
+/** Raises a question in conversation 1 and returns its URL. */
 async function raise(deskbell: Deskbell, token: string, context: object, conversation = 1): Promise<string> {
   const raised = await deskbell.call('POST', '/api/v1/notification/request', {
     token,
@@ -36,7 +36,7 @@ onEachEngine('the delivery of an answer', (engine) => {
     const telephone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
     const { text, from_customer } = telephone.json.at(-1);
     assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
-    // Before it stands what the demo's customer wrote.
+    // It follows the messages of the demo's customer.
     assert.ok(
       telephone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
     );

@@ -15,9 +15,9 @@ import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
-/** Pages whose samples speak to a server with the demo, on either engine. */
+/** Pages whose samples call a server with the demo data, on both engines. */
 const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
-/** Its samples start servers of their own: the first ones with the embedded database, the others with PostgreSQL. */
+/** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
 describe('the samples in the docs', () => {
@@ -144,7 +144,7 @@ describe('the text of the docs', () => {
   }
 });
 
-/** As GitHub makes them. */
+/** The anchors that GitHub generates. */
 const anchorsOf = (page: string) =>
   [...readPage(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!
@@ -188,7 +188,7 @@ describe('the map in the README', () => {
   });
 });
 
-/** The paths of a tree that is drawn by indentation; several names on a line are separated by commas. */
+/** The paths of an indented tree. A line may have several names, separated by commas. */
 function entriesOf(tree: string): string[] {
   const entries: string[] = [];
   const parents: string[] = [];

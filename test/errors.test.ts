@@ -32,16 +32,16 @@ const SIGNED_OUT: Case[] = [
   ['a broken body and no token', ['POST', REQUEST, { body: '{"broken' }], 401, 'INVALID_TOKEN'],
   ['a body too large and no token', ['POST', REQUEST, large], 401, 'INVALID_TOKEN'],
   ['a form and no token', ['POST', REQUEST, form], 401, 'INVALID_TOKEN'],
-  ['a sign-in that lacks a field', ['POST', LOGIN, { body: {} }], 422, 'VALIDATION_ERROR', 'email'],
-  ['an address that is none', ['POST', '/api/v1/auth/register', { body: {} }], 404, 'NOT_FOUND'],
-  ['an address that cannot be read', ['GET', '/api/v1/auth/%zz'], 404, 'NOT_FOUND'],
+  ['a sign-in without a required field', ['POST', LOGIN, { body: {} }], 422, 'VALIDATION_ERROR', 'email'],
+  ['an unknown path', ['POST', '/api/v1/auth/register', { body: {} }], 404, 'NOT_FOUND'],
+  ['a path that cannot be decoded', ['GET', '/api/v1/auth/%zz'], 404, 'NOT_FOUND'],
   ['a body too large', ['POST', LOGIN, large], 413, 'PAYLOAD_TOO_LARGE'],
   ['a form', ['POST', LOGIN, form], 415, 'UNSUPPORTED_MEDIA_TYPE'],
 ];
 const SIGNED_IN: Case[] = [
-  ['a filter that is none', ['GET', `${LIST}?status=lost`], 422, 'VALIDATION_ERROR', 'status'],
+  ['an invalid filter', ['GET', `${LIST}?status=lost`], 422, 'VALIDATION_ERROR', 'status'],
   [
-    'a request that lacks a field',
+    'a request without a required field',
     ['POST', REQUEST, { body: {} }],
     500,
     'VALIDATION_ERROR',
@@ -155,7 +155,7 @@ onEachEngine('errors', (engine) => {
   const linesOf = (requestId: string) =>
     deskbell.logged.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === requestId);
 
-  /** How often `answer` gave 500, by what it meant. */
+  /** How often `answer` returned 500, by outcome. */
   async function answersWith500(): Promise<{ refused: number; failed: number }> {
     const lines = (await deskbell.call('GET', '/metrics')).text.split('\n');
     const count = (outcome: string) => {

@@ -16,13 +16,13 @@ import {
 } from './harness.ts';
 import { EVENTS, type Listening, listen } from './listening.ts';
 
-/** Long enough for whatever was announced; the slow look comes after five seconds. */
+/** Long enough for every signalled change; polling takes five seconds. */
 const AWHILE_MS = 300;
 
 onEachEngine('live events', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  /** With listeners that are gone afterwards. */
+  /** Runs `work` with these listeners, then stops them. */
   const withListeners = async <T>(
     opened: Promise<Listening>[],
     work: (...listeners: Listening[]) => Promise<T>,
@@ -78,7 +78,7 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await one!.next('deliveries');
       await deskbell.allSent();
-      /** What is told of a new notification is told after all that happened before it. */
+      /** The event of a new notification comes after the events of all earlier changes. */
       const told = async () => {
         await raise(deskbell, token);
         await one!.next('inbox');
@@ -133,7 +133,7 @@ onEachEngine('live events', (engine) => {
       assert.ok(!same!.heard.some(({ event }) => event === 'inbox'));
     });
     await raise(deskbell, token);
-    for (const stale of [id, 'never-heard-of']) {
+    for (const stale of [id, 'unknown-id']) {
       await withListeners([listen(deskbell, token, { 'last-event-id': stale })], async (late) => {
         assert.notEqual((await late!.next('inbox')).id, stale);
       });
@@ -164,7 +164,7 @@ onEachEngine('live events', (engine) => {
       await Promise.all(Array.from({ length: 100 }, () => raise(deskbell, token)));
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
       while ((await one!.next('inbox')).id !== /"1-(\w+)"/.exec(list.headers.get('etag')!)![1]);
-      // One in 20 ms at most, however many writes there are.
+      // At most one every 20 ms, however many writes there are.
       assert.ok(one!.heard.length <= (performance.now() - began) / 20 + 1, `${one!.heard.length} events`);
     });
   });

@@ -29,7 +29,7 @@ const IN_FLIGHT = {
 const DAY_SECONDS = 24 * 60 * 60;
 
 const replayed = (reply: Reply) => reply.headers.get('idempotency-replayed');
-/** What a client can tell two responses apart by, but for the header that says so. */
+/** Everything that a client can compare in two responses, except the header that marks a replay. */
 const essence = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
 
 async function count(deskbell: Deskbell): Promise<number> {
@@ -120,7 +120,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal((await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)).status, 200);
     assert.deepEqual(outcome(await post(`${two}/answer`, { answer: 'Yes.' }, answerKey)), REUSED);
     assert.equal((await deskbell.call('GET', two, { token })).json.status, 'requested');
-    // Being refused did not spoil the key.
+    // After the refusal the key still works.
     assert.equal(replayed(await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)), 'true');
   });
 
@@ -128,7 +128,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const key = newKey();
     const before = await count(deskbell);
     const thirty = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 30 }, work));
-    // Over connections that stand already they arrive together.
+    // On open connections they arrive at the same time.
     await thirty(() => deskbell.call('GET', NOTIFICATIONS, { token }));
     const replies = await thirty(() => post(REQUEST, QUESTION, key));
     assert.equal(await count(deskbell), before + 1);
@@ -166,7 +166,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       await holder.connect();
       try {
         await holder.query('begin');
-        // What the first request holds until its outcome is stored.
+        // The lock that the first request holds until its outcome is stored.
         await holder.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`idempotency 1 ${key}`]);
         const early = await post(REQUEST, QUESTION, key);
         assert.deepEqual(outcome(early), IN_FLIGHT);
@@ -191,12 +191,12 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const after = await post(REQUEST, QUESTION, key);
     assert.deepEqual([after.status, replayed(after)], [200, null]);
     assert.notEqual(after.headers.get('location'), first.headers.get('location'));
-    // From here on it stands for the new one, whatever that is.
+    // From now on the key belongs to the new request.
     assert.equal((await post(REQUEST, QUESTION, key)).headers.get('location'), after.headers.get('location'));
   });
 
   describe('when the server fails', () => {
-    // One connection, so that what is done to it meets every request.
+    // One connection, so that a change to it affects every request.
     const failing = useDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
     const request = async (signedIn: string) =>
       failing.call('POST', REQUEST, {
@@ -211,7 +211,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       detail: string,
       retryAfter: string | null,
       fail: string,
-      mend: string,
+      fix: string,
     ][] = [
       [
         'a database that takes no writes',
@@ -230,7 +230,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
         'alter table lost rename to conversations',
       ],
     ];
-    for (const [title, code, detail, retryAfter, fail, mend] of FAILURES) {
+    for (const [title, code, detail, retryAfter, fail, fix] of FAILURES) {
       it(`stores nothing of ${title}: the same key can be used again`, async () => {
         const signedIn = await failing.signIn();
         await failing.database.run('delete from idempotency_keys');
@@ -239,13 +239,13 @@ onEachEngine('an Idempotency-Key', (engine) => {
         await run(fail);
         failing.logged.length = 0;
         const failed = await request(signedIn);
-        await run(mend);
+        await run(fix);
         assert.deepEqual(outcome(failed), { status: 500, detail, code });
         assert.equal(failed.headers.get('retry-after'), retryAfter);
 
         const second = await request(signedIn);
         assert.deepEqual([second.status, replayed(second)], [200, null]);
-        // This one, unlike the 500s of the contract, is for an alarm.
+        // Unlike the 500s of the contract, this one is logged as an error.
         const line = failing.logged.map((text) => JSON.parse(text)).find(({ level }) => level === 'error');
         assert.deepEqual([line?.code, line?.request_id], [code, failed.headers.get('x-request-id')]);
         const { text } = await failing.call('GET', '/metrics');

@@ -24,13 +24,13 @@ const ENCODED = {
 };
 const refused = (detail: string, field = 'body') => ({ detail, code: 'VALIDATION_ERROR', field });
 
-/** A request of exactly so many bytes. */
+/** A request of exactly this many bytes. */
 function bodyOf(bytes: number): string {
   const question = 'x'.repeat(bytes - BODY.length + QUESTION.context.question.length);
   return JSON.stringify({ ...QUESTION, context: { question } });
 }
 
-/** A request nested so deep: its body is the first level, its context the second. */
+/** A request with this nesting depth: its body is the first level, its context the second. */
 function nested(levels: number, open: string, close: string): string {
   const inner = open.repeat(levels - 2) + (open === '[' ? '' : '1') + close.repeat(levels - 2);
   return BODY.replace('"context":{', `"context":{"deep":${inner},`);
@@ -139,7 +139,7 @@ onEachEngine('a JSON body', (engine) => {
       assert.deepEqual(await send(answer, JSON_TYPE, chunks), { status: 500, ...missing('answer', content) });
       assert.deepEqual(await send(LOGIN, JSON_TYPE, chunks), { status: 422, ...missing('email') });
     }
-    // No body at all is an empty one too.
+    // No body at all also counts as empty.
     assert.deepEqual(await send(REQUEST, undefined, []), {
       status: 500,
       ...refused('notification_type is required', 'notification_type'),

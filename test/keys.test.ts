@@ -17,7 +17,7 @@ import {
   useDeskbell,
 } from './harness.ts';
 
-/** For an unknown name a server reads the keys again after a second. */
+/** If a token names an unknown key, a server reads the keys again after a second. */
 const RELOADED_FOR_UNKNOWN_SECONDS = 2;
 
 const jwksOf = async (deskbell: Deskbell) => (await deskbell.call('GET', '/.well-known/jwks.json')).json;
@@ -86,7 +86,7 @@ onEachEngine('signing keys', (engine) => {
     assert.equal((await me(server, before.access_token)).status, 200);
     await rollOver(server, true);
     const seenBefore = () => me(server, before.access_token);
-    // Twice: the first looks at the keys, the next must not find the token among those verified before.
+    // Twice: the first request reads the keys again, the second must not find the token in the cache.
     assertError(await afterReload(server, seenBefore, ({ status }) => status === 401), 401, 'INVALID_TOKEN');
     assertError(await me(server, before.access_token), 401, 'INVALID_TOKEN');
     assertError(await refresh(server, before.refresh_token), 401, 'INVALID_TOKEN');

@@ -8,33 +8,33 @@ import { AURORA, call, type DatabasePlace, newDatabasePlace } from './harness.ts
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
 
-/** The demo's first conversation. */
+/** The customer of the demo's first conversation. */
 export const CUSTOMER = '+34611550101';
 
 type Settings = Record<string, string>;
 
-/** Servers of one database, one after another or side by side, that are killed. */
+/** Servers on one database, which the test starts and kills. */
 export interface Killing {
   place: DatabasePlace;
-  /** Joins the server's database, as a command does; there once one was started. */
+  /** Uses the server's database, like a command. Set when the first server starts. */
   database: Database;
   start(settings: Settings): Promise<Serving>;
-  /** The one that the test before has left, if it is of this kind: every start costs a second. */
+  /** Reuses the running server if it has these settings, because every start takes a second. */
   have(settings: Settings): Promise<Serving>;
   die(server: Serving): Promise<void>;
   /** Raises a question and answers it. */
   answer(server: Serving, body?: object, phone?: string): Promise<void>;
-  /** The newest. */
+  /** The newest delivery. */
   delivery(): Promise<{ key: string; state: string; due_at: string } | undefined>;
   until(what: string, isSo: () => unknown, forMs?: number): Promise<void>;
   untilState(state: string): Promise<void>;
-  /** As if the time of a lease, or of the wait for an echo, had passed: nobody need sit through it. */
+  /** Ends leases and waits for a status at once, so that the test does not need to wait. */
   timePasses(): Promise<void>;
 }
 
 export function useKilling(engine: Engine): Killing {
   let token: string | undefined;
-  /** Those that run, with what they were started with. */
+  /** The running servers, with their settings. */
   const running = new Map<Serving, string>();
   before(async () => {
     killing.place = await newDatabasePlace(engine);
@@ -88,7 +88,7 @@ export function useKilling(engine: Engine): Killing {
       for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(10)) {
         if (await isSo()) return;
       }
-      assert.fail(`it did not happen that ${what}: ${JSON.stringify(await killing.delivery())}`);
+      assert.fail(`timed out waiting until ${what}: ${JSON.stringify(await killing.delivery())}`);
     },
     untilState: (state) =>
       killing.until(`it is ${state}`, async () => (await killing.delivery())?.state === state),

@@ -28,7 +28,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
         [1, 'answer', 'Is it organic?', 1],
       ],
     );
-    // What is the same as before is no change.
+    // The same content is not a change.
     assert.equal((await patch(id, { title: 'Organic beans' })).json.version, 3);
     assert.equal((await patch(id, { title: 'x'.repeat(200), body: '😀'.repeat(20_000) })).status, 200);
   });

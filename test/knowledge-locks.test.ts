@@ -19,7 +19,7 @@ onEachEngine('a knowledge import', (engine) => {
       try {
         const token = await deskbell.signIn();
         const file = join(place.env.DATA_DIR!, 'documents.jsonl');
-        // The highest ids first: an import that locks in the order of the file meets the others head-on.
+        // The highest ids first: an import that locks in file order would deadlock with the others.
         const importAll = async (body: string) => {
           const lines = Array.from({ length: DOCUMENTS }, (_, n) =>
             JSON.stringify({ title: `Title ${DOCUMENTS - n}`, body: `${body} ${n}` }),
@@ -85,7 +85,7 @@ onEachEngine('a knowledge import', (engine) => {
   });
 });
 
-/** PostgreSQL's own count. A connection reports its share when it ends, so ask after the server has closed. */
+/** PostgreSQL's own counter. A connection reports its part when it ends, so read it after the server has closed. */
 async function deadlocksOf(url: string): Promise<number> {
   const client = new pg.Client(url);
   await client.connect();

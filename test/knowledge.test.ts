@@ -8,7 +8,7 @@ import { AURORA_ID, KNOWLEDGE, useKnowledge } from './teaching.ts';
 
 const BOREALIS_ID = 2 as MerchantId;
 const ALMA = 1 as UserId;
-/** Of the demo's documents these are Aurora's, last updated first. Others are made by the tests. */
+/** Aurora's demo documents, last updated first. The tests create others. */
 const OF_AURORA = [4, 3, 2, 1];
 const FOREIGN_ID = '7';
 const NO_IDS = [

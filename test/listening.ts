@@ -9,15 +9,15 @@ interface Heard {
   data: string;
 }
 
-/** A window that listens, as a browser's page does: by fetch, since only that sends a bearer token. */
+/** A client of the event stream. Like the dashboard it uses fetch, because EventSource cannot send a bearer token. */
 export interface Listening {
   headers: Headers;
   heard: Heard[];
-  /** Everything that came, comments included. */
+  /** Everything that was received, including comments. */
   text(): string;
   /**
-   * The next event of this name that was not waited for yet, or an error after so long: without more, too soon for the
-   * slow look, which finds after five seconds what nobody announced.
+   * Waits for the next event of this name, or throws after this time. The default is too short for polling, which finds
+   * changes without a signal after five seconds.
    */
   next(event: string, withinMs?: number): Promise<Heard>;
   /** Resolves when the server ends the stream. */

@@ -11,7 +11,7 @@ import { openDatabase } from '../src/database/open.ts';
 import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
 import { root } from './process.ts';
 
-/** What version 0.1 stored for the migrations that it had: the sums of whole files, comments included. */
+/** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */
 const OLD_SUMS = [
   '3fdc275f833caec2',
   'ccd43a4d63c98069',

@@ -37,7 +37,7 @@ const REFUSED: Row[] = [
       unfit('answer', 'answer must NOT have more than 4096 characters'),
     ],
   ),
-  // What answers the other type does not answer this one.
+  // A valid answer to the other type is not valid here.
   [QUESTION, REPLY, contentMissing('answer')],
   [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
   ...BLANKS.flatMap((blank): Row[] => [
@@ -66,13 +66,13 @@ const REFUSED: Row[] = [
       [SUPPORT, { ...REPLY, [flag]: value }, refused(flag, `${flag} must be a boolean`)],
     ]),
   ),
-  // Absent content is told before absent notes, both before what the schema finds.
+  // Missing content is reported before missing notes, and both before errors of the schema.
   [SUPPORT, {}, contentMissing('agent_response_to_customer')],
   [SUPPORT, { resolution_notes: 7 }, contentMissing('agent_response_to_customer')],
   [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
 ];
 
-/** What is answered, and what of it is kept. */
+/** The answer that is sent, and the answer that is stored. */
 const TAKEN: [title: string, raised: object, body: object, outcome: object, kept: object][] = [
   ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
   [
@@ -214,13 +214,13 @@ onEachEngine('answering a notification', (engine) => {
       }
       const id = address.split('/').at(-1)!;
       assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
-      // Its id is not given to another.
+      // Its id is not reused.
       assert.ok(Number((await raise(deskbell, token)).split('/').at(-1)) > Number(id));
     }
   });
 
   it('checks an answer against the fields and the schema that its notification was raised with', async () => {
-    // As an older version of the table of kinds might have left it.
+    // An older version may have stored a notification like this.
     const schema = {
       type: 'object',
       properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
@@ -269,7 +269,7 @@ onEachEngine('answering a notification', (engine) => {
     const address = await raise(deskbell, token);
     deskbell.logged.length = 0;
     await answer(address, {});
-    // A line is written once the response is on its way; this second request comes after it.
+    // A line is logged after the response is sent. This second request comes after that.
     const { text } = await deskbell.call('GET', '/metrics');
     const lines = deskbell.logged.map((line) => JSON.parse(line));
     assert.deepEqual(

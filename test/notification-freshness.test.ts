@@ -19,7 +19,7 @@ onEachEngine('a list and its ETag', (engine) => {
   const deskbell = useDeskbell(engine);
   let aurora: string;
   let borealis: string;
-  /** Where there can be a second server on the same database, it is asked too; else the only one twice. */
+  /** On PostgreSQL a second server on the same database; otherwise the only server again. */
   let other: Deskbell;
   before(async () => {
     aurora = await deskbell.signIn(AURORA.email, AURORA.password);
@@ -100,7 +100,7 @@ onEachEngine('a list and its ETag', (engine) => {
       ];
       const known: string[] = [];
       for (const [name, write, then] of writes) {
-        // Each server has the list of this moment at hand, and must not give it away after the write.
+        // Each server has the current list in its cache, and must not return it after the write.
         for (const server of [writer, reader]) {
           known.push((await listOf(borealis, '', undefined, server)).headers.get('etag')!);
         }
@@ -130,7 +130,7 @@ onEachEngine('a list and its ETag', (engine) => {
         const [here, there] = n % 2 === 0 ? [deskbell, other] : [other, deskbell];
         await look(here);
         const address = await raise(here, borealis, BOREALIS_QUESTION);
-        // Acknowledged is visible, everywhere and at once.
+        // An acknowledged write is visible at once, on every server.
         const { json } = await listOf(borealis, '?status=requested', undefined, there);
         assert.ok(json.some(({ id }: { id: number }) => address.endsWith(`/${id}`)));
         await look(there);

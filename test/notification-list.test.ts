@@ -27,7 +27,7 @@ const NINE_FIELDS = [
   'answered_fields',
 ];
 
-/** Of the demo's notifications Aurora has these. Its inbox is only read here; Borealis' is written to. */
+/** Aurora's demo notifications. This file only reads Aurora's inbox, and writes to Borealis'. */
 const QUESTIONS = [9, 6, 4, 1];
 const SUPPORTS = [8, 2];
 const ALL = [9, 8, 6, 4, 2, 1];
@@ -75,7 +75,7 @@ const INVALID: [query: string, field: string, detail: string][] = [
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 
-/** Several at once by SQL: the list must not care who wrote them. */
+/** Inserts several at once with SQL: the list must show them all the same. */
 function insertMany(deskbell: Deskbell, count: number) {
   return deskbell.database.run(
     `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
@@ -209,7 +209,7 @@ onEachEngine('the list of notifications', (engine) => {
   });
 
   it('keeps the filter from page to page', async () => {
-    // A question mark is an ordinary character of a query.
+    // A question mark is a normal character in a query.
     const first = await listOf(
       aurora,
       '?x=a?b&status=requested&notification_types=user_question_request&limit=2',

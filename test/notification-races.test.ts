@@ -16,7 +16,7 @@ import {
 } from './harness.ts';
 import { askTogether } from './process.ts';
 
-/** How often each outcome came. */
+/** How often each outcome occurred. */
 function tally(replies: Reply[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, json } of replies) {
@@ -63,7 +63,7 @@ onEachEngine('many requests at once', (engine) => {
     const seen = new Set<string>();
     for (let round = 0; round < 40; round += 1) {
       const address = await raise(deskbell, token);
-      // Each goes first in turn: both orders are to be seen.
+      // Each goes first in turn, so that both orders occur.
       const attempts = [
         () => answer(servers[0]!, address, { answer: 'Yes.' }),
         () => remove(servers.at(-1)!, address),
@@ -134,9 +134,9 @@ onEachEngine('many requests at once', (engine) => {
     }
   });
 
-  // On SQLite every write is a statement of its own.
+  // On SQLite every write is a separate statement.
   if (engine === 'postgres') {
-    /** So many that most of them share a statement; the last two of every three are Aurora's. */
+    /** Enough that most of them share a statement. The last two of every three are Aurora's. */
     const many = (borealis: string, count = 30) =>
       Array.from({ length: count }, (_, n) => {
         const [whose, conversation] = n % 3 === 0 ? [borealis, 4] : [token, 1];

@@ -97,7 +97,7 @@ const REFUSED: Row[] = [
   ),
 ];
 
-/** Contexts that a parser and a printer would change on the way. */
+/** Contexts that JSON.parse and JSON.stringify would change. */
 const CONTEXTS: [title: string, text: string][] = [
   ['the order of keys', '{"z":1,"question":"Q?","a":{"y":[],"b":{}}}'],
   ['keys that look like integers, in their order', '{"10":"a","question":"Q?","2":"b","x":{"1":0,"0":1}}'],

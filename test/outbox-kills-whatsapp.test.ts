@@ -14,7 +14,7 @@ onEachEngine('a WhatsApp message whose server is killed during the call', (engin
   });
   after(() => meta?.close());
 
-  /** A server on WhatsApp whose customer has just written; statuses come when the test says so. */
+  /** A server with WhatsApp whose customer has just written. The test decides when statuses come. */
   async function startOnWhatsApp(): Promise<Serving> {
     const server = await have(metaEnv(meta));
     meta.webhookUrl = `${server.url}/webhooks/whatsapp`;

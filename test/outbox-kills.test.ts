@@ -18,7 +18,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
   });
   after(() => receiver?.close());
 
-  /** How often the newest message was taken by the channel. */
+  /** How often the channel accepted the newest message. */
   async function timesTaken(): Promise<number> {
     const { key } = (await delivery())!;
     return receiver.received.filter(({ headers }) => headers['webhook-id'] === key).length;
@@ -47,7 +47,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     assert.equal(await timesTaken(), 1);
   });
 
-  /** A campaign is counted in this table between the two. */
+  /** A campaign is counted in this table between claim and call. */
   async function dieHeldUp(server: Serving): Promise<void> {
     const client = new pg.Client(killing.place.env.DATABASE_URL);
     await client.connect();
@@ -61,7 +61,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     }
   }
 
-  /** A campaign's place in the day's limit is two commits between claim and call: time to freeze it there. */
+  /** Reserving a campaign's quota needs two commits between claim and call, which leaves time to freeze it there. */
   async function dieFrozen(server: Serving): Promise<void> {
     for (let n = 0; n < 100; n += 1) {
       const before = receiver.received.length;
@@ -142,7 +142,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     await die(server);
     const calls = receiver.received.length;
     const next = await start(webhookEnv(receiver));
-    // What is sent behind it shows that the worker has looked.
+    // A later message is sent, so the worker has polled.
     await answer(next);
     await untilState('sent');
     assert.deepEqual([receiver.received.length, await timesTaken()], [calls + 1, 1]);

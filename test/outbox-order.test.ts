@@ -48,7 +48,7 @@ function useWorkers(engine: Engine, settings: Record<string, string> = {}): Work
   });
   workers.later = async (seconds) => {
     for (const { clock } of workers.all) clock.advance(seconds);
-    // Twice: what one has released, another may have claimed.
+    // Twice: another worker may have claimed what the first released.
     for (let n = 0; n < 2; n += 1) await Promise.all(workers.all.map((deskbell) => deskbell.allSent()));
   };
   workers.put = async (messages) => {
@@ -125,7 +125,7 @@ onEachEngine('messages to one customer', (engine) => {
       const list = accepted.get(recipientOf(received)) ?? [];
       accepted.set(recipientOf(received), list);
       if (!list.includes(received.json.data.content)) list.push(received.json.data.content);
-      // Taken, but nobody hears of it.
+      // Accepted, but the response is lost.
       if (luck < 0.35) return void response.destroy();
       response.writeHead(204).end();
     };
@@ -160,8 +160,8 @@ onEachEngine('messages to one customer', (engine) => {
       };
     }
     await sleep(1000);
-    // One for each worker by its safety net; it was two hundred a second.
-    assert.ok(claims <= 4, `${claims} looks in a second`);
+    // One poll for each worker. Without this promise it was two hundred a second.
+    assert.ok(claims <= 4, `${claims} polls in a second`);
     receiver.answer = (response) => response.writeHead(204).end();
     for (let n = 0; n < 3; n += 1) await workers.later(601);
     const { left } = (await first.database.one<{ left: number }>(
@@ -176,7 +176,7 @@ interface Clocked {
   calledAt: number;
 }
 
-/** Answers so many times and gives when each was acknowledged, and when the channel was called. */
+/** Answers this many times. Returns the times from each acknowledgement to the call of the channel, sorted. */
 async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number): Promise<number[]> {
   const token = await deskbell.signIn();
   const times: Clocked[] = [];
@@ -238,7 +238,7 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
   it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {
     const times = await timeAnswers(server, receiver, 50);
     t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
-    // Looking every two seconds, half would take longer than one.
+    // With polling every two seconds, half of them would take longer than one second.
     assert.ok(median(times) < 500);
   });
 
@@ -250,10 +250,10 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
     const [longest] = await timeAnswers(server, receiver, 1);
     assert.ok(longest! < 30_000);
     let usual = Number.POSITIVE_INFINITY;
-    // While it is deaf each of them waits for the next look, two seconds after the one before.
+    // Until the connection is back, each message waits for the next poll, which comes every two seconds.
     for (let goes = 0; goes < 5 && usual > 1000; goes += 1) {
       usual = median(await timeAnswers(server, receiver, 5));
     }
-    assert.ok(usual < 1000, `it does not hear again: ${usual} ms`);
+    assert.ok(usual < 1000, `signals do not arrive again: ${usual} ms`);
   });
 });

@@ -5,7 +5,7 @@ import { assertError, BOREALIS, type Deskbell, OPERATOR, onEachEngine, useDeskbe
 
 const OVERVIEW = '/api/v1/overview';
 
-/** An answered notification of Aurora's. */
+/** An answered notification of Aurora. */
 async function answered({ database }: Deskbell, at: string, seconds: number, type = 'user_question_request') {
   await database.run(
     `insert into notifications (merchant_id, conversation_id, notification_type, status, created_at, updated_at,

@@ -208,7 +208,7 @@ onEachEngine('an answer to an impossible number', (engine) => {
   const setCountry = (country: string) =>
     succeed(command, ['merchant', 'set', `${AURORA_ID}`, '--country', country]);
 
-  /** Asks from this number, answers, and gives the delivery once nothing is left to send. */
+  /** Asks from this number, answers, and returns the delivery when all messages are sent. */
   async function answerTo(token: string, phone: string, answer: string) {
     const location = await raise(deskbell, token, {
       notification_type: 'user_question_request',
@@ -234,7 +234,7 @@ onEachEngine('an answer to an impossible number', (engine) => {
         'select phone, content from simulator_messages where from_customer = 0 order by id',
       )
     ).map(({ phone, content }) => [phone, content]);
-  /** The phone that the simulator shows for a conversation with this number. */
+  /** The test phone that the simulator shows for a conversation with this number. */
   async function messagesAt(token: string, phone: string): Promise<string[]> {
     const { id } = await succeed(command, [
       ...['conversation', 'add', '--merchant', `${AURORA_ID}`, '--name', 'Sam', '--phone', phone],
@@ -262,7 +262,7 @@ onEachEngine('an answer to an impossible number', (engine) => {
     const { json } = await deskbell.call('GET', '/api/v1/delivery/?state=failed', { token });
     assert.equal(json.length, 4);
     assert.deepEqual(await sentTexts(), []);
-    // Numbers are personal data: the log has none of them.
+    // Phone numbers are personal data, so the log must not contain them.
     assert.doesNotMatch(deskbell.logged.join(''), /555-?2671|611 ?55 ?01/);
   });
 

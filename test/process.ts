@@ -8,15 +8,15 @@ import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The program as people start it: a process of its own, its settings, its output, its end. */
+/** The program in its own process, as users start it. */
 export interface Program {
   child: ChildProcess;
   stdout(): string;
   stderr(): string;
-  /** The first match in what it prints; fails if the program ends, or stays silent for too long. */
+  /** Waits for this output and returns the first match. Fails if the program ends or takes too long. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<End>;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<End>;
 }
 
@@ -47,24 +47,24 @@ const cleanUp = () => {
   rmSync(scratch, { recursive: true, force: true });
 };
 process.once('exit', cleanUp);
-// Whatever a failed test leaves behind ends with its file.
+// Stops the processes that a failed test leaves running.
 after(cleanUp);
 
 export const newFolder = () => mkdtempSync(join(scratch, 'data-'));
 
-/** A leader of its own group takes its children along. */
+/** Kills the whole process group, including child processes. */
 function kill(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** Runs the program with these settings and no others, away from any `.env`. */
+/** Runs the program with only these settings, in a folder without an `.env` file. */
 export function run(settings: Settings, command = [process.execPath, MAIN], cwd = scratch): Program {
   const [file, ...args] = command;
-  // The cache halves the time to start; a test file starts dozens.
+  // The cache halves the start time, and a test file starts dozens of programs.
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...settings };
   const child = spawn(file!, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -94,7 +94,7 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
         const found = pattern.exec(stdout);
         if (found) return found;
       }
-      return assert.fail(`the program did not say ${pattern}:\n${stdout}${stderr}`);
+      return assert.fail(`the program did not print ${pattern}:\n${stdout}${stderr}`);
     },
     stop(signal = 'SIGTERM') {
       child.kill(signal);
@@ -103,24 +103,24 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
   };
 }
 
-/** Starts the server and waits until it serves. In production there is no banner, but a line in the log. */
+/** Starts the server and waits until it listens. In production it prints a log line instead of the banner. */
 export async function serve(settings: Settings, command?: string[], cwd?: string): Promise<Serving> {
   const program = run({ PORT: '0', ...settings }, command, cwd);
   const found = await program.says(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
   return { ...program, url: found[1]!, port: Number(found[2]) };
 }
 
-/** A connection that sends what it is told to, and nothing else. */
+/** A TCP connection that sends only the bytes of the test. */
 export interface Wire {
   socket: Socket;
   received(): string;
-  /** Resolves when the other side has ended the connection, with everything that came. */
+  /** Resolves with everything that was received when the other side has closed the connection. */
   closed: Promise<string>;
   until(pattern: RegExp): Promise<string>;
 }
 
 export async function openWire(port: number, bytes = ''): Promise<Wire> {
-  // Half open: a server that only says goodbye and waits for an answer would wait for ever.
+  // Half open: a server that waits until we also close the connection would wait forever.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   let received = '';
   socket.setEncoding('utf8').on('data', (text) => {
@@ -134,7 +134,7 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
     socket.once('connect', resolve);
     socket.once('error', reject);
   });
-  // A reset is an end as well.
+  // A reset also ends the connection.
   socket.on('error', () => {});
   if (bytes) socket.write(bytes);
   return {
@@ -151,7 +151,7 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
   };
 }
 
-/** In one piece: the server sees them in one turn, and looks for what they need at once. */
+/** Sends all requests in one piece, so that the server processes them in the same tick. */
 export async function askTogether(
   { url }: { url: string },
   requests: readonly { token: string; line: string; body?: object }[],

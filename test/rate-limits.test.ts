@@ -18,7 +18,7 @@ import {
 const PER_MINUTE = 5;
 const SETTINGS = { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE), TRUST_PROXY: 'true' };
 
-/** The general limit counts for a minute: a test takes addresses that no other test has. */
+/** The general limit counts for a minute, so each test uses its own addresses. */
 let addresses = 0;
 const newAddress = () => {
   addresses += 1;
@@ -110,7 +110,7 @@ onEachEngine('the general limit', (engine) => {
     }
     assertLimited(await me(deskbell, { token: forged(99), headers: address }));
     assertLimited(await me(deskbell, { token: 'another', headers: address }));
-    // Whoever has a good token is not in the way of those who guess at the same address.
+    // A valid token is not limited by guesses from the same address.
     assert.equal((await me(deskbell, { token: await signIn(), headers: address })).status, 200);
   });
 
@@ -161,13 +161,13 @@ onEachEngine('the setting of the general limit', (engine) => {
   });
 });
 
-/** Without Redis the runner says so loudly; these tests need one. */
+/** These tests need Redis. Without it the test runner prints a warning. */
 function withRedis(title: string, url: string): void {
   onEachEngine(title, (engine) => {
     const [one, two] = [useDeskbell(engine, settings(url)), useDeskbell(engine, settings(url))];
 
-    /** A Redis that takes half a second is passed over, and no limit is told: then once more from the beginning. */
-    const asTold = async (
+    /** If Redis takes half a second, the server skips it and sends no limit headers. Then the test starts again. */
+    const withLimitHeaders = async (
       asking: (headers: Record<string, string>) => Promise<Reply[]>,
     ): Promise<Reply[]> => {
       for (let goes = 1; ; goes += 1) {
@@ -177,7 +177,7 @@ function withRedis(title: string, url: string): void {
     };
 
     it('two servers that share a Redis share the limit', async () => {
-      const replies = await asTold(async (headers) => {
+      const replies = await withLimitHeaders(async (headers) => {
         const asked = [];
         for (let n = 0; n < PER_MINUTE + 2; n += 1) asked.push(await me(n % 2 ? one : two, { headers }));
         return asked;
@@ -190,7 +190,7 @@ function withRedis(title: string, url: string): void {
       const redis = await startRedis(findProgram('redis-server')!);
       const deskbell = await startDeskbell(engine, settings(redis.url));
       try {
-        const [counted] = await asTold(async (headers) => [await me(deskbell, { headers })]);
+        const [counted] = await withLimitHeaders(async (headers) => [await me(deskbell, { headers })]);
         assert.equal(remaining(counted!), PER_MINUTE - 1);
         const token = await deskbell.signIn();
         redis.process.kill('SIGSTOP');

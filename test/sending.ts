@@ -13,7 +13,7 @@ import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
 import { type Clock, createClock, type DatabasePlace, newDatabasePlace } from './harness.ts';
 
-/** The outbox, the worker and the channels without a server: two merchants, a clock of ours. */
+/** The queue, the worker and the channels without a server, with two merchants and a test clock. */
 export interface Sending {
   env: Record<string, string>;
   database: Database;
@@ -22,10 +22,10 @@ export interface Sending {
   clock: Clock;
   /** Every line that was logged. */
   logged: string[];
-  /** Puts a message into the queue and gives its id. */
+  /** Puts a message into the queue and returns its id. */
   put(merchantId: MerchantId, change?: Partial<NewDelivery>): Promise<number>;
   row(id: number): Promise<DeliveryRow>;
-  /** Sends whatever is due, and what becomes due in so many seconds. */
+  /** Advances the clock, then sends all messages that are due. */
   settle(seconds?: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -44,21 +44,21 @@ export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
 
-/** After a test has changed when messages are due: workers look at every merchant's queue. */
+/** Makes workers check every merchant's queue, after a test has changed when messages are due. */
 export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
   await queries.run('update delivery_queues set due_at = $1 where due_at > $1', [at.toISOString()]);
 }
 
 type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
 
-/** As an answer does it. */
+/** Does the same as an answer. */
 export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
   const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
   const steps = enqueueSteps(merchantId, delivery, readAddress(delivery, undefined));
   return (await queries.chain<{ id: number }>(steps))!.id;
 }
 
-/** `channel` takes the place of those that the settings name. */
+/** `channel` replaces the channels from the settings. */
 export async function startSending(
   engine: Engine,
   {

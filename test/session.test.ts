@@ -15,7 +15,7 @@ import {
   useDeskbell,
 } from './harness.ts';
 
-/** A browser's part in it: the header of our page, and the cookie as it came. */
+/** What a browser sends: the header of our page, and the cookie as received. */
 const OURS = { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin' };
 
 const session = (

@@ -109,7 +109,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await guessWrong(deskbell, user, 5);
     const seconds = await assertLocked(deskbell, user);
     assert.ok(seconds > 270 && seconds <= 300, `${seconds}`);
-    // Asking again while locked out does not make it longer.
+    // Another attempt while locked out does not extend the time.
     deskbell.clock.advance(seconds - 10);
     assert.ok((await assertLocked(deskbell, user)) <= 10);
     deskbell.clock.advance(12);
@@ -123,13 +123,13 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     const wrong = Array.from({ length: 39 }, (_, count) =>
       login(deskbell, { email: user.email, password: `guess ${count}` }),
     );
-    // The right one stands last in line: its password is checked when the limit is used up.
+    // The right password comes last: it is checked when the limit is used up.
     await setImmediate();
     const right = await login(deskbell, user);
     const statuses = (await Promise.all(wrong)).map(({ status }) => status);
     assertError(right, 429, 'RATE_LIMITED');
     assert.ok(retryAfter(right) > WINDOW_SECONDS - 30);
-    // Were the wrong ones told 401, the one 429 among them would be the password.
+    // If the wrong ones got 401, the only 429 would reveal the right password.
     const judged = statuses.filter((status) => status === 401).length;
     const inFlightMax = deskbell.config.hashesAtOnce + deskbell.config.databasePoolSize;
     assert.ok(judged >= FAILURES_MAX && judged <= FAILURES_MAX + inFlightMax, `${judged} were judged`);
@@ -137,7 +137,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  // The line in front of the hash knows no database, and filling it takes seconds: one engine is enough.
+  // The queue for the password hash uses no database, and filling it takes seconds: one engine is enough.
   if (engine === 'sqlite') {
     it('when too many sign-ins are waiting, the rest get 503 with Retry-After', async () => {
       const crowd = Array.from({ length: 320 }, (_, count) =>
@@ -184,7 +184,7 @@ onEachEngine('failed sign-ins behind proxies', (engine) => {
 });
 
 onEachEngine('failed sign-ins in the database', (engine) => {
-  // The embedded database is one server's alone: there the next one is the same after a restart.
+  // Only one server can use the embedded database, so the next one is the same server after a restart.
   const next = engine === 'postgres' ? 'a second server' : 'the server after a restart';
   it(`${next} knows the failures of the first`, async () => {
     const place = await newDatabasePlace(engine);

@@ -20,7 +20,7 @@ const UNKNOWN = { email: 'nobody@aurora.example', password: AURORA.password };
 const WRONG = { email: AURORA.email, password: 'not-the-password' };
 
 onEachEngine('sign-in', (engine) => {
-  // Nothing but what is asked: a test counts the statements.
+  // No background work, because a test counts the statements.
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
 
   it('an email address and a password give two JWTs, their type and the lifetime of the access token in seconds', async () => {
@@ -97,7 +97,7 @@ onEachEngine('sign-in', (engine) => {
   const strange = ['\0', 'a\0b@x.example', '\ud800', "' or 1=1 --", '💥@x.example', ' ', 'x'.repeat(320)];
   for (const email of strange) {
     it(`the email ${JSON.stringify(email).slice(0, 24)} is treated as unknown`, async () => {
-      // Written by hand: JSON.stringify of a lone surrogate is what a client in another language sends.
+      // A string body is sent unchanged. Clients in other languages may send an escaped lone surrogate.
       const body = `{"email":${JSON.stringify(email)},"password":"\\u0000\\ud800"}`;
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body });
       assertError(reply, 401, 'INVALID_CREDENTIALS');
@@ -201,13 +201,13 @@ onEachEngine('bodies of the auth endpoints', (engine) => {
   });
 });
 
-/** All but what names this one request. */
+/** Everything except the headers that differ for each request. */
 function comparableHeaders({ headers }: Reply): Record<string, string> {
   const { 'x-request-id': _id, date: _date, ...rest } = Object.fromEntries(headers);
   return rest;
 }
 
-/** What the server did meanwhile: its statements, and how often it went through a password hash. */
+/** What the server did during `act`: its statements, and how often it computed a password hash. */
 async function workOf(
   { database }: Deskbell,
   act: () => Promise<Reply>,
@@ -222,7 +222,7 @@ async function workOf(
     };
     Object.assign(database, { [name]: noted } as Partial<Database>);
   }
-  // The native hash is the only work here that comes without a name of its own.
+  // The native hash is the only work here without a specific type name.
   const hook = createHook({
     init(_id, type) {
       if (type === 'undefined') hashes += 1;

@@ -10,7 +10,7 @@ import { newSecretKey } from '../src/secrets.ts';
 import { call, engines, newDatabasePlace } from './harness.ts';
 import { newFolder, run, type Settings, serve } from './process.ts';
 
-/** One line a mistake on stderr and nothing else, exit code 1; and no secret anywhere. */
+/** One line per mistake on stderr and nothing else, exit code 1, and no secret anywhere. */
 async function refuses(settings: Settings, ...lines: RegExp[]): Promise<void> {
   const program = run({ PORT: '0', ...settings });
   const { code } = await program.ended;

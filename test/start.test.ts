@@ -120,7 +120,7 @@ onEachEngine('the demo', (engine) => {
   });
 });
 
-/** SQLite gives rows without a prototype. */
+/** SQLite returns rows without a prototype. */
 const plain = (row: object) => ({ ...row });
 
 describe('the demo is created', { concurrency: 2 }, () => {

@@ -5,7 +5,7 @@ import { freePort } from '../scripts/services.ts';
 import { AURORA, call, NOTIFICATIONS, newDatabasePlace, onEachEngine } from './harness.ts';
 import { newFolder, openWire, root, type Serving, serve } from './process.ts';
 
-/** What a supervisor waits before it kills. */
+/** How long a supervisor waits before it kills the process. */
 const STOP_MAX_MS = 10_000;
 
 const LOGIN = JSON.stringify(AURORA);
@@ -22,7 +22,7 @@ async function isOpen(port: number): Promise<boolean> {
   }
 }
 
-/** What came before these, on other connections, has been read by now. */
+/** After these requests, the server has also read the earlier ones on other connections. */
 async function untilRead({ url }: Serving): Promise<void> {
   for (let times = 0; times < 3; times += 1) await call(url, 'GET', '/healthz');
 }
@@ -39,7 +39,7 @@ describe('a signal', { concurrency: 3 }, () => {
       const idle = await openWire(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
       await idle.until(/"ok"/);
 
-      // Passwords are hashed a few at a time: the last of these waits for the others.
+      // Only a few passwords are hashed at a time, so the last of these waits for the others.
       let answered = 0;
       const signIns = Array.from({ length: 8 }, async () => {
         const reply = await signIn(server.url);
@@ -94,7 +94,7 @@ describe('a signal', { concurrency: 3 }, () => {
     assert.equal((await signIn(npm.url)).status, 200);
     await npm.stop();
     assert.equal(await isOpen(port), false);
-    // The group that npm leads: signal 0 asks whether anybody is in it, and nobody may be once all were buried.
+    // Signal 0 checks whether npm's process group still has members. It must be empty once all have ended.
     const isEmpty = () => assert.throws(() => process.kill(-npm.child.pid!, 0), { code: 'ESRCH' });
     for (let tries = 0; tries < 100; tries += 1) {
       try {
@@ -132,7 +132,7 @@ onEachEngine('kill -9 during writes', (engine) => {
   });
 });
 
-/** Eight writers, each raising a question and answering every second one. */
+/** Eight clients that raise questions and answer every second one. */
 async function writeUntilItDies(
   { url }: Serving,
   token: string,
@@ -154,7 +154,7 @@ async function writeUntilItDies(
       acknowledged.set(location, `${question} requested`);
       onWrite();
       if (count % 2 === 0) continue;
-      // From here until it is acknowledged the answer may be there or not.
+      // From here until the acknowledgement the answer may be stored or not.
       acknowledged.delete(location);
       const answered = await write(`/${location.split('/').at(-1)}/answer`, { answer: 'Yes.' });
       assert.equal(answered.status, 200, answered.text);
@@ -164,7 +164,7 @@ async function writeUntilItDies(
   };
   const ends = await Promise.allSettled(Array.from({ length: 8 }, (_, name) => writer(name)));
   for (const end of ends) {
-    // `fetch failed` is the death of the server; an answer other than 200 is a fault.
+    // `fetch failed` means that the server was killed. A response other than 200 is a bug.
     if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
   }
 }

@@ -87,7 +87,7 @@ onEachEngine('operations', (engine) => {
   });
 });
 
-/** Of the answer endpoint, by outcome. */
+/** Counts of the answer endpoint, by outcome. */
 async function counts({ call }: Deskbell): Promise<Record<string, number>> {
   const { text, headers } = await call('GET', '/metrics');
   assert.match(headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);

@@ -17,7 +17,7 @@ import {
 } from './harness.ts';
 import { askTogether } from './process.ts';
 
-/** A notification and a conversation of Borealis', as Aurora may guess them. */
+/** A notification and a conversation of Borealis, whose ids Aurora may guess. */
 const FOREIGN_ID = '7';
 const FOREIGN_CONVERSATION = 5;
 
@@ -82,7 +82,7 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['DELETE', `${NOTIFICATIONS}/abc`],
 ];
 
-/** Everything that a client can see of it, time aside. */
+/** Everything that a client can see of a response, except its time. */
 const visible = ({ status, headers, text }: RawReply) => ({
   status,
   headers: headers.filter(([name]) => name !== 'date'),
@@ -163,7 +163,7 @@ onEachEngine('two merchants on one server', (engine) => {
       const list = await deskbell.call('GET', `${NOTIFICATIONS}${query}`, { token: aurora });
       assert.ok(list.json.length > 0 && conversations(list.json).every((id) => id <= 3), query);
     }
-    // A cursor is a place, not a key: another's leads into one's own list alone.
+    // A cursor is only a position: with another merchant's cursor a merchant still sees its own list.
     const page = await deskbell.call('GET', `${NOTIFICATIONS}?limit=1`, { token: borealis });
     const next = /<(.+)>/.exec(page.headers.get('link')!)![1]!;
     const followed = await deskbell.call('GET', next, { token: aurora });
@@ -189,7 +189,7 @@ onEachEngine('two merchants on one server', (engine) => {
     const asked = [];
     for (let n = 0; n < 8; n += 1) {
       const question = await raise(deskbell, aurora);
-      // Two: of answers to the same one, whichever comes first may be the good one.
+      // Two notifications, because with only one the first answer may be the valid one.
       const [support, other] = [
         await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
         await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
@@ -286,7 +286,7 @@ onEachEngine('two merchants on one server', (engine) => {
   });
 
   it('get TOKEN_EXPIRED for an expired token', async () => {
-    // The last test here: the other tokens expire with this one.
+    // This must be the last test, because the other tokens expire too.
     deskbell.clock.advance(901);
     for (const [method, path] of ENDPOINTS) {
       const reply = await deskbell.call(method, path, { token: aurora });

@@ -48,7 +48,7 @@ interface OldDelivery {
   mode?: 'reply' | 'campaign';
   waiting_for?: string;
   attempts?: number;
-  /** From now. */
+  /** Relative to now. */
   due_seconds?: number;
   taken_over?: number;
   unsettled?: boolean;
@@ -57,7 +57,7 @@ interface OldDelivery {
 
 const HOUR_SECONDS = 3600;
 
-/** One in every state that a server may leave behind. Each has its name as key and as text. */
+/** One delivery in every state that a server may leave. Its name is also its key and its text. */
 const DELIVERIES: Record<string, OldDelivery> = {
   queued: { recipient: phoneOf(1), state: 'queued' },
   second: { recipient: phoneOf(2), state: 'queued' },
@@ -86,7 +86,7 @@ const DELIVERIES: Record<string, OldDelivery> = {
 };
 const GO_AT_ONCE = ['queued', 'second', 'third', 'fourth', 'reply behind it', 'another merchant’s'];
 
-/** As the old release has written it. */
+/** Inserts it in the format of the old release. */
 async function fill(database: Database, now: Date): Promise<void> {
   const at = (seconds: number) => new Date(now.getTime() + seconds * 1000).toISOString();
   const time = at(-60);
@@ -135,7 +135,7 @@ async function fill(database: Database, now: Date): Promise<void> {
       [`whatsapp:${META.phoneNumberId}`, delivery.recipient, time],
     );
   }
-  // Somebody else has used the day's limit, for one hour more.
+  // Another customer uses the daily limit for one more hour.
   await database.run(
     `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values (1, '+34699999999', $1, 'k')`,
     [at(-23 * HOUR_SECONDS)],

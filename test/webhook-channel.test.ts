@@ -254,7 +254,7 @@ describe('the webhook channel', () => {
       assert.equal(first, '203.0.114.1');
       const channel = webhook(`http://rebound.example:${receiver.port}/`, { allowPrivate: false, resolve });
       refused(await channel.send(MESSAGE, 'text'));
-      // One lookup for the connection, which goes to the address that was checked.
+      // One lookup for the connection, which uses the address that was checked.
       assert.equal(looks, 2);
       assert.equal(receiver.received.length, 0);
     });

@@ -98,7 +98,7 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal(receiver.received.length, 1);
     for (const [id, code] of [
       [first, 'HTTP_410'],
-      // The merchant's queue rests: this one was not touched.
+      // The merchant's queue is paused, so this one was not attempted.
       [second, null],
     ] as const) {
       const { state, last_code, attempts } = await sending.row(id);

@@ -11,7 +11,7 @@ import { newPhone, useWhatsApp } from './whatsapp.ts';
 const DAY_SECONDS = 24 * 3600;
 
 onEachEngine('an update from WhatsApp’s webhook', (engine) => {
-  // Nobody works on it but this test.
+  // Only this test processes updates.
   const whatsapp = useWhatsApp(engine, { WORKER: 'false' });
   const work = () => {
     const { deskbell } = whatsapp;
@@ -69,7 +69,7 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);
     clock.advance(9 * DAY_SECONDS);
     await removeOld();
-    // Nobody has worked on this one yet.
+    // This one is not processed yet.
     assert.equal(await count('inbound_updates'), 1);
   });
 });

@@ -22,7 +22,7 @@ const at = (ms: number) => new Date(START + ms);
 
 onEachEngine('the pace of a WhatsApp number', (engine) => {
   let place: DatabasePlace;
-  /** Two workers have a connection each. SQLite has one process, and so one worker. */
+  /** Two workers, each with its own connection. SQLite has one process, so one worker. */
   const workers: Database[] = [];
   before(async () => {
     place = await newDatabasePlace(engine);
@@ -110,7 +110,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
   });
 });
 
-/** Counted where it matters: at WhatsApp's end, with processes as operators run them. */
+/** Counts at WhatsApp's side, with separate processes as operators run them. */
 onEachEngine('WhatsApp’s own limits', (engine) => {
   const CUSTOMERS = 300;
   const OFTEN = '+3546600000';

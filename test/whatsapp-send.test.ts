@@ -108,7 +108,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     await meta.customerWrites(phone);
     const before = meta.accepted.length;
     const ids: number[] = [];
-    // The clock runs: the number has its own, faster pace.
+    // The clock runs, because the number has its own, higher limit.
     deskbell.clock.go();
     const began = deskbell.clock.now().getTime();
     for (let n = 0; n < 48; n += 1) ids.push(await whatsapp.put(phone));
@@ -250,7 +250,7 @@ onEachEngine('the channel as a whole', (engine) => {
     const two = await send(newPhone());
     for (const [id, code] of [
       [one, '190'],
-      // The merchant's queue rests: this one was not touched.
+      // The merchant's queue is paused, so this one was not attempted.
       [two, null],
     ] as const) {
       const { state, attempts, last_code } = await row(id);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
 import { openWire } from './process.ts';
 
-/** Below fetch: what comes over the wire byte by byte, late, broken, or all at once. */
+/** Requests that fetch cannot send: byte by byte, late, broken, or all at once. */
 
 const BODY = JSON.stringify(AURORA);
 const LOGIN_HEAD = [
@@ -29,7 +29,7 @@ describe('a slow client', { concurrency: true }, () => {
   const deskbell = useDeskbell('sqlite');
   const port = () => Number(new URL(deskbell.url).port);
 
-  /** Sends a beginning and then a byte a second: slow, not silent. */
+  /** Sends the start and then one byte per second: slow, but not silent. */
   async function cutOff(bytes: string, drip: string): Promise<number> {
     const start = performance.now();
     const wire = await openWire(port(), bytes);
@@ -54,7 +54,7 @@ describe('a slow client', { concurrency: true }, () => {
   it('is disconnected even if it does not close the connection', async () => {
     const wire = await openWire(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
     await wire.closed;
-    // The other side is gone: what is written now is answered with a reset.
+    // The other side has closed the connection, so it answers with a reset.
     const gone = new Promise((resolve) => wire.socket.once('close', resolve));
     const writing = setInterval(() => wire.socket.write('x'), 50);
     try {
@@ -120,7 +120,7 @@ onEachEngine('raw connections', (engine) => {
 
   it('a client that sends far too many headers still gets the response', async () => {
     const wire = await send('');
-    // Busy with sending, it listens late.
+    // The client is busy sending, so it reads late.
     wire.socket.pause();
     wire.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
     await sleep(200);

@@ -150,7 +150,7 @@ describe('any text as a phone number', () => {
       const text = part.repeat(5_000_000 / part.length);
       const startedAt = performance.now();
       for (let calls = 0; calls < 1000; calls += 1) assert.match(problemOf(text, 'US'), /longer than 64/);
-      // One look at 5 MB takes some milliseconds; a thousand would take seconds.
+      // Reading 5 MB once takes a few milliseconds; a thousand times would take seconds.
       assert.ok(performance.now() - startedAt < 500);
     }
   });
