@@ -132,8 +132,9 @@ describe('the source', () => {
       for (const file of files.filter((one) => partOf(one) === part)) {
         for (const path of importsOf(file).filter((one) => one.startsWith('.'))) {
           const target = normalize(join(dirname(file), path));
-          const fits = partOf(target) === part || allowed.some((beginning) => target.startsWith(beginning));
-          assert.ok(fits, `${file} imports ${target}`);
+          const isAllowed =
+            partOf(target) === part || allowed.some((beginning) => target.startsWith(beginning));
+          assert.ok(isAllowed, `${file} imports ${target}`);
         }
       }
     });

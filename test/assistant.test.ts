@@ -20,7 +20,7 @@ onEachEngine('the demo’s assistant', (engine) => {
   const deskbell = useDeskbell(engine);
   const write = (token: string, text: string, conversation = 1, { call }: Deskbell = deskbell) =>
     call('POST', `/api/v1/simulator/${conversation}`, { token, body: { text } });
-  const telephone = async (token: string, conversation = 1): Promise<Shown[]> =>
+  const phoneMessages = async (token: string, conversation = 1): Promise<Shown[]> =>
     (await deskbell.call('GET', `/api/v1/simulator/${conversation}`, { token })).json;
   const open = async (token: string) =>
     (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
@@ -33,7 +33,7 @@ onEachEngine('the demo’s assistant', (engine) => {
       ['What does shipping to Portugal cost?', /Shipping is free from 35/],
     ] as const) {
       assert.equal((await write(token, question)).status, 200);
-      const [asked, answered] = (await telephone(token)).slice(-2);
+      const [asked, answered] = (await phoneMessages(token)).slice(-2);
       assert.deepEqual([asked!.from_customer, asked!.text], [true, question]);
       assert.equal(answered!.from_customer, false);
       assert.match(answered!.text, answer);
@@ -53,13 +53,13 @@ onEachEngine('the demo’s assistant', (engine) => {
       question: 'Do you deliver to the moon?',
       lead_phone: '+351912550102',
     });
-    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
   it('asks if two documents match, instead of guessing', async () => {
     const token = await deskbell.signIn();
     await write(token, 'Beans?', 2);
-    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
   it('knows the answer when the question comes again', async () => {
@@ -70,16 +70,16 @@ onEachEngine('the demo’s assistant', (engine) => {
     const answer = 'With water alone, in Colombia.';
     await deskbell.call('POST', `${NOTIFICATIONS}/${notification.id}/answer`, { token, body: { answer } });
     await deskbell.allSent();
-    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
     await write(token, 'Is your decaf made with solvents, or with water?', 3);
-    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
     assert.ok(!(await open(token)).some(({ id }: { id: number }) => id > notification.id));
   });
 
   it('does not use another merchant’s documents', async () => {
     const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     await write(token, 'How do I store the coffee beans?', 4);
-    assert.match((await telephone(token, 4)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 4)).at(-1)!.text, /colleague/);
     assertError(await write(token, 'Hello?', 1), 404, 'NOT_FOUND');
   });
 
@@ -88,7 +88,7 @@ onEachEngine('the demo’s assistant', (engine) => {
       const token = await deskbell.signIn();
       assert.equal((await write(token, text)).status, 200);
       assert.equal((await open(token))[0].context.question, text);
-      assert.match((await telephone(token)).at(-1)!.text, /colleague/);
+      assert.match((await phoneMessages(token)).at(-1)!.text, /colleague/);
     });
   }
 
@@ -96,7 +96,7 @@ onEachEngine('the demo’s assistant', (engine) => {
     const token = await deskbell.signIn();
     const before = (await open(token)).length;
     assert.equal((await write(token, '  \n ')).status, 200);
-    assert.equal((await telephone(token)).at(-1)!.from_customer, true);
+    assert.equal((await phoneMessages(token)).at(-1)!.from_customer, true);
     assert.equal((await open(token)).length, before);
   });
 

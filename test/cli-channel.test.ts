@@ -273,7 +273,7 @@ onEachEngine('channels on the command line', (engine) => {
       held = () => response.writeHead(200).end();
     };
     const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-    await worker.says(/sending messages/);
+    await worker.waitForOutput(/sending messages/);
     for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(10);
     assert.equal(receiver.received.length, 1);
     const ended = worker.stop();
@@ -292,7 +292,7 @@ onEachEngine('channels on the command line', (engine) => {
     // A worker that only polls, every two seconds, is late each time. A busy machine is only late sometimes.
     while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
       const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-      await worker.says(/sending messages/);
+      await worker.waitForOutput(/sending messages/);
       await sleep(300);
       const from = Date.now();
       receiver.received.length = 0;

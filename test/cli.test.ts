@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { type Run, root, run } from './command.ts';
-import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
 
 function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
   assert.match(stderr, message);
@@ -15,13 +15,13 @@ function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, mess
 }
 
 onEachEngine('the command line', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
   });
-  after(() => place.remove());
+  after(() => testDatabase.remove());
   const deskbell = (args: string[], input?: string) =>
-    run(args, { env: place.env, ...(input === undefined ? {} : { input }) });
+    run(args, { env: testDatabase.env, ...(input === undefined ? {} : { input }) });
   const json = async (args: string[], input?: string) => {
     const done = await deskbell([...args, '--json'], input);
     assert.equal(done.code, 0, done.stderr);
@@ -34,7 +34,7 @@ onEachEngine('the command line', (engine) => {
       1,
       /Run "npm run deskbell -- db migrate" or start the server/,
     );
-    if (engine === 'sqlite') assert.ok(!existsSync(join(place.env.DATA_DIR!, 'deskbell.db')));
+    if (engine === 'sqlite') assert.ok(!existsSync(join(testDatabase.env.DATA_DIR!, 'deskbell.db')));
   });
 
   it('migrates once, even if several processes start it, and shows the result', async () => {
@@ -159,7 +159,7 @@ onEachEngine('the command line', (engine) => {
       [first.kid, 'verifies'],
     ]);
 
-    const env = { ...place.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
+    const env = { ...testDatabase.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
     assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY is not the key of this database/);
     const sick = await run(['doctor'], { env });
     assert.equal(sick.code, 1);
@@ -170,7 +170,7 @@ onEachEngine('the command line', (engine) => {
   });
 
   it('doctor accepts a correct installation and reports readable key files', async () => {
-    const env = { ...place.env, PORT: '0' };
+    const env = { ...testDatabase.env, PORT: '0' };
     const fine = await run(['doctor'], { env });
     assert.equal(fine.code, 0, fine.stdout);
     assert.match(
@@ -180,7 +180,7 @@ onEachEngine('the command line', (engine) => {
     assert.match(fine.stdout, /✔ SECRET_KEY can decrypt the signing keys/);
     assert.doesNotMatch(fine.stdout, /[!✖]/);
     if (engine !== 'sqlite') return;
-    const file = join(place.env.DATA_DIR!, 'secret.key');
+    const file = join(testDatabase.env.DATA_DIR!, 'secret.key');
     chmodSync(file, 0o644);
     const open = await run(['doctor'], { env });
     assert.equal(open.code, 1);
@@ -193,7 +193,7 @@ onEachEngine('the command line', (engine) => {
 
   it('adds the demo data only to an empty database', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
-    const fresh = await newDatabasePlace(engine);
+    const fresh = await createTestDatabase(engine);
     try {
       const done = await run(['demo'], { env: fresh.env });
       assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);

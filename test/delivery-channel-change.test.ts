@@ -271,10 +271,10 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     a.next({ hang: 'after' });
     await killing.answer(first);
     await killing.until('number A has it', () => a.accepted.length === 1);
-    await killing.die(first);
-    await killing.timePasses();
+    await killing.kill(first);
+    await killing.expireWaits();
 
-    const vault = openVault(readConfig({ ...killing.place.env, ...metaEnv(a) }));
+    const vault = openVault(readConfig({ ...killing.testDatabase.env, ...metaEnv(a) }));
     const own = { type: WHATSAPP, settings: settingsOfB(b) };
     await killing.database.transaction((tx) => setOwnChannel(tx, vault, AURORA_ID, own as never, new Date()));
     const second = await killing.start(metaEnv(a));
@@ -290,13 +290,13 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     b.webhookUrl = undefined;
     await killing.answer(second);
     await killing.until('number B has it', () => b.accepted.length === 1);
-    await killing.die(second);
-    await killing.timePasses();
+    await killing.kill(second);
+    await killing.expireWaits();
     await killing.database.transaction((tx) => removeOwnChannel(tx, AURORA_ID, new Date()));
     await killing.start(metaEnv(a));
     await killing.until('it is taken over', takenOver);
     assert.equal(a.accepted.length, 1, 'number B has its minute first');
-    await killing.timePasses();
+    await killing.expireWaits();
     await killing.untilState('sent');
     const { key } = (await killing.delivery())!;
     assert.deepEqual([a.tally().get(key), b.tally().get(key)], [1, 1]);

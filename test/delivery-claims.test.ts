@@ -5,11 +5,11 @@ import { type Claimed, claimOf } from '../src/delivery/queue/claim.ts';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
 import { settle } from '../src/delivery/queue/settle.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
-  newDatabasePlace,
   onEachEngine,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { AURORA_ID, openShop, phoneOf, putAll, range, type Shop, until } from './shops.ts';
@@ -219,20 +219,20 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
 });
 
 onEachEngine('messages that become blocked while others finish', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let receiver: Receiver;
   const all: Deskbell[] = [];
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
     receiver = await startReceiver();
     for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
-      all.push(await startDeskbell(engine, webhookEnv(receiver), place));
+      all.push(await startDeskbell(engine, webhookEnv(receiver), testDatabase));
     }
   });
   after(async () => {
     for (const deskbell of all) await deskbell.close();
     await receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
   it('are all sent, each once and in order: none stays blocked', async () => {

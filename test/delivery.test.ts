@@ -33,12 +33,12 @@ onEachEngine('the delivery of an answer', (engine) => {
     const one = await deskbell.call('GET', location, { token });
     assert.equal(one.json.delivery.state, 'delivered');
 
-    const telephone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
-    const { text, from_customer } = telephone.json.at(-1);
+    const phone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
+    const { text, from_customer } = phone.json.at(-1);
     assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
     // It follows the messages of the demo's customer.
     assert.ok(
-      telephone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
+      phone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
     );
     const read = await deskbell.call('GET', `/api/v1/delivery/${one.json.delivery.id}`, { token });
     assert.equal(read.json.state, 'read');

@@ -9,7 +9,7 @@ import { isNotRun, NOT_RUN } from './docs/notRun.ts';
 import { runPage } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
 import { openShell } from './docs/shell.ts';
-import { engines, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, engines, onEachEngine } from './harness.ts';
 import { root } from './process.ts';
 import { startReceiver } from './receiver.ts';
 
@@ -48,8 +48,8 @@ onEachEngine('the docs, with a server', (engine) => {
 });
 
 async function withDemo(engine: Engine) {
-  const place = await newDatabasePlace(engine);
-  const shell = await openShell(place.env);
+  const testDatabase = await createTestDatabase(engine);
+  const shell = await openShell(testDatabase.env);
   const receiver = await startReceiver();
   await shell.startServer('npm start');
   const standIns = {
@@ -57,21 +57,21 @@ async function withDemo(engine: Engine) {
     // The receiver is on this machine, and private addresses need to be allowed.
     'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
   };
-  return { engine, shell, receiver, place, standIns };
+  return { engine, shell, receiver, testDatabase, standIns };
 }
 
 describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
   runPage(PRODUCTION, async () => {
-    const place = await newDatabasePlace('postgres');
+    const testDatabase = await createTestDatabase('postgres');
     const shell = await openShell();
-    const { DATABASE_URL: url = '' } = place.env;
+    const { DATABASE_URL: url = '' } = testDatabase.env;
     const { username, host, pathname } = new URL(url);
     const standIns = {
       '/var/lib/deskbell': join(shell.folder, 'data'),
       'postgres://deskbell:password@db.internal/deskbell': url,
       'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,
     };
-    return { engine: 'postgres' as const, shell, place, standIns };
+    return { engine: 'postgres' as const, shell, testDatabase, standIns };
   });
 });
 

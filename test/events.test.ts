@@ -10,11 +10,11 @@ import {
   OPERATOR,
   onEachEngine,
   raise,
-  startBeside,
   startDeskbell,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
-import { EVENTS, type Listening, listen } from './listening.ts';
+import { EVENTS, type Listener, listen } from './listening.ts';
 
 /** Long enough for every signalled change; polling takes five seconds. */
 const AWHILE_MS = 300;
@@ -24,8 +24,8 @@ onEachEngine('live events', (engine) => {
 
   /** Runs `work` with these listeners, then stops them. */
   const withListeners = async <T>(
-    opened: Promise<Listening>[],
-    work: (...listeners: Listening[]) => Promise<T>,
+    opened: Promise<Listener>[],
+    work: (...listeners: Listener[]) => Promise<T>,
   ) => {
     const listeners = await Promise.all(opened);
     try {
@@ -79,14 +79,14 @@ onEachEngine('live events', (engine) => {
       await one!.next('deliveries');
       await deskbell.allSent();
       /** The event of a new notification comes after the events of all earlier changes. */
-      const told = async () => {
+      const eventsSoFar = async () => {
         await raise(deskbell, token);
         await one!.next('inbox');
-        return one!.heard.length;
+        return one!.events.length;
       };
-      const before = await told();
+      const before = await eventsSoFar();
       await deskbell.call('GET', '/api/v1/simulator/1', { token });
-      const events = one!.heard.slice(before, await told()).map(({ event }) => event);
+      const events = one!.events.slice(before, await eventsSoFar()).map(({ event }) => event);
       assert.deepEqual(
         events.filter((event) => event !== 'inbox'),
         ['deliveries'],
@@ -104,7 +104,7 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await deskbell.call('DELETE', '/api/v1/knowledge/4', { token });
       await one!.next('knowledge');
-      assert.deepEqual([...new Set(one!.heard.map(({ event }) => event))], ['knowledge']);
+      assert.deepEqual([...new Set(one!.events.map(({ event }) => event))], ['knowledge']);
     });
   });
 
@@ -118,7 +118,7 @@ onEachEngine('live events', (engine) => {
       });
       await deskbell.allSent();
       await sleep(AWHILE_MS);
-      assert.deepEqual(other!.heard, []);
+      assert.deepEqual(other!.events, []);
     });
   });
 
@@ -130,7 +130,7 @@ onEachEngine('live events', (engine) => {
     });
     await withListeners([listen(deskbell, token, { 'last-event-id': id })], async (same) => {
       await sleep(AWHILE_MS);
-      assert.ok(!same!.heard.some(({ event }) => event === 'inbox'));
+      assert.ok(!same!.events.some(({ event }) => event === 'inbox'));
     });
     await raise(deskbell, token);
     for (const stale of [id, 'unknown-id']) {
@@ -165,7 +165,7 @@ onEachEngine('live events', (engine) => {
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
       while ((await one!.next('inbox')).id !== /"1-(\w+)"/.exec(list.headers.get('etag')!)![1]);
       // At most one every 20 ms, however many writes there are.
-      assert.ok(one!.heard.length <= (performance.now() - began) / 20 + 1, `${one!.heard.length} events`);
+      assert.ok(one!.events.length <= (performance.now() - began) / 20 + 1, `${one!.events.length} events`);
     });
   });
 
@@ -217,7 +217,7 @@ onEachEngine('the end of a stream', (engine) => {
       deskbell.clock.advance(901);
       await raise(deskbell, await deskbell.signIn());
       await listener.ended;
-      assert.deepEqual(listener.heard, []);
+      assert.deepEqual(listener.events, []);
     } finally {
       await deskbell.close();
     }
@@ -253,7 +253,7 @@ it('a change in one process is reported at once in another', {
   skip: engines.length === 1 && 'needs PostgreSQL',
 }, async () => {
   const first: Deskbell = await startDeskbell('postgres');
-  const second = await startBeside(first);
+  const second = await startSecondServer(first);
   try {
     const token = await first.signIn();
     const listener = await listen(second, token);

@@ -83,13 +83,13 @@ export function onEachEngine(title: string, tests: (engine: Engine) => void): vo
 }
 
 /** A database for a test: the settings to connect to it, and a function to remove it. */
-export interface DatabasePlace {
+export interface TestDatabase {
   env: Record<string, string>;
   remove(): Promise<void>;
 }
 
 /** Creates an empty database. */
-export async function newDatabasePlace(engine: Engine): Promise<DatabasePlace> {
+export async function createTestDatabase(engine: Engine): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
   if (engine === 'sqlite') {
     return {
@@ -140,14 +140,14 @@ export function useDeskbell(engine: Engine, settings: Record<string, string> = {
 export async function startDeskbell(
   engine: Engine,
   settings: Record<string, string> = {},
-  shared?: DatabasePlace,
+  shared?: TestDatabase,
 ): Promise<Deskbell> {
-  const place = shared ?? (await newDatabasePlace(engine));
+  const testDatabase = shared ?? (await createTestDatabase(engine));
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '0',
-    ...place.env,
+    ...testDatabase.env,
     ...settings,
   });
   const logged: string[] = [];
@@ -179,14 +179,14 @@ export async function startDeskbell(
       if (closed) return;
       closed = true;
       await server.close();
-      if (!shared) await place.remove();
+      if (!shared) await testDatabase.remove();
     },
   };
   return deskbell;
 }
 
 /** A second server on the PostgreSQL database of the first. Close it before the first. */
-export function startBeside({ config }: Deskbell): Promise<Deskbell> {
+export function startSecondServer({ config }: Deskbell): Promise<Deskbell> {
   const env = {
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,

@@ -12,8 +12,8 @@ import {
   onEachEngine,
   type Reply,
   refresh,
-  startBeside,
   startDeskbell,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
 
@@ -111,7 +111,7 @@ onEachEngine('signing keys', (engine) => {
     it('a server accepts a token of a key that another server has just created', async () => {
       const server = await start();
       const { kid } = await rollOver(server);
-      const beside = await startBeside(server);
+      const beside = await startSecondServer(server);
       try {
         const token = await beside.signIn();
         assert.equal(kidOf(token), kid);

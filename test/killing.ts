@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../src/config.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { AURORA, call, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { AURORA, call, createTestDatabase, type TestDatabase } from './harness.ts';
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
 
@@ -15,13 +15,13 @@ type Settings = Record<string, string>;
 
 /** Servers on one database, which the test starts and kills. */
 export interface Killing {
-  place: DatabasePlace;
+  testDatabase: TestDatabase;
   /** Uses the server's database, like a command. Set when the first server starts. */
   database: Database;
   start(settings: Settings): Promise<Serving>;
   /** Reuses the running server if it has these settings, because every start takes a second. */
-  have(settings: Settings): Promise<Serving>;
-  die(server: Serving): Promise<void>;
+  reuse(settings: Settings): Promise<Serving>;
+  kill(server: Serving): Promise<void>;
   /** Raises a question and answers it. */
   answer(server: Serving, body?: object, phone?: string): Promise<void>;
   /** The newest delivery. */
@@ -29,7 +29,7 @@ export interface Killing {
   until(what: string, isSo: () => unknown, forMs?: number): Promise<void>;
   untilState(state: string): Promise<void>;
   /** Ends leases and waits for a status at once, so that the test does not need to wait. */
-  timePasses(): Promise<void>;
+  expireWaits(): Promise<void>;
 }
 
 export function useKilling(engine: Engine): Killing {
@@ -37,32 +37,32 @@ export function useKilling(engine: Engine): Killing {
   /** The running servers, with their settings. */
   const running = new Map<Serving, string>();
   before(async () => {
-    killing.place = await newDatabasePlace(engine);
+    killing.testDatabase = await createTestDatabase(engine);
   });
   after(async () => {
-    for (const server of running.keys()) await killing.die(server);
+    for (const server of running.keys()) await killing.kill(server);
     await killing.database?.close();
-    await killing.place?.remove();
+    await killing.testDatabase?.remove();
   });
 
   const killing: Killing = {
     // Set before the first test.
-    place: undefined as never,
+    testDatabase: undefined as never,
     database: undefined as never,
     async start(settings) {
-      const server = await serve({ ...killing.place.env, LOG_LEVEL: 'warn', ...settings });
+      const server = await serve({ ...killing.testDatabase.env, LOG_LEVEL: 'warn', ...settings });
       running.set(server, JSON.stringify(settings));
-      killing.database ??= await openDatabase(readConfig(killing.place.env), 'command');
+      killing.database ??= await openDatabase(readConfig(killing.testDatabase.env), 'command');
       return server;
     },
-    async have(settings) {
+    async reuse(settings) {
       for (const [server, kind] of running) {
         if (kind === JSON.stringify(settings)) return server;
-        await killing.die(server);
+        await killing.kill(server);
       }
       return killing.start(settings);
     },
-    async die(server) {
+    async kill(server) {
       running.delete(server);
       await server.stop('SIGKILL');
     },
@@ -92,7 +92,7 @@ export function useKilling(engine: Engine): Killing {
     },
     untilState: (state) =>
       killing.until(`it is ${state}`, async () => (await killing.delivery())?.state === state),
-    async timePasses() {
+    async expireWaits() {
       await killing.database.run(`update deliveries set due_at = $1 where state = 'sending'`, [
         new Date().toISOString(),
       ]);

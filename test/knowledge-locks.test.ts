@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import pg from 'pg';
 import { run } from './command.ts';
-import { NOTIFICATIONS, newDatabasePlace, onEachEngine, QUESTION, raise, startDeskbell } from './harness.ts';
+import {
+  createTestDatabase,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  raise,
+  startDeskbell,
+} from './harness.ts';
 import { KNOWLEDGE } from './teaching.ts';
 
 const DOCUMENTS = 80;
@@ -13,12 +20,12 @@ const WRITERS = 6;
 
 onEachEngine('a knowledge import', (engine) => {
   it('runs during edits, reverts and answers without an error or a deadlock', async () => {
-    const place = await newDatabasePlace(engine);
+    const testDatabase = await createTestDatabase(engine);
     try {
-      const deskbell = await startDeskbell(engine, {}, place);
+      const deskbell = await startDeskbell(engine, {}, testDatabase);
       try {
         const token = await deskbell.signIn();
-        const file = join(place.env.DATA_DIR!, 'documents.jsonl');
+        const file = join(testDatabase.env.DATA_DIR!, 'documents.jsonl');
         // The highest ids first: an import that locks in file order would deadlock with the others.
         const importAll = async (body: string) => {
           const lines = Array.from({ length: DOCUMENTS }, (_, n) =>
@@ -26,7 +33,7 @@ onEachEngine('a knowledge import', (engine) => {
           );
           writeFileSync(file, lines.join('\n'));
           const { json } = await run(['knowledge', 'import', file, '--merchant', '1', '--json'], {
-            env: place.env,
+            env: testDatabase.env,
           });
           return json;
         };
@@ -78,9 +85,9 @@ onEachEngine('a knowledge import', (engine) => {
       } finally {
         await deskbell.close();
       }
-      if (engine === 'postgres') assert.equal(await deadlocksOf(place.env.DATABASE_URL!), 0);
+      if (engine === 'postgres') assert.equal(await deadlocksOf(testDatabase.env.DATABASE_URL!), 0);
     } finally {
-      await place.remove();
+      await testDatabase.remove();
     }
   });
 });

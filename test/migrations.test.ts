@@ -8,7 +8,7 @@ import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
 import { root } from './process.ts';
 
 /** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */
@@ -22,7 +22,7 @@ const OLD_SUMS = [
 const CHANGED = /^Migration 1_foundation was changed after it was applied\. Restore its file\.$/;
 
 onEachEngine('migrations', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let database: Database;
   let folder: string;
   const now = () => new Date();
@@ -35,13 +35,13 @@ onEachEngine('migrations', (engine) => {
   };
 
   before(async () => {
-    place = await newDatabasePlace(engine);
-    database = await openDatabase(readConfig(place.env), 'command');
+    testDatabase = await createTestDatabase(engine);
+    database = await openDatabase(readConfig(testDatabase.env), 'command');
     await migrate(database, now);
   });
   after(async () => {
     await database?.close();
-    await place?.remove();
+    await testDatabase?.remove();
     rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {

@@ -13,7 +13,7 @@ const NOT_FOUND = { status: 404, detail: 'Notification not found.', code: 'NOTIF
 const refused = (field: string, detail: string) => ({ status: 500, detail, code: 'VALIDATION_ERROR', field });
 const contentMissing = (field: string) =>
   refused(field, `Missing admin response content in context (expected field: ${field})`);
-const unfit = (field: string, details: string) =>
+const schemaError = (field: string, details: string) =>
   refused(field, `Answer validation failed against JSON schema: ${details}`);
 
 const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
@@ -29,12 +29,12 @@ const REFUSED: Row[] = [
     (body): Row => [QUESTION, JSON.stringify(body), refused('body', 'body must be a JSON object')],
   ),
   ...BLANKS.map((answer): Row => [QUESTION, { answer }, contentMissing('answer')]),
-  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, unfit('answer', 'answer must be string')]),
+  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, schemaError('answer', 'answer must be string')]),
   ...LONG_TEXTS.map(
     (answer): Row => [
       QUESTION,
       { answer },
-      unfit('answer', 'answer must NOT have more than 4096 characters'),
+      schemaError('answer', 'answer must NOT have more than 4096 characters'),
     ],
   ),
   // A valid answer to the other type is not valid here.
@@ -50,13 +50,13 @@ const REFUSED: Row[] = [
   ]),
   ...['agent_response_to_customer', 'resolution_notes'].flatMap((field): Row[] => [
     ...NO_TEXTS.map(
-      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, unfit(field, `${field} must be string`)],
+      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, schemaError(field, `${field} must be string`)],
     ),
     ...LONG_TEXTS.map(
       (value): Row => [
         SUPPORT,
         { ...REPLY, [field]: value },
-        unfit(field, `${field} must NOT have more than 4096 characters`),
+        schemaError(field, `${field} must NOT have more than 4096 characters`),
       ],
     ),
   ]),
@@ -73,7 +73,7 @@ const REFUSED: Row[] = [
 ];
 
 /** The answer that is sent, and the answer that is stored. */
-const TAKEN: [title: string, raised: object, body: object, outcome: object, kept: object][] = [
+const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: object, stored: object][] = [
   ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
   [
     'a question, knowledge base included',
@@ -153,7 +153,7 @@ onEachEngine('answering a notification', (engine) => {
     deskbell.call('POST', `${address}/answer`, { token, body });
   const show = async (address: string) => (await deskbell.call('GET', address, { token })).json;
 
-  for (const [title, raised, body, expected, kept] of TAKEN) {
+  for (const [title, raised, body, expected, stored] of VALID_ANSWERS) {
     it(`answers ${title}`, async () => {
       const address = await raise(deskbell, token, raised);
       const before = await show(address);
@@ -163,8 +163,8 @@ onEachEngine('answering a notification', (engine) => {
       const { updated_at, delivery, ...after } = await show(address);
       const { updated_at: raisedAt, delivery: none, ...unchanged } = before;
       assert.equal(none, null);
-      assert.equal(delivery === null, 'resolve_only' in kept);
-      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: kept });
+      assert.equal(delivery === null, 'resolve_only' in stored);
+      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
       const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
       assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);
@@ -244,25 +244,25 @@ onEachEngine('answering a notification', (engine) => {
       { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
     );
 
-    const fits = { rating: 5, remark: 'Kind.' };
+    const valid = { rating: 5, remark: 'Kind.' };
     const rows: [body: object, expected: object][] = [
       [{ answer: 'Yes.' }, contentMissing('rating')],
       [{ rating: 9 }, refused('remark', 'remark is required')],
-      [{ ...fits, rating: 9 }, unfit('rating', 'rating must be <= 5')],
-      [{ ...fits, rating: 'x' }, unfit('rating', 'rating must be integer')],
-      [{ ...fits, remark: 'kind' }, unfit('remark', 'remark must match pattern "^[A-Z]"')],
+      [{ ...valid, rating: 9 }, schemaError('rating', 'rating must be <= 5')],
+      [{ ...valid, rating: 'x' }, schemaError('rating', 'rating must be integer')],
+      [{ ...valid, remark: 'kind' }, schemaError('remark', 'remark must match pattern "^[A-Z]"')],
       [
-        { ...fits, more: 1, evenMore: 2 },
+        { ...valid, more: 1, evenMore: 2 },
         {
           status: 500,
           detail: 'Answer validation failed against JSON schema: answer must NOT have more than 3 properties',
           code: 'VALIDATION_ERROR',
         },
       ],
-      [fits, ANSWERED],
+      [valid, ANSWERED],
     ];
     for (const [body, expected] of rows) assert.deepEqual(outcome(await answer(address, body)), expected);
-    assert.deepEqual((await show(address)).answer, fits);
+    assert.deepEqual((await show(address)).answer, valid);
   });
 
   it('counts and logs the 500s of the contract as refusals, not as failures', async () => {

@@ -8,7 +8,7 @@ import {
   onEachEngine,
   QUESTION,
   raise,
-  startBeside,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
 
@@ -24,7 +24,7 @@ onEachEngine('a list and its ETag', (engine) => {
   before(async () => {
     aurora = await deskbell.signIn(AURORA.email, AURORA.password);
     borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    other = engine === 'postgres' ? await startBeside(deskbell) : deskbell;
+    other = engine === 'postgres' ? await startSecondServer(deskbell) : deskbell;
   });
   after(() => other?.close());
 

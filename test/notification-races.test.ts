@@ -11,10 +11,10 @@ import {
   type Reply,
   raise,
   SUPPORT,
-  startBeside,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
-import { askTogether } from './process.ts';
+import { sendPipelined } from './process.ts';
 
 /** How often each outcome occurred. */
 function tally(replies: Reply[]): Record<string, number> {
@@ -33,7 +33,7 @@ onEachEngine('many requests at once', (engine) => {
   let servers: Deskbell[] = [];
   before(async () => {
     token = await deskbell.signIn();
-    servers = engine === 'postgres' ? [deskbell, await startBeside(deskbell)] : [deskbell];
+    servers = engine === 'postgres' ? [deskbell, await startSecondServer(deskbell)] : [deskbell];
   });
   after(async () => {
     for (const server of servers) if (server !== deskbell) await server.close();
@@ -155,7 +155,7 @@ onEachEngine('many requests at once', (engine) => {
           when (new.context like '%Refuse me%') execute function refuse();`);
       try {
         const line = `POST ${NOTIFICATIONS}/request`;
-        const replies = await askTogether(
+        const replies = await sendPipelined(
           deskbell,
           many(borealis).map((one) => ({ ...one, line })),
         );
@@ -193,7 +193,7 @@ onEachEngine('many requests at once', (engine) => {
         create trigger refusing before update on notifications for each row
           when (new.answer like '%Refuse me%') execute function refuse();`);
       try {
-        const replies = await askTogether(
+        const replies = await sendPipelined(
           deskbell,
           addresses.map((address, n) => ({
             line: `POST ${address}/answer`,

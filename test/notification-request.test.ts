@@ -82,7 +82,7 @@ const REFUSED: Row[] = [
     'support_request_reason must be a string',
   ],
   [
-    'a telephone number without quotes',
+    'a phone number without quotes',
     asked({ question: 'Q?', lead_phone: 34611550101 }),
     'lead_phone',
     'lead_phone must be a string',

@@ -7,7 +7,7 @@ import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
 onEachEngine('a WhatsApp message whose server is killed during the call', (engine) => {
   const killing = useKilling(engine);
-  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  const { reuse, start, kill, answer, delivery, until, untilState, expireWaits } = killing;
   let meta: Meta;
   before(async () => {
     meta = await startMeta({ now: () => new Date() });
@@ -16,7 +16,7 @@ onEachEngine('a WhatsApp message whose server is killed during the call', (engin
 
   /** A server with WhatsApp whose customer has just written. The test decides when statuses come. */
   async function startOnWhatsApp(): Promise<Serving> {
-    const server = await have(metaEnv(meta));
+    const server = await reuse(metaEnv(meta));
     meta.webhookUrl = `${server.url}/webhooks/whatsapp`;
     await meta.customerWrites(CUSTOMER);
     await until('the window is open', () => killing.database.one('select 1 from customer_windows'));
@@ -29,8 +29,8 @@ onEachEngine('a WhatsApp message whose server is killed during the call', (engin
     meta.next({ hang: 'after' });
     await answer(first);
     await until('it is accepted', () => meta.accepted.length === 1);
-    await die(first);
-    await timePasses();
+    await kill(first);
+    await expireWaits();
     const second = await start(metaEnv(meta));
     await until('it is taken over', () =>
       killing.database.one('select 1 from deliveries where unsettled_since is not null'),
@@ -50,13 +50,13 @@ onEachEngine('a WhatsApp message whose server is killed during the call', (engin
       await untilState('sending');
       if (hang === 'after') await until('it is accepted', () => meta.accepted.length === before.accepted + 1);
       else await until('it is held', () => meta.holding() === before.held + 1);
-      await die(first);
-      await timePasses();
+      await kill(first);
+      await expireWaits();
       await start(metaEnv(meta));
       await until('it is taken over', () =>
         killing.database.one('select 1 from deliveries where unsettled_since is not null'),
       );
-      await timePasses();
+      await expireWaits();
       await untilState('sent');
       const { key } = (await delivery())!;
       assert.equal(meta.tally().get(key), hang === 'after' ? 2 : 1);

@@ -11,7 +11,7 @@ import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 
 onEachEngine('a message survives if its server is killed', (engine) => {
   const killing = useKilling(engine);
-  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  const { reuse, start, kill, answer, delivery, until, untilState, expireWaits } = killing;
   let receiver: Receiver;
   before(async () => {
     receiver = await startReceiver();
@@ -31,17 +31,17 @@ onEachEngine('a message survives if its server is killed', (engine) => {
   it('before the message is claimed', async () => {
     const server = await start({ WORKER: 'false', ...webhookEnv(receiver) });
     await answer(server);
-    await die(server);
+    await kill(server);
     await start(webhookEnv(receiver));
     await untilState('sent');
     assert.equal(await timesTaken(), 1);
   });
 
   it('after the claim, before the channel is called', async () => {
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await (engine === 'postgres' ? dieHeldUp(server) : dieFrozen(server));
     assert.deepEqual([(await delivery())?.state, await timesTaken()], ['sending', 0]);
-    await timePasses();
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
     assert.equal(await timesTaken(), 1);
@@ -49,13 +49,13 @@ onEachEngine('a message survives if its server is killed', (engine) => {
 
   /** A campaign is counted in this table between claim and call. */
   async function dieHeldUp(server: Serving): Promise<void> {
-    const client = new pg.Client(killing.place.env.DATABASE_URL);
+    const client = new pg.Client(killing.testDatabase.env.DATABASE_URL);
     await client.connect();
     try {
       await client.query('begin; lock table reached_customers in share mode');
       await answer(server, { only_send_campaign: true });
       await untilState('sending');
-      await die(server);
+      await kill(server);
     } finally {
       await client.end();
     }
@@ -77,7 +77,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
       server.child.kill('SIGSTOP');
       await sleep(50);
       if (receiver.received.length === before && (await delivery())?.state === 'sending') {
-        await Promise.all([die(server), answered.catch(() => {})]);
+        await Promise.all([kill(server), answered.catch(() => {})]);
         return;
       }
       server.child.kill('SIGCONT');
@@ -89,14 +89,14 @@ onEachEngine('a message survives if its server is killed', (engine) => {
 
   it('during the call to the channel', async () => {
     receiver.answer = () => {};
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await until('the channel is called', isCalled);
-    await die(server);
+    await kill(server);
     takeAll();
     const { due_at: leaseUntil } = (await delivery())!;
     assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, a poll included');
-    await timePasses();
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
     assert.equal(await timesTaken(), 2, 'once more, under the same key');
@@ -107,17 +107,17 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     receiver.answer = (response) => {
       take = () => response.writeHead(204).end();
     };
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await until('the channel is called', isCalled);
     const letGo = await holdWrites();
     take();
     await sleep(250);
-    await die(server);
+    await kill(server);
     await letGo();
     assert.equal((await delivery())?.state, 'sending');
     takeAll();
-    await timePasses();
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
     assert.equal(await timesTaken(), 2, 'once more, under the same key');
@@ -125,21 +125,21 @@ onEachEngine('a message survives if its server is killed', (engine) => {
 
   async function holdWrites(): Promise<() => Promise<void>> {
     if (engine === 'sqlite') {
-      const holder = new DatabaseSync(databaseFile(killing.place.env.DATA_DIR!));
+      const holder = new DatabaseSync(databaseFile(killing.testDatabase.env.DATA_DIR!));
       holder.exec('begin immediate');
       return async () => holder.close();
     }
-    const client = new pg.Client(killing.place.env.DATABASE_URL);
+    const client = new pg.Client(killing.testDatabase.env.DATABASE_URL);
     await client.connect();
     await client.query('begin; lock table deliveries in share mode');
     return () => client.end();
   }
 
   it('after the outcome is stored', async () => {
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await untilState('sent');
-    await die(server);
+    await kill(server);
     const calls = receiver.received.length;
     const next = await start(webhookEnv(receiver));
     // A later message is sent, so the worker has polled.
@@ -151,12 +151,12 @@ onEachEngine('a message survives if its server is killed', (engine) => {
   if (engine === 'postgres') {
     it('and another server takes it over within 30 seconds', { timeout: 60_000 }, async () => {
       receiver.answer = () => {};
-      const first = await have(webhookEnv(receiver));
+      const first = await reuse(webhookEnv(receiver));
       await answer(first);
       await until('the channel is called', isCalled);
       await start(webhookEnv(receiver));
       takeAll();
-      await die(first);
+      await kill(first);
       const diedAt = Date.now();
       await until('it is sent again', async () => (await timesTaken()) === 2, 30_000);
       assert.ok(Date.now() - diedAt < 30_000);

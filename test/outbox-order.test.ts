@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
   engines,
-  newDatabasePlace,
   onEachEngine,
   raise,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { enqueue } from './sending.ts';
@@ -30,21 +30,21 @@ interface Workers {
 /** Two servers on one PostgreSQL; the embedded database has one. */
 function useWorkers(engine: Engine, settings: Record<string, string> = {}): Workers {
   const workers = {} as Workers;
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
     const receiver = await startReceiver();
     const all: Deskbell[] = [];
     Object.assign(workers, { all, receiver });
     for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) {
-      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, place));
+      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, testDatabase));
     }
     workers.first = all[0]!;
   });
   after(async () => {
     for (const deskbell of workers.all ?? []) await deskbell.close();
     await workers.receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
   workers.later = async (seconds) => {
     for (const { clock } of workers.all) clock.advance(seconds);
@@ -218,21 +218,21 @@ onEachEngine('an answer is sent at once', (engine) => {
 });
 
 describe('an answer on a server that does not send', { skip: !engines.includes('postgres') }, () => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let receiver: Receiver;
   let server: Deskbell;
   let worker: Deskbell;
   before(async () => {
-    place = await newDatabasePlace('postgres');
+    testDatabase = await createTestDatabase('postgres');
     receiver = await startReceiver();
-    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, place);
-    worker = await startDeskbell('postgres', webhookEnv(receiver), place);
+    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, testDatabase);
+    worker = await startDeskbell('postgres', webhookEnv(receiver), testDatabase);
   });
   after(async () => {
     await server?.close();
     await worker?.close();
     await receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
   it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {

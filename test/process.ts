@@ -14,7 +14,7 @@ export interface Program {
   stdout(): string;
   stderr(): string;
   /** Waits for this output and returns the first match. Fails if the program ends or takes too long. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<End>;
   /** Sends a signal and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<End>;
@@ -35,7 +35,7 @@ export type Settings = Record<string, string>;
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = join(root, 'src', 'main.ts');
 const COMPILED = join(root, 'node_modules', '.cache', 'node');
-const SAYS_MAX_MS = 90_000;
+const OUTPUT_MAX_MS = 90_000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-run-'));
 const running = new Set<ChildProcess>();
@@ -89,8 +89,8 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
     stdout: () => stdout,
     stderr: () => stderr,
     ended,
-    async says(pattern) {
-      for (const giveUpAt = Date.now() + SAYS_MAX_MS; Date.now() < giveUpAt && !over; await sleep(10)) {
+    async waitForOutput(pattern) {
+      for (const giveUpAt = Date.now() + OUTPUT_MAX_MS; Date.now() < giveUpAt && !over; await sleep(10)) {
         const found = pattern.exec(stdout);
         if (found) return found;
       }
@@ -106,12 +106,12 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
 /** Starts the server and waits until it listens. In production it prints a log line instead of the banner. */
 export async function serve(settings: Settings, command?: string[], cwd?: string): Promise<Serving> {
   const program = run({ PORT: '0', ...settings }, command, cwd);
-  const found = await program.says(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
+  const found = await program.waitForOutput(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
   return { ...program, url: found[1]!, port: Number(found[2]) };
 }
 
 /** A TCP connection that sends only the bytes of the test. */
-export interface Wire {
+export interface Connection {
   socket: Socket;
   received(): string;
   /** Resolves with everything that was received when the other side has closed the connection. */
@@ -119,7 +119,7 @@ export interface Wire {
   until(pattern: RegExp): Promise<string>;
 }
 
-export async function openWire(port: number, bytes = ''): Promise<Wire> {
+export async function openConnection(port: number, bytes = ''): Promise<Connection> {
   // Half open: a server that waits until we also close the connection would wait forever.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   let received = '';
@@ -152,7 +152,7 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
 }
 
 /** Sends all requests in one piece, so that the server processes them in the same tick. */
-export async function askTogether(
+export async function sendPipelined(
   { url }: { url: string },
   requests: readonly { token: string; line: string; body?: object }[],
 ): Promise<string[]> {
@@ -169,9 +169,9 @@ export async function askTogether(
       json,
     ].join('\r\n');
   });
-  const wire = await openWire(Number(new URL(url).port), text.join(''));
-  const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
-  wire.socket.destroy();
+  const connection = await openConnection(Number(new URL(url).port), text.join(''));
+  const replies = (await connection.closed).split(/(?=HTTP\/1\.1 )/);
+  connection.socket.destroy();
   assert.equal(replies.length, requests.length);
   for (const [n, reply] of replies.entries()) assert.match(reply, new RegExp(`x-request-id: asker-${n}\\r`));
   return replies;

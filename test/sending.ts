@@ -11,7 +11,7 @@ import { startWorker, type Worker } from '../src/delivery/worker/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
-import { type Clock, createClock, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { type Clock, createClock, createTestDatabase, type TestDatabase } from './harness.ts';
 
 /** The queue, the worker and the channels without a server, with two merchants and a test clock. */
 export interface Sending {
@@ -66,8 +66,8 @@ export async function startSending(
     channel,
   }: { settings?: Record<string, string>; channel?: (now: () => Date) => Channel } = {},
 ): Promise<Sending> {
-  const place: DatabasePlace = await newDatabasePlace(engine);
-  const env = { ...place.env, ...settings };
+  const testDatabase: TestDatabase = await createTestDatabase(engine);
+  const env = { ...testDatabase.env, ...settings };
   const config = readConfig(env);
   const database = await openDatabase(config, 'serve');
   const vault = openVault(config);
@@ -125,7 +125,7 @@ export async function startSending(
     async close() {
       await worker.stop();
       await database.close();
-      await place.remove();
+      await testDatabase.remove();
     },
   };
 }

@@ -6,9 +6,9 @@ import {
   addUser,
   assertError,
   BOREALIS,
+  createTestDatabase,
   type Deskbell,
   login,
-  newDatabasePlace,
   onEachEngine,
   type Reply,
   startDeskbell,
@@ -130,10 +130,10 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     assertError(right, 429, 'RATE_LIMITED');
     assert.ok(retryAfter(right) > WINDOW_SECONDS - 30);
     // If the wrong ones got 401, the only 429 would reveal the right password.
-    const judged = statuses.filter((status) => status === 401).length;
+    const checked = statuses.filter((status) => status === 401).length;
     const inFlightMax = deskbell.config.hashesAtOnce + deskbell.config.databasePoolSize;
-    assert.ok(judged >= FAILURES_MAX && judged <= FAILURES_MAX + inFlightMax, `${judged} were judged`);
-    assert.equal(statuses.filter((status) => status === 429).length, statuses.length - judged);
+    assert.ok(checked >= FAILURES_MAX && checked <= FAILURES_MAX + inFlightMax, `${checked} were checked`);
+    assert.equal(statuses.filter((status) => status === 429).length, statuses.length - checked);
     await assertLocked(deskbell, user);
   });
 
@@ -187,20 +187,20 @@ onEachEngine('failed sign-ins in the database', (engine) => {
   // Only one server can use the embedded database, so the next one is the same server after a restart.
   const next = engine === 'postgres' ? 'a second server' : 'the server after a restart';
   it(`${next} knows the failures of the first`, async () => {
-    const place = await newDatabasePlace(engine);
-    const first = await startDeskbell(engine, {}, place);
+    const testDatabase = await createTestDatabase(engine);
+    const first = await startDeskbell(engine, {}, testDatabase);
     let second: Deskbell | undefined;
     try {
       await guessWrong(first, AURORA, FAILURES_MAX - 1);
       if (engine === 'sqlite') await first.close();
-      second = await startDeskbell(engine, {}, place);
+      second = await startDeskbell(engine, {}, testDatabase);
       await guessWrong(second, AURORA, 1);
       await assertLocked(second, AURORA);
       if (engine === 'postgres') await assertLocked(first, AURORA);
     } finally {
       await first.close();
       await second?.close();
-      await place.remove();
+      await testDatabase.remove();
     }
   });
 });

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import pg from 'pg';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { newSecretKey } from '../src/secrets.ts';
-import { call, engines, newDatabasePlace } from './harness.ts';
+import { call, createTestDatabase, engines } from './harness.ts';
 import { newFolder, run, type Settings, serve } from './process.ts';
 
 /** One line per mistake on stderr and nothing else, exit code 1, and no secret anywhere. */
@@ -53,12 +53,12 @@ describe('a bad setting', () => {
   }
 
   it('is reported together with all other bad ones, one line each', async () => {
-    const told = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
+    const expected = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
     const program = run(BAD_SETTINGS);
     assert.equal((await program.ended).code, 1);
     const lines = program.stderr().trimEnd().split('\n');
-    assert.equal(lines.length, told.length, program.stderr());
-    for (const line of told)
+    assert.equal(lines.length, expected.length, program.stderr());
+    for (const line of expected)
       assert.ok(
         lines.some((one) => line.test(one)),
         `${line} is not among\n${program.stderr()}`,
@@ -198,28 +198,28 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     ));
   if (engines.includes('postgres')) {
     it('for a PostgreSQL that does not have the database', async () => {
-      const place = await newDatabasePlace('postgres');
-      await place.remove();
+      const testDatabase = await createTestDatabase('postgres');
+      await testDatabase.remove();
       await refuses(
-        place.env,
+        testDatabase.env,
         /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
       );
     });
     it('for several servers if none accepts writes', async () => {
-      const place = await newDatabasePlace('postgres');
-      const { host, pathname } = new URL(place.env.DATABASE_URL!);
-      const client = new pg.Client(place.env.DATABASE_URL);
+      const testDatabase = await createTestDatabase('postgres');
+      const { host, pathname } = new URL(testDatabase.env.DATABASE_URL!);
+      const client = new pg.Client(testDatabase.env.DATABASE_URL);
       await client.connect();
       await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = on`);
       await client.end();
       try {
-        const several = place.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
+        const several = testDatabase.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
         await refuses(
-          { ...place.env, DATABASE_URL: several },
+          { ...testDatabase.env, DATABASE_URL: several },
           /cannot be used: none of its hosts accepts writes\.$/,
         );
       } finally {
-        await place.remove();
+        await testDatabase.remove();
       }
     });
   }

@@ -7,9 +7,9 @@ import {
   AURORA,
   BOREALIS,
   call,
+  createTestDatabase,
   engines,
   NOTIFICATIONS,
-  newDatabasePlace,
   OPERATOR,
   onEachEngine,
   QUESTION,
@@ -25,7 +25,7 @@ describe('the first start, with only a folder and a port set', () => {
   let server: Serving;
   before(async () => {
     server = await serve({ DATA_DIR: folder });
-    await server.says(/curl .*\n/);
+    await server.waitForOutput(/curl .*\n/);
   });
 
   it('prints the URL of the API docs first, and it works', async () => {
@@ -132,12 +132,12 @@ describe('the demo is created', { concurrency: 2 }, () => {
   ] as const) {
     if (!engines.includes(engine)) continue;
     it(title, async () => {
-      const place = await newDatabasePlace(engine);
-      const { DEMO: _, ...env } = place.env;
+      const testDatabase = await createTestDatabase(engine);
+      const { DEMO: _, ...env } = testDatabase.env;
       const server = await serve({ ...env, ...settings });
       assert.equal((await signIn(server, AURORA)).status, written ? 200 : 401);
       await server.stop();
-      await place.remove();
+      await testDatabase.remove();
       assert.equal(server.stdout().includes(AURORA.password), written, 'what is not there is not offered');
       assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
     });

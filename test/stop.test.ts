@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../scripts/services.ts';
-import { AURORA, call, NOTIFICATIONS, newDatabasePlace, onEachEngine } from './harness.ts';
-import { newFolder, openWire, root, type Serving, serve } from './process.ts';
+import { AURORA, call, createTestDatabase, NOTIFICATIONS, onEachEngine } from './harness.ts';
+import { newFolder, openConnection, root, type Serving, serve } from './process.ts';
 
 /** How long a supervisor waits before it kills the process. */
 const STOP_MAX_MS = 10_000;
@@ -15,7 +15,7 @@ const HALF_A_BODY = `${HALF_A_HEAD}Content-Type: application/json\r\nContent-Len
 
 async function isOpen(port: number): Promise<boolean> {
   try {
-    (await openWire(port)).socket.destroy();
+    (await openConnection(port)).socket.destroy();
     return true;
   } catch {
     return false;
@@ -36,7 +36,7 @@ describe('a signal', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal} lets requests in flight finish, closes the port and exits with code 0`, async () => {
       const server = await serve({ DATA_DIR: newFolder() });
-      const idle = await openWire(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      const idle = await openConnection(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
       await idle.until(/"ok"/);
 
       // Only a few passwords are hashed at a time, so the last of these waits for the others.
@@ -63,11 +63,11 @@ describe('a signal', { concurrency: 3 }, () => {
 
   it('is not delayed by requests that never arrive completely', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
-    await openWire(server.port, HALF_A_HEAD);
-    await openWire(server.port, HALF_A_BODY);
+    await openConnection(server.port, HALF_A_HEAD);
+    await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
     const end = timed(server.stop());
-    await server.says(/"stopping"/);
+    await server.waitForOutput(/"stopping"/);
     assert.equal(await isOpen(server.port), false, 'no newcomers while it stops');
     const [{ code }, ms] = await end;
     assert.equal(code, 0);
@@ -76,10 +76,10 @@ describe('a signal', { concurrency: 3 }, () => {
 
   it('stops the process at once when it is the second one', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
-    await openWire(server.port, HALF_A_BODY);
+    await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
     server.child.kill('SIGTERM');
-    await server.says(/"stopping"/);
+    await server.waitForOutput(/"stopping"/);
     assert.equal(server.child.exitCode, null, 'it still waits for the request');
     const [{ code }, ms] = await timed(server.stop());
     assert.equal(code, 1);
@@ -109,8 +109,8 @@ describe('a signal', { concurrency: 3 }, () => {
 
 onEachEngine('kill -9 during writes', (engine) => {
   it('loses nothing that was acknowledged, and the next start needs no repair', async () => {
-    const place = await newDatabasePlace(engine);
-    const first = await serve(place.env);
+    const testDatabase = await createTestDatabase(engine);
+    const first = await serve(testDatabase.env);
     const token = (await signIn(first.url)).json.access_token;
     const acknowledged = new Map<string, string>();
     let writes = 0;
@@ -121,14 +121,14 @@ onEachEngine('kill -9 during writes', (engine) => {
     assert.equal((await first.ended).signal, 'SIGKILL');
     assert.ok(acknowledged.size > 150, 'half of the writes are answers');
 
-    const second = await serve(place.env);
+    const second = await serve(testDatabase.env);
     const { json } = await call(second.url, 'GET', `${NOTIFICATIONS}/`, { token });
     const found = new Map<string, string>();
     for (const { id, context, status } of json)
       found.set(`${NOTIFICATIONS}/${id}`, `${context.question} ${status}`);
     for (const [location, expected] of acknowledged) assert.equal(found.get(location), expected, location);
     await second.stop();
-    await place.remove();
+    await testDatabase.remove();
   });
 });
 

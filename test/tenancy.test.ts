@@ -15,7 +15,7 @@ import {
   SUPPORT,
   useDeskbell,
 } from './harness.ts';
-import { askTogether } from './process.ts';
+import { sendPipelined } from './process.ts';
 
 /** A notification and a conversation of Borealis, whose ids Aurora may guess. */
 const FOREIGN_ID = '7';
@@ -173,7 +173,7 @@ onEachEngine('two merchants on one server', (engine) => {
   it('get only their own data if many requests come at once', async () => {
     const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
     for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
-      const replies = await askTogether(
+      const replies = await sendPipelined(
         deskbell,
         tokens.map((token) => ({ token, line: `GET ${path}` })),
       );
@@ -206,7 +206,7 @@ onEachEngine('two merchants on one server', (engine) => {
         { token: borealis, address: support, body: SUPPORT_REPLY, says: /^HTTP\/1\.1 200/ },
       );
     }
-    const replies = await askTogether(
+    const replies = await sendPipelined(
       deskbell,
       asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
     );

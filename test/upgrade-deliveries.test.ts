@@ -7,11 +7,11 @@ import { forEngine } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { run, settingsOf } from './command.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
-  newDatabasePlace,
   onEachEngine,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { phoneOf } from './shops.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
@@ -143,12 +143,12 @@ async function fill(database: Database, now: Date): Promise<void> {
 }
 
 onEachEngine('deliveries of a database from before the upgrade', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let meta: Meta;
   let deskbell: Deskbell;
   before(async () => {
-    place = await newDatabasePlace(engine);
-    const database = await openDatabase(readConfig(place.env), 'serve');
+    testDatabase = await createTestDatabase(engine);
+    const database = await openDatabase(readConfig(testDatabase.env), 'serve');
     await migrateAsBefore(database, '2026-01-01T00:00:00.000Z');
     await fill(database, new Date());
     await database.close();
@@ -157,7 +157,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     meta = await startMeta({ now: () => now() });
     meta.statuses = [];
     for (const { recipient } of Object.values(DELIVERIES)) await meta.customerWrites(recipient);
-    deskbell = await startDeskbell(engine, metaEnv(meta, { CHANNEL_DAILY_LIMIT: '1' }), place);
+    deskbell = await startDeskbell(engine, metaEnv(meta, { CHANNEL_DAILY_LIMIT: '1' }), testDatabase);
     now = deskbell.clock.now;
     meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;
     await deskbell.allSent();
@@ -166,7 +166,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
   after(async () => {
     await deskbell?.close();
     await meta?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
   const stateOf = async (key: string) =>

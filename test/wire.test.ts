@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
-import { openWire } from './process.ts';
+import { openConnection } from './process.ts';
 
 /** Requests that fetch cannot send: byte by byte, late, broken, or all at once. */
 
@@ -32,13 +32,13 @@ describe('a slow client', { concurrency: true }, () => {
   /** Sends the start and then one byte per second: slow, but not silent. */
   async function cutOff(bytes: string, drip: string): Promise<number> {
     const start = performance.now();
-    const wire = await openWire(port(), bytes);
-    const dripping = setInterval(() => wire.socket.write(drip), 1000);
+    const connection = await openConnection(port(), bytes);
+    const dripping = setInterval(() => connection.socket.write(drip), 1000);
     try {
-      assertBrokenReply(await wire.closed, 408, 'REQUEST_TIMEOUT');
+      assertBrokenReply(await connection.closed, 408, 'REQUEST_TIMEOUT');
     } finally {
       clearInterval(dripping);
-      wire.socket.destroy();
+      connection.socket.destroy();
     }
     return (performance.now() - start) / 1000;
   }
@@ -52,11 +52,11 @@ describe('a slow client', { concurrency: true }, () => {
     assert.ok(seconds >= 11 && seconds < 22, `${seconds} s`);
   });
   it('is disconnected even if it does not close the connection', async () => {
-    const wire = await openWire(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
-    await wire.closed;
+    const connection = await openConnection(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    await connection.closed;
     // The other side has closed the connection, so it answers with a reset.
-    const gone = new Promise((resolve) => wire.socket.once('close', resolve));
-    const writing = setInterval(() => wire.socket.write('x'), 50);
+    const gone = new Promise((resolve) => connection.socket.once('close', resolve));
+    const writing = setInterval(() => connection.socket.write('x'), 50);
     try {
       await gone;
     } finally {
@@ -68,7 +68,7 @@ describe('a slow client', { concurrency: true }, () => {
     const body = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(200_000) } };
     for (let n = 0; n < 60; n += 1) await raise(deskbell, token, body);
     const start = performance.now();
-    const { socket } = await openWire(
+    const { socket } = await openConnection(
       port(),
       `GET ${NOTIFICATIONS}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
     );
@@ -89,16 +89,18 @@ describe('a slow client', { concurrency: true }, () => {
     assert.ok(seconds > 12, `${seconds} s were no test`);
   });
   it('does not delay other clients', async () => {
-    const wires = await Promise.all(Array.from({ length: 50 }, () => openWire(port(), LOGIN_HEAD)));
+    const connections = await Promise.all(
+      Array.from({ length: 50 }, () => openConnection(port(), LOGIN_HEAD)),
+    );
     assert.equal((await deskbell.call('GET', '/healthz')).status, 200);
-    for (const { socket } of wires) socket.destroy();
+    for (const { socket } of connections) socket.destroy();
   });
 });
 
 onEachEngine('raw connections', (engine) => {
   const deskbell = useDeskbell(engine);
   const LAST = 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-  const send = (bytes: string) => openWire(Number(new URL(deskbell.url).port), bytes);
+  const send = (bytes: string) => openConnection(Number(new URL(deskbell.url).port), bytes);
 
   for (const [title, bytes] of [
     ['garbage', '\x00\x01\x02\r\n\r\n'],
@@ -114,42 +116,44 @@ onEachEngine('raw connections', (engine) => {
   }
 
   it('headers that are too large are answered with 431', async () => {
-    const wire = await send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`);
-    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+    const connection = await send(
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
+    );
+    assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
   it('a client that sends far too many headers still gets the response', async () => {
-    const wire = await send('');
+    const connection = await send('');
     // The client is busy sending, so it reads late.
-    wire.socket.pause();
-    wire.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
+    connection.socket.pause();
+    connection.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
     await sleep(200);
-    wire.socket.resume();
-    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+    connection.socket.resume();
+    assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
   it('pipelined requests are answered in order', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    const wire = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
-    const received = await wire.closed;
+    const connection = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
+    const received = await connection.closed;
     const statuses = [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
     assert.deepEqual(statuses, [200, 200, 404, 200]);
     assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
   });
 
   it('a connection can be reused', async () => {
-    const wire = await send('');
+    const connection = await send('');
     for (let count = 1; count <= 5; count += 1) {
-      wire.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-      await wire.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
+      connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      await connection.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
     }
-    wire.socket.destroy();
+    connection.socket.destroy();
   });
 
   it('a body may arrive in pieces', async () => {
-    const wire = await send(`${LOGIN_HEAD}\r\n\r\n`);
-    for (const byte of BODY) wire.socket.write(byte);
-    await wire.until(/^HTTP\/1\.1 200 .*refresh_token/s);
-    wire.socket.destroy();
+    const connection = await send(`${LOGIN_HEAD}\r\n\r\n`);
+    for (const byte of BODY) connection.socket.write(byte);
+    await connection.until(/^HTTP\/1\.1 200 .*refresh_token/s);
+    connection.socket.destroy();
   });
 });
