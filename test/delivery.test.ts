@@ -37,9 +37,7 @@ onEachEngine('the delivery of an answer', (engine) => {
     const { text, from_customer } = phone.json.at(-1);
     assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
     // It follows the messages of the demo's customer.
-    assert.ok(
-      phone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
-    );
+    assert.ok(phone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer));
     const read = await deskbell.call('GET', `/api/v1/delivery/${one.json.delivery.id}`, { token });
     assert.equal(read.json.state, 'read');
     assert.deepEqual(
