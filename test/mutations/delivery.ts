@@ -66,7 +66,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
   ]),
-  ...caughtBy('test/outbox-worker.test.ts', [
+  ...caughtBy('test/delivery-worker.test.ts', [
     {
       name: 'a worker settles an attempt after it has lost the lease',
       file: 'src/delivery/queue/settle.ts',
@@ -84,7 +84,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'does not send a message if its lease leaves too little time',
     },
   ]),
-  ...caughtBy('test/outbox-order.test.ts', [
+  ...caughtBy('test/delivery-order.test.ts', [
     {
       name: 'messages to one customer overtake each other',
       file: 'src/delivery/queue/claim.ts',
