@@ -98,8 +98,8 @@ onEachEngine('all or nothing', (engine) => {
         // With a key it is a transaction on both engines.
         bodies.map((body, n) => post(`${NOTIFICATIONS}/request`, body, `company-${round}-${n}`)),
       );
-      const sunk = replies.pop()!;
-      assert.deepEqual([sunk.status, sunk.json.code], [500, 'INTERNAL_ERROR']);
+      const failed = replies.pop()!;
+      assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
       for (const { status, headers } of replies) {
         if (status === 200) acknowledged.push(Number(headers.get('location')!.split('/').at(-1)));
       }

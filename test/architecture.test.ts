@@ -13,7 +13,7 @@ import { root } from './process.ts';
  * one of these. Add a new part here.
  */
 const PORT = 'database/database.ts';
-const OF_A_FEATURE = [
+const FEATURE_IMPORTS = [
   'contract/',
   'errors.ts',
   PORT,
@@ -25,7 +25,7 @@ const OF_A_FEATURE = [
   'database/batchPerTick.ts',
   'http/',
 ];
-const OF_HTTP = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
+const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'main.ts': EVERYTHING,
@@ -35,10 +35,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['auth/', 'merchants/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
   ],
-  auth: [...OF_A_FEATURE, 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'secrets.ts'],
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
-    ...OF_A_FEATURE,
+    ...FEATURE_IMPORTS,
     'auth/columns.ts',
     'auth/guard.ts',
     'conversations/columns.ts',
@@ -49,16 +49,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/suggestions.ts',
     'merchants/store.ts',
   ],
-  knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
+  knowledge: [...FEATURE_IMPORTS, 'auth/guard.ts'],
   // A merchant's own channel is encrypted; a webhook request contains our version.
-  delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
-  conversations: [...OF_A_FEATURE, 'auth/guard.ts', 'delivery/phone.ts'],
-  live: [...OF_A_FEATURE, 'auth/guard.ts'],
+  delivery: [...FEATURE_IMPORTS, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
+  conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
+  live: [...FEATURE_IMPORTS, 'auth/guard.ts'],
   // It replaces a merchant's own assistant, which has only the API: it gets what it needs as functions.
   assistant: ['contract/'],
-  merchants: OF_A_FEATURE,
+  merchants: FEATURE_IMPORTS,
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
-  http: OF_HTTP,
+  http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   // It needs the settings of the channels, the countries of phone numbers, and addresses with several hosts.
   'config.ts': [
@@ -215,7 +215,7 @@ describe('the migrations', () => {
       const text = read('migrations', name);
       const markers = [...text.matchAll(/^\s*-- @(.*)$/gm)].map(([, marker]) => marker!.trim());
       for (const marker of markers) assert.ok(['sqlite', 'postgres', 'both'].includes(marker), marker);
-      assert.equal(markers.at(-1) ?? 'both', 'both', 'what follows would be for one engine');
+      assert.equal(markers.at(-1) ?? 'both', 'both', 'the rest of the file would be for one engine only');
       for (const engine of ['sqlite', 'postgres'] as const) {
         const sql = forEngine(text, engine).replace(/--.*$/gm, '').trim();
         assert.match(sql, /^$|;$/);

@@ -6,7 +6,7 @@ import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
 import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 
-const KEPT = 5000;
+const CURRENT_ROWS = 5000;
 const DAY_MS = 24 * 60 * 60_000;
 
 /** How many expired rows each table gets, which column identifies them, and the i-th row with the time `$1`. */
@@ -49,7 +49,7 @@ onEachEngine('clean-up', (engine) => {
     deskbell = await startDeskbell(engine, { WORKER: 'false' });
     for (const [table, { expired }] of Object.entries(TABLES)) {
       await fill(table, 0, expired, -30 * DAY_MS);
-      await fill(table, expired, KEPT, DAY_MS);
+      await fill(table, expired, CURRENT_ROWS, DAY_MS);
     }
   });
   after(() => deskbell?.close());
@@ -71,7 +71,7 @@ onEachEngine('clean-up', (engine) => {
     (await deskbell.database.one<{ count: number }>(
       `select count(*) as count from ${table} where ${TABLES[table]!.name} like 'clean-up %'`,
     ))!.count;
-  const deletes: { sql: string; params: readonly Param[]; gone: number }[] = [];
+  const deletes: { sql: string; params: readonly Param[]; deleted: number }[] = [];
   const logged: string[] = [];
   /** The server does this every ten minutes. */
   async function clean(): Promise<void> {
@@ -80,7 +80,7 @@ onEachEngine('clean-up', (engine) => {
       ...database,
       async run<Row>(sql: string, params: readonly Param[] = []) {
         const rows = await database.run<Row>(sql, params);
-        deletes.push({ sql, params, gone: rows.length });
+        deletes.push({ sql, params, deleted: rows.length });
         return rows;
       },
     };
@@ -93,9 +93,9 @@ onEachEngine('clean-up', (engine) => {
     assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
     assert.equal(logged.length, 1);
     // PostgreSQL may still run the one batch that was abandoned.
-    assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + KEPT - 1000);
+    assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + CURRENT_ROWS - 1000);
     for (const table of Object.keys(TABLES)) {
-      if (table !== 'idempotency_keys') assert.equal(await countOf(table), KEPT, table);
+      if (table !== 'idempotency_keys') assert.equal(await countOf(table), CURRENT_ROWS, table);
     }
   });
 
@@ -114,7 +114,9 @@ onEachEngine('clean-up', (engine) => {
   }
 
   it('removes 200,000 expired rows in batches of 1,000, and the rest in the next run', async () => {
-    const sizes = deletes.filter(({ sql }) => sql.includes('from inbound_updates')).map(({ gone }) => gone);
+    const sizes = deletes
+      .filter(({ sql }) => sql.includes('from inbound_updates'))
+      .map(({ deleted }) => deleted);
     assert.equal(Math.max(...sizes), 1000);
     assert.equal(
       sizes.reduce((sum, size) => sum + size),
@@ -122,7 +124,7 @@ onEachEngine('clean-up', (engine) => {
     );
     await clean();
     assert.equal(logged.length, 1, logged.join(''));
-    assert.equal(await countOf('idempotency_keys'), KEPT);
+    assert.equal(await countOf('idempotency_keys'), CURRENT_ROWS);
   });
 
   it('does not delay requests', async (t) => {
@@ -142,7 +144,7 @@ onEachEngine('clean-up', (engine) => {
       running = false;
     });
     await asking;
-    assert.equal(await countOf('inbound_updates'), KEPT);
+    assert.equal(await countOf('inbound_updates'), CURRENT_ROWS);
     const longest = Math.max(...times);
     t.diagnostic(`${engine}: ${times.length} requests meanwhile, the longest ${longest.toFixed(0)} ms`);
     assert.ok(times.length >= 5, `${times.length} requests`);

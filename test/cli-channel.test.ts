@@ -235,10 +235,10 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('are checked by doctor, which reports broken channels and waiting messages', async () => {
-    const well = await deskbell(['doctor']);
-    assert.match(well.stdout, /✔ The channel from the settings, simulator, works\./);
-    assert.match(well.stdout, /✔ 1 own channel of merchants checked\./);
-    assert.match(well.stdout, /✔ No message is waiting to be sent\./);
+    const healthy = await deskbell(['doctor']);
+    assert.match(healthy.stdout, /✔ The channel from the settings, simulator, works\./);
+    assert.match(healthy.stdout, /✔ 1 own channel of merchants checked\./);
+    assert.match(healthy.stdout, /✔ No message is waiting to be sent\./);
 
     await json(
       ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],

@@ -90,8 +90,8 @@ onEachEngine('the command line beside a running server', (engine) => {
   it('a rotated key signs new tokens, and old tokens stay valid', async () => {
     const old = (await login(deskbell, AURORA)).json;
     const { kid } = await command(['keys', 'rotate']);
-    const signedAnew = (reply: Reply) => kidOf(reply.json.access_token) === kid;
-    const fresh = (await afterReload(deskbell, () => login(deskbell, AURORA), signedAnew)).json;
+    const hasNewKey = (reply: Reply) => kidOf(reply.json.access_token) === kid;
+    const fresh = (await afterReload(deskbell, () => login(deskbell, AURORA), hasNewKey)).json;
     assert.equal(kidOf(fresh.access_token), kid);
     assert.equal(kidOf(fresh.refresh_token), kid);
     assert.equal((await me(deskbell, old.access_token)).status, 200);
@@ -107,9 +107,9 @@ onEachEngine('the command line beside a running server', (engine) => {
     const old = (await login(deskbell, AURORA)).json;
     assert.equal((await me(deskbell, old.access_token)).status, 200);
     await command(['keys', 'rotate', '--revoke']);
-    const withTheOld = () => me(deskbell, old.access_token);
+    const callWithOldToken = () => me(deskbell, old.access_token);
     assertError(
-      await afterReload(deskbell, withTheOld, ({ status }) => status === 401),
+      await afterReload(deskbell, callWithOldToken, ({ status }) => status === 401),
       401,
       'INVALID_TOKEN',
     );

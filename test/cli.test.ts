@@ -161,9 +161,9 @@ onEachEngine('the command line', (engine) => {
 
     const env = { ...testDatabase.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
     assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY is not the key of this database/);
-    const sick = await run(['doctor'], { env });
-    assert.equal(sick.code, 1);
-    assert.match(sick.stdout, /✖ SECRET_KEY cannot decrypt the signing keys/);
+    const failed = await run(['doctor'], { env });
+    assert.equal(failed.code, 1);
+    assert.match(failed.stdout, /✖ SECRET_KEY cannot decrypt the signing keys/);
 
     const third = await json(['keys', 'rotate', '--revoke']);
     assert.deepEqual(third.removed.sort(), [first.kid, second.kid].sort());
@@ -197,11 +197,11 @@ onEachEngine('the command line', (engine) => {
     try {
       const done = await run(['demo'], { env: fresh.env });
       assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);
-      const sick = await run(['doctor', '--json'], {
+      const failed = await run(['doctor', '--json'], {
         env: { ...fresh.env, NODE_ENV: 'production', PORT: '0' },
       });
-      assert.equal(sick.code, 1);
-      const open = sick.json.findings.filter(({ state }: { state: string }) => state === 'bad');
+      assert.equal(failed.code, 1);
+      const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
       assert.equal(open.length, 3);
       assert.match(open[0].fix, /user disable owner@aurora\.example/);
     } finally {

@@ -104,7 +104,7 @@ function survives({ begin, end }: Fault): void {
   let postgres: Service;
   let server: Serving;
   /** A server on the same database, with a clock that the test controls. */
-  let beside: Deskbell;
+  let otherServer: Deskbell;
   let token: string;
   let refreshToken: string;
   const acknowledged = new Map<string, string>();
@@ -117,7 +117,7 @@ function survives({ begin, end }: Fault): void {
     postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const env = { ...settingsFor(postgres), DEMO: 'true' };
     server = await serve(env);
-    beside = await startDeskbell('postgres', {}, { env, async remove() {} });
+    otherServer = await startDeskbell('postgres', {}, { env, async remove() {} });
     ({ access_token: token, refresh_token: refreshToken } = (
       await ask('POST', '/api/v1/auth/login', { body: AURORA })
     ).json);
@@ -125,7 +125,7 @@ function survives({ begin, end }: Fault): void {
   after(async () => {
     // A frozen process cannot stop.
     thaw();
-    await beside?.close();
+    await otherServer?.close();
     await server?.stop();
     await postgres?.stop();
   });
@@ -158,22 +158,22 @@ function survives({ begin, end }: Fault): void {
     ask('GET', '/api/v1/auth/me', { token }),
     ask('GET', '/readyz'),
   ];
-  const listBeside = () => beside.call('GET', `${NOTIFICATIONS}/`, { token });
+  const listFromOther = () => otherServer.call('GET', `${NOTIFICATIONS}/`, { token });
 
   it('quickly refuses requests that need the database, and serves the others', async () => {
     let done = false;
     const writers = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => write(name, () => done));
     while (acknowledged.size < writers.length) await sleep(20);
     // Fills the pool: requests without a free connection fail sooner than those that wait on one.
-    await Promise.all(Array.from({ length: 4 }, listBeside));
+    await Promise.all(Array.from({ length: 4 }, listFromOther));
     await begin(postgres);
     // The signing keys are due to be read again. No request waits for that either.
-    beside.clock.advance(60);
+    otherServer.clock.advance(60);
     try {
       // Twice: the first requests use connections that break, the second get no connection.
       for (const _ of [1, 2]) {
         await Promise.all([
-          assertRefused(listBeside(), 500),
+          assertRefused(listFromOther(), 500),
           ...notificationCalls().map((reply) => assertRefused(reply, 500)),
           ...authCalls().map((reply) => assertRefused(reply, 503)),
           ...['/healthz', '/metrics', '/.well-known/jwks.json', '/openapi.json'].map(async (path) =>
@@ -220,7 +220,7 @@ function survives({ begin, end }: Fault): void {
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const tooLate = sleep(REQUEST_MAX_MS, undefined, { ref: false }).then(() =>
-    assert.fail('no answer in time'),
+    assert.fail('no response in time'),
   );
   return Promise.race([work, tooLate]);
 }

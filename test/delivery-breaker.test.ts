@@ -5,7 +5,7 @@ import type { Worker } from '../src/delivery/worker/worker.ts';
 import { run, settingsOf } from './command.ts';
 import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
-import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startImpatientWorker, until } from './shops.ts';
+import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startWorkerWithTimeout, until } from './shops.ts';
 
 const TIMEOUT_MS = 300;
 /** At most four calls at once, so up to three more are in flight when the fifth times out. */
@@ -21,7 +21,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     deskbell = await startDeskbell(engine, { ...webhookEnv(receiver), WORKER: 'false' });
     deskbell.clock.stop();
     for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
-      workers.push(startImpatientWorker(deskbell, TIMEOUT_MS));
+      workers.push(startWorkerWithTimeout(deskbell, TIMEOUT_MS));
     }
   });
   after(async () => {

@@ -278,12 +278,12 @@ onEachEngine('five hundred messages', (engine) => {
     const { database } = deskbell;
     const { all, transaction } = database;
     let claims = 0;
-    let looks = 0;
-    let settlements = 0;
+    let reads = 0;
+    let outcomeWrites = 0;
     database.all = (sql, params) => {
       // The first statement of a claim, and the query for a merchant's messages.
       if (sql.includes('from channel_stops where until')) claims += 1;
-      if (sql.includes('left join (select * from')) looks += 1;
+      if (sql.includes('left join (select * from')) reads += 1;
       return all(sql, params);
     };
     database.transaction = (work) =>
@@ -291,7 +291,7 @@ onEachEngine('five hundred messages', (engine) => {
         work({
           ...tx,
           run(sql, params) {
-            if (sql.includes('with change (delivery, attempt')) settlements += 1;
+            if (sql.includes('with change (delivery, attempt')) outcomeWrites += 1;
             return tx.run(sql, params);
           },
         }),
@@ -309,15 +309,15 @@ onEachEngine('five hundred messages', (engine) => {
     const tookMs = performance.now() - startedAt;
     Object.assign(database, { all, transaction });
     t.diagnostic(
-      `${engine}: ${claims} claims, ${looks} looks and ${settlements} settlements in ${tookMs.toFixed(0)} ms`,
+      `${engine}: ${claims} claims, ${reads} reads and ${outcomeWrites} writes of outcomes in ${tookMs.toFixed(0)} ms`,
     );
     // A timer may be a millisecond early.
     const claimsMax = tookMs / 9 + 1;
     assert.ok(claims > 0 && claims <= claimsMax, `${claims} claims in ${tookMs} ms`);
-    assert.ok(looks > 0 && looks <= claimsMax, `${looks} looks in ${tookMs} ms`);
+    assert.ok(reads > 0 && reads <= claimsMax, `${reads} reads in ${tookMs} ms`);
     // The embedded database puts several transactions into one commit instead.
     if (engine === 'postgres') {
-      assert.ok(settlements > 0 && settlements < 500, `${settlements} settlements of 500 messages`);
+      assert.ok(outcomeWrites > 0 && outcomeWrites < 500, `${outcomeWrites} writes for 500 messages`);
     }
   });
 });

@@ -19,12 +19,12 @@ onEachEngine('a message survives if its server is killed', (engine) => {
   after(() => receiver?.close());
 
   /** How often the channel accepted the newest message. */
-  async function timesTaken(): Promise<number> {
+  async function timesAccepted(): Promise<number> {
     const { key } = (await delivery())!;
     return receiver.received.filter(({ headers }) => headers['webhook-id'] === key).length;
   }
-  const isCalled = async () => (await delivery()) !== undefined && (await timesTaken()) > 0;
-  const takeAll = () => {
+  const isCalled = async () => (await delivery()) !== undefined && (await timesAccepted()) > 0;
+  const acceptAll = () => {
     receiver.answer = (response) => response.writeHead(204).end();
   };
 
@@ -34,21 +34,21 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     await kill(server);
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 1);
+    assert.equal(await timesAccepted(), 1);
   });
 
   it('after the claim, before the channel is called', async () => {
     const server = await reuse(webhookEnv(receiver));
-    await (engine === 'postgres' ? dieHeldUp(server) : dieFrozen(server));
-    assert.deepEqual([(await delivery())?.state, await timesTaken()], ['sending', 0]);
+    await (engine === 'postgres' ? killWhileLocked(server) : killWhileFrozen(server));
+    assert.deepEqual([(await delivery())?.state, await timesAccepted()], ['sending', 0]);
     await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 1);
+    assert.equal(await timesAccepted(), 1);
   });
 
   /** A campaign is counted in this table between claim and call. */
-  async function dieHeldUp(server: Serving): Promise<void> {
+  async function killWhileLocked(server: Serving): Promise<void> {
     const client = new pg.Client(killing.testDatabase.env.DATABASE_URL);
     await client.connect();
     try {
@@ -62,7 +62,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
   }
 
   /** Reserving a campaign's quota needs two commits between claim and call, which leaves time to freeze it there. */
-  async function dieFrozen(server: Serving): Promise<void> {
+  async function killWhileFrozen(server: Serving): Promise<void> {
     for (let n = 0; n < 100; n += 1) {
       const before = receiver.received.length;
       const answered = answer(server, { only_send_campaign: true }, `+34600000${100 + n}`);
@@ -84,7 +84,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
       await answered;
       await untilState('sent');
     }
-    assert.fail('it was never caught between the two');
+    assert.fail('it was never stopped between claim and call');
   }
 
   it('during the call to the channel', async () => {
@@ -93,34 +93,34 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     await answer(server);
     await until('the channel is called', isCalled);
     await kill(server);
-    takeAll();
+    acceptAll();
     const { due_at: leaseUntil } = (await delivery())!;
-    assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, a poll included');
+    assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, including a poll');
     await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
   });
 
   it('after the channel accepted the message, before that is stored', async () => {
-    let take: () => void = () => {};
+    let accept: () => void = () => {};
     receiver.answer = (response) => {
-      take = () => response.writeHead(204).end();
+      accept = () => response.writeHead(204).end();
     };
     const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await until('the channel is called', isCalled);
-    const letGo = await holdWrites();
-    take();
+    const releaseWrites = await holdWrites();
+    accept();
     await sleep(250);
     await kill(server);
-    await letGo();
+    await releaseWrites();
     assert.equal((await delivery())?.state, 'sending');
-    takeAll();
+    acceptAll();
     await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
   });
 
   async function holdWrites(): Promise<() => Promise<void>> {
@@ -145,7 +145,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     // A later message is sent, so the worker has polled.
     await answer(next);
     await untilState('sent');
-    assert.deepEqual([receiver.received.length, await timesTaken()], [calls + 1, 1]);
+    assert.deepEqual([receiver.received.length, await timesAccepted()], [calls + 1, 1]);
   });
 
   if (engine === 'postgres') {
@@ -155,11 +155,11 @@ onEachEngine('a message survives if its server is killed', (engine) => {
       await answer(first);
       await until('the channel is called', isCalled);
       await start(webhookEnv(receiver));
-      takeAll();
+      acceptAll();
       await kill(first);
-      const diedAt = Date.now();
-      await until('it is sent again', async () => (await timesTaken()) === 2, 30_000);
-      assert.ok(Date.now() - diedAt < 30_000);
+      const killedAt = Date.now();
+      await until('it is sent again', async () => (await timesAccepted()) === 2, 30_000);
+      assert.ok(Date.now() - killedAt < 30_000);
       await untilState('sent');
     });
   }

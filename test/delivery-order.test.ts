@@ -96,10 +96,10 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
         assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
         assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
         const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
-        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in line waits ${days} days`);
+        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in the queue waits ${days} days`);
       }
     }
-    assert.equal(receiver.received.length, 500, 'nobody twice');
+    assert.equal(receiver.received.length, 500, 'no customer gets a message twice');
     for (const [n, { at }] of times.entries()) {
       const inADay = new Set(
         times
@@ -107,7 +107,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
           .filter((one) => one.at > at - DAY_SECONDS * 1000)
           .map(({ to }) => to),
       );
-      assert.ok(inADay.size <= 250, 'at no moment more');
+      assert.ok(inADay.size <= 250, 'never more than 250 in 24 hours');
     }
   });
 });
@@ -119,14 +119,14 @@ onEachEngine('messages to one customer', (engine) => {
     const { receiver, first } = workers;
     const accepted = new Map<string, string[]>();
     receiver.answer = (response, received) => {
-      const luck = Math.random();
-      if (luck < 0.15) return void response.writeHead(503).end();
-      if (luck < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
+      const random = Math.random();
+      if (random < 0.15) return void response.writeHead(503).end();
+      if (random < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
       const list = accepted.get(recipientOf(received)) ?? [];
       accepted.set(recipientOf(received), list);
       if (!list.includes(received.json.data.content)) list.push(received.json.data.content);
       // Accepted, but the response is lost.
-      if (luck < 0.35) return void response.destroy();
+      if (random < 0.35) return void response.destroy();
       response.writeHead(204).end();
     };
     await workers.put(
@@ -251,7 +251,7 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
     assert.ok(longest! < 30_000);
     let usual = Number.POSITIVE_INFINITY;
     // Until the connection is back, each message waits for the next poll, which comes every two seconds.
-    for (let goes = 0; goes < 5 && usual > 1000; goes += 1) {
+    for (let tries = 0; tries < 5 && usual > 1000; tries += 1) {
       usual = median(await timeAnswers(server, receiver, 5));
     }
     assert.ok(usual < 1000, `signals do not arrive again: ${usual} ms`);

@@ -15,7 +15,7 @@ const form = {
   body: 'email=owner@aurora.example&password=aurora-demo',
   headers: { 'content-type': 'application/x-www-form-urlencoded' },
 };
-const elsewhere = {
+const unknownConversation = {
   body: { notification_type: 'user_question_request', conversation_id: 999, context: { question: 'Q?' } },
 };
 
@@ -47,7 +47,13 @@ const SIGNED_IN: Case[] = [
     'VALIDATION_ERROR',
     'notification_type',
   ],
-  ['no such conversation', ['POST', REQUEST, elsewhere], 500, 'CONVERSATION_NOT_FOUND', 'conversation_id'],
+  [
+    'no such conversation',
+    ['POST', REQUEST, unknownConversation],
+    500,
+    'CONVERSATION_NOT_FOUND',
+    'conversation_id',
+  ],
   ['no such notification', ['DELETE', `${LIST}999`], 404, 'NOTIFICATION_NOT_FOUND'],
   ['a second answer', ['POST', `${LIST}1/answer`, answer], 500, 'ALREADY_ANSWERED'],
 ];

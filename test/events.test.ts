@@ -17,7 +17,7 @@ import {
 import { EVENTS, type Listener, listen } from './listening.ts';
 
 /** Long enough for every signalled change; polling takes five seconds. */
-const AWHILE_MS = 300;
+const WAIT_MS = 300;
 
 onEachEngine('live events', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -117,7 +117,7 @@ onEachEngine('live events', (engine) => {
         body: { answer: 'Yes.' },
       });
       await deskbell.allSent();
-      await sleep(AWHILE_MS);
+      await sleep(WAIT_MS);
       assert.deepEqual(other!.events, []);
     });
   });
@@ -129,7 +129,7 @@ onEachEngine('live events', (engine) => {
       return (await one!.next('inbox')).id;
     });
     await withListeners([listen(deskbell, token, { 'last-event-id': id })], async (same) => {
-      await sleep(AWHILE_MS);
+      await sleep(WAIT_MS);
       assert.ok(!same!.events.some(({ event }) => event === 'inbox'));
     });
     await raise(deskbell, token);

@@ -250,10 +250,10 @@ export async function afterReload<T>(
   isNew: (reply: T) => boolean,
   seconds = 31,
 ): Promise<T> {
-  for (let goes = 1; ; goes += 1) {
+  for (let tries = 1; ; tries += 1) {
     clock.advance(seconds);
     const reply = await ask();
-    if (isNew(reply) || goes === 5) return reply;
+    if (isNew(reply) || tries === 5) return reply;
   }
 }
 

@@ -30,7 +30,7 @@ const DAY_SECONDS = 24 * 60 * 60;
 
 const replayed = (reply: Reply) => reply.headers.get('idempotency-replayed');
 /** Everything that a client can compare in two responses, except the header that marks a replay. */
-const essence = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
+const comparable = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
 
 async function count(deskbell: Deskbell): Promise<number> {
   const row = await deskbell.database.one<{ n: number }>('select count(*) as n from notifications');
@@ -55,7 +55,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const before = await count(deskbell);
     for (let again = 0; again < 3; again += 1) {
       const reply = await post(REQUEST, QUESTION, key);
-      assert.deepEqual([essence(reply), replayed(reply)], [essence(first), 'true']);
+      assert.deepEqual([comparable(reply), replayed(reply)], [comparable(first), 'true']);
     }
     assert.equal(await count(deskbell), before);
   });
@@ -66,7 +66,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const first = await post(path, { answer: 'Yes.' }, key);
     const second = await post(path, { answer: 'Yes.' }, key);
     assert.deepEqual(outcome(first), { status: 200, message: 'Notification answered.' });
-    assert.deepEqual([essence(second), replayed(second)], [essence(first), 'true']);
+    assert.deepEqual([comparable(second), replayed(second)], [comparable(first), 'true']);
     const without = await deskbell.call('POST', path, { token, body: { answer: 'Yes.' } });
     assert.equal(without.json.code, 'ALREADY_ANSWERED');
   });
@@ -79,21 +79,21 @@ onEachEngine('an Idempotency-Key', (engine) => {
       [`${address}/answer`, {}, 'VALIDATION_ERROR'],
       [`${NOTIFICATIONS}/123456789/answer`, { answer: 'Yes.' }, 'NOTIFICATION_NOT_FOUND'],
     ];
-    const firsts: [Reply, string][] = [];
+    const firstReplies: [Reply, string][] = [];
     for (const [path, body, code] of refusals) {
       const key = newKey();
       const first = await post(path, body, key);
       assert.deepEqual([first.json.code, replayed(first)], [code, null]);
-      firsts.push([first, key]);
+      firstReplies.push([first, key]);
     }
     await deskbell.database.run(
       `insert into conversations (id, merchant_id, customer_name, customer_phone, created_at, updated_at)
         values (999, 1, 'Late', '+1', '', '')`,
     );
-    for (const [index, [first, key]] of firsts.entries()) {
+    for (const [index, [first, key]] of firstReplies.entries()) {
       const [path, body] = refusals[index]!;
       const again = await post(path, body, key);
-      assert.deepEqual([essence(again), replayed(again)], [essence(first), 'true']);
+      assert.deepEqual([comparable(again), replayed(again)], [comparable(first), 'true']);
     }
     assert.equal((await post(REQUEST, { ...QUESTION, conversation_id: 999 }, newKey())).status, 200);
   });
@@ -186,7 +186,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     deskbell.clock.advance(DAY_SECONDS - 60);
     token = await deskbell.signIn();
     const late = await post(REQUEST, QUESTION, key);
-    assert.deepEqual([essence(late), replayed(late)], [essence(first), 'true']);
+    assert.deepEqual([comparable(late), replayed(late)], [comparable(first), 'true']);
     deskbell.clock.advance(61);
     const after = await post(REQUEST, QUESTION, key);
     assert.deepEqual([after.status, replayed(after)], [200, null]);

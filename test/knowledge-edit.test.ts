@@ -110,8 +110,11 @@ onEachEngine('a document of the knowledge base', (engine) => {
       [back.json.title, back.json.body, back.json.version],
       ['Is it organic?', 'Yes, all of it.', 3],
     );
-    const forth = await call('POST', `${id}/revert`, { body: {} });
-    assert.deepEqual([forth.json.title, forth.json.body, forth.json.version], ['New', 'New body.', 4]);
+    const secondRevert = await call('POST', `${id}/revert`, { body: {} });
+    assert.deepEqual(
+      [secondRevert.json.title, secondRevert.json.body, secondRevert.json.version],
+      ['New', 'New body.', 4],
+    );
     const { json } = await call('GET', String(id));
     assert.deepEqual(
       json.versions.map(({ what }: { what: string }) => what),

@@ -11,7 +11,7 @@ const ALMA = 1 as UserId;
 /** Aurora's demo documents, last updated first. The tests create others. */
 const OF_AURORA = [4, 3, 2, 1];
 const FOREIGN_ID = '7';
-const NO_IDS = [
+const INVALID_IDS = [
   'abc',
   '0',
   '-1',
@@ -269,7 +269,7 @@ onEachEngine('the knowledge base', (engine) => {
       if (method !== 'HEAD') {
         assert.equal(absent.text, '{"detail":"Document not found.","code":"DOCUMENT_NOT_FOUND"}');
       }
-      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+      for (const id of [FOREIGN_ID, deleted, ...INVALID_IDS]) {
         assert.deepEqual(await asAurora(method, id, suffix, body), absent, `${method} ${id}`);
       }
     }

@@ -76,7 +76,7 @@ const REFUSED: Row[] = [
 const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: object, stored: object][] = [
   ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
   [
-    'a question, knowledge base included',
+    'a question, also for the knowledge base',
     QUESTION,
     { answer: 'Yes.', only_send_campaign: false, resolve_only: false },
     ANSWERED,
@@ -112,14 +112,14 @@ const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: obje
     { resolve_only: true },
   ],
   [
-    'a support request, resolved in spite of a reply that does not fit',
+    'a support request, resolved despite an invalid reply',
     SUPPORT,
     { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
     RESOLVED,
     { resolve_only: true },
   ],
   [
-    'a question with fields nobody asked for',
+    'a question with unknown fields',
     QUESTION,
     { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
     ANSWERED,
@@ -128,14 +128,14 @@ const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: obje
   ['one character', QUESTION, { answer: '.' }, ANSWERED, { answer: '.' }],
   ['4,096 characters', QUESTION, { answer: 'x'.repeat(4096) }, ANSWERED, { answer: 'x'.repeat(4096) }],
   [
-    '4,096 characters that are two units each',
+    '4,096 characters of two UTF-16 units each',
     QUESTION,
     { answer: '😀'.repeat(4096) },
     ANSWERED,
     { answer: '😀'.repeat(4096) },
   ],
   [
-    'text that databases find hard',
+    'text that is difficult for databases',
     QUESTION,
     { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
     ANSWERED,

@@ -17,7 +17,7 @@ import {
 import { sendPipelined } from './process.ts';
 
 /** How often each outcome occurred. */
-function tally(replies: Reply[]): Record<string, number> {
+function countOutcomes(replies: Reply[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, json } of replies) {
     const name = `${status} ${json.code ?? json.message}`;
@@ -56,7 +56,7 @@ onEachEngine('many requests at once', (engine) => {
       }),
     );
     assert.equal(replies.filter(({ status }) => status === 200).length, 1);
-    assert.equal(tally(replies)['500 ALREADY_ANSWERED'], 39);
+    assert.equal(countOutcomes(replies)['500 ALREADY_ANSWERED'], 39);
   });
 
   it('leave nothing half done if an answer and a delete come at the same time', async () => {
@@ -84,7 +84,10 @@ onEachEngine('many requests at once', (engine) => {
     for (let round = 0; round < 10; round += 1) {
       const address = await raise(deskbell, token);
       const replies = await times(4, (server) => remove(server, address));
-      assert.deepEqual(tally(replies), { '200 Notification deleted.': 1, '404 NOTIFICATION_NOT_FOUND': 3 });
+      assert.deepEqual(countOutcomes(replies), {
+        '200 Notification deleted.': 1,
+        '404 NOTIFICATION_NOT_FOUND': 3,
+      });
     }
   });
 
@@ -179,7 +182,7 @@ onEachEngine('many requests at once', (engine) => {
         for (const reply of await Promise.all(asked.filter((_, n) => n % 3 !== 0))) {
           assert.equal(reply.status, 200, reply.text);
         }
-        assert.equal(early, 0, 'whose inbox it is waits');
+        assert.equal(early, 0, 'requests for the locked inbox wait');
         return { borealis: asked.filter((_, n) => n % 3 === 0) };
       });
       for (const reply of await Promise.all(replies.borealis)) assert.equal(reply.status, 200, reply.text);
@@ -233,7 +236,7 @@ onEachEngine('many requests at once', (engine) => {
         for (const reply of await Promise.all(replies.filter((_, n) => !isBorealis(n)))) {
           assert.equal(reply.status, 200, reply.text);
         }
-        assert.equal(early, 0, 'whose inbox it is waits');
+        assert.equal(early, 0, 'requests for the locked inbox wait');
         return { replies: replies.filter((_, n) => isBorealis(n)) };
       });
       for (const reply of await Promise.all(held.replies)) assert.equal(reply.status, 200, reply.text);

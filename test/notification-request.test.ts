@@ -73,10 +73,10 @@ const REFUSED: Row[] = [
       'support_request_reason is required',
     ],
   ),
-  ['a question in numbers', asked({ question: 7 }), 'question', 'question must be a string'],
-  ['a question in a list', asked({ question: ['Q?'] }), 'question', 'question must be a string'],
+  ['a question that is a number', asked({ question: 7 }), 'question', 'question must be a string'],
+  ['a question that is an array', asked({ question: ['Q?'] }), 'question', 'question must be a string'],
   [
-    'a reason that is no text',
+    'a reason that is not a string',
     supported({ support_request_reason: false }),
     'support_request_reason',
     'support_request_reason must be a string',
@@ -103,26 +103,29 @@ const CONTEXTS: [title: string, text: string][] = [
   ['keys that look like integers, in their order', '{"10":"a","question":"Q?","2":"b","x":{"1":0,"0":1}}'],
   ['numbers as they are written', '{"question":"Q?","n":[1.0,-0,0.10,1E+2,1e-7,100e-2]}'],
   [
-    'numbers beyond those of JavaScript',
+    'numbers beyond JavaScript’s range',
     '{"question":"Q?","n":[1e400,-1e400,1152921504606846977,0.1000000000000000055511151231257827,1e-400]}',
   ],
   [
-    'names that mean something to JavaScript',
+    'names with a meaning in JavaScript',
     '{"question":"Q?","__proto__":{"polluted":true},"constructor":{"prototype":1},"toString":null,"hasOwnProperty":0}',
   ],
   ['NUL and lone surrogates', '{"question":"Q\\u0000?","\\ud800":"\\udfff\\ud83d","n":"\\u0000"}'],
   [
-    'escapes as they are spelled',
+    'escapes as they are written',
     '{"qu\\u0065stion":"\\u0051?","s":"\\/ \\u002F / \\u00e9 é \\b\\f\\"\\\\"}',
   ],
   ['white space between the members', '{ "question" :\n\t"Q?" ,\r\n  "list" : [ 1 , 2 ] }'],
-  ['a key given twice', '{"question":"first","question":"second","":"","":1}'],
+  ['a repeated key', '{"question":"first","question":"second","":"","":1}'],
   ['emoji and joined emoji', '{"question":"☕️👩‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿","😀":"🇮🇸"}'],
   ['text from right to left', '{"question":"هل لديكم قهوة منزوعة الكافيين؟","שאלה":"\u202eabc\u202c"}'],
   ['separators, marks and other planes', '{"question":"\u2028\u2029\ufeff e\u0301 𝒳 \u{10fffd}"}'],
-  ['what databases and shells take for their own', `{"question":"'; drop table x; -- $1 ?1 %s \\\\ \${x}"}`],
-  ['null, which is not absent', '{"question":"Q?","lead_phone":null,"document_id":null,"other":null}'],
-  ['an integer with a fraction of nothing', '{"question":"Q?","document_id":7.0,"lead_phone":""}'],
+  ['syntax of databases and shells', `{"question":"'; drop table x; -- $1 ?1 %s \\\\ \${x}"}`],
+  [
+    'null, which is not the same as missing',
+    '{"question":"Q?","lead_phone":null,"document_id":null,"other":null}',
+  ],
+  ['an integer written with a fraction of zero', '{"question":"Q?","document_id":7.0,"lead_phone":""}'],
 ];
 
 onEachEngine('raising a notification', (engine) => {

@@ -170,9 +170,9 @@ function withRedis(title: string, url: string): void {
     const withLimitHeaders = async (
       asking: (headers: Record<string, string>) => Promise<Reply[]>,
     ): Promise<Reply[]> => {
-      for (let goes = 1; ; goes += 1) {
+      for (let tries = 1; ; tries += 1) {
         const replies = await asking(newAddress());
-        if (goes === 5 || replies.every(({ headers }) => headers.has('ratelimit-remaining'))) return replies;
+        if (tries === 5 || replies.every(({ headers }) => headers.has('ratelimit-remaining'))) return replies;
       }
     };
 

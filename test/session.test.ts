@@ -109,8 +109,8 @@ onEachEngine('the dashboard’s session', (engine) => {
     assert.equal((await session(deskbell, 'refresh', { cookie: cookieOf(second) })).status, 200);
   });
 
-  const strangers = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
-  for (const cookie of strangers) {
+  const invalidCookies = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
+  for (const cookie of invalidCookies) {
     it(`the cookie ${JSON.stringify(cookie)} renews nothing and is removed`, async () => {
       const reply = await session(deskbell, 'refresh', cookie === '' ? {} : { cookie });
       assertError(reply, 401, 'INVALID_TOKEN');
@@ -142,10 +142,10 @@ onEachEngine('the dashboard’s session', (engine) => {
 
   const foreign: [title: string, headers: Record<string, string>][] = [
     ['without the header', {}],
-    ['with another value in it', { 'x-deskbell-dashboard': 'true' }],
+    ['with another value in the header', { 'x-deskbell-dashboard': 'true' }],
     ['from another site', { ...OURS, 'sec-fetch-site': 'cross-site' }],
-    ['from a neighbour of the site', { ...OURS, 'sec-fetch-site': 'same-site' }],
-    ['typed into the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
+    ['from another subdomain', { ...OURS, 'sec-fetch-site': 'same-site' }],
+    ['from the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
   ];
   for (const [title, headers] of foreign) {
     it(`a request ${title} is forbidden, and changes nothing`, async () => {

@@ -67,7 +67,7 @@ export async function until(what: string, isSo: () => unknown, forMs = 30_000): 
 }
 
 /** A worker for a server with WORKER=false. Its webhook calls have short time-outs, so that tests do not wait. */
-export function startImpatientWorker({ database, config, clock }: Deskbell, timeoutMs: number): Worker {
+export function startWorkerWithTimeout({ database, config, clock }: Deskbell, timeoutMs: number): Worker {
   const now = clock.now;
   const known = createChannels({ database, vault: openVault(config), now }, config);
   return startWorker({

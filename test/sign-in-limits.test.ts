@@ -140,10 +140,10 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
   // The queue for the password hash uses no database, and filling it takes seconds: one engine is enough.
   if (engine === 'sqlite') {
     it('when too many sign-ins are waiting, the rest get 503 with Retry-After', async () => {
-      const crowd = Array.from({ length: 320 }, (_, count) =>
-        login(deskbell, { email: `crowd-${count}@limits.example`, password: 'guess' }),
+      const signIns = Array.from({ length: 320 }, (_, count) =>
+        login(deskbell, { email: `guest-${count}@limits.example`, password: 'guess' }),
       );
-      const replies = Map.groupBy(await Promise.all(crowd), ({ status }) => status);
+      const replies = Map.groupBy(await Promise.all(signIns), ({ status }) => status);
       assert.deepEqual([...replies.keys()].sort(), [401, 503]);
       for (const reply of replies.get(503)!) {
         assertError(reply, 503, 'SERVICE_UNAVAILABLE');
@@ -163,23 +163,23 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
 });
 
 onEachEngine('failed sign-ins behind proxies', (engine) => {
-  const trusting = useDeskbell(engine, { TRUST_PROXY: 'true' });
-  const behindOne = useDeskbell(engine, { TRUST_PROXY: '1' });
+  const anyProxy = useDeskbell(engine, { TRUST_PROXY: 'true' });
+  const oneProxy = useDeskbell(engine, { TRUST_PROXY: '1' });
 
   it('a guesser at one address does not lock the owner out at another', async () => {
-    const user = await addUser(trusting);
-    await guessWrong(trusting, user, FAILURES_MAX, from('203.0.113.7'));
-    await assertLocked(trusting, user, from('203.0.113.7'));
-    await assertOpen(trusting, user, from('198.51.100.1'));
+    const user = await addUser(anyProxy);
+    await guessWrong(anyProxy, user, FAILURES_MAX, from('203.0.113.7'));
+    await assertLocked(anyProxy, user, from('203.0.113.7'));
+    await assertOpen(anyProxy, user, from('198.51.100.1'));
   });
 
   it('behind one proxy the address that it names counts, not what the client wrote before it', async () => {
-    const user = await addUser(behindOne);
+    const user = await addUser(oneProxy);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
-      await guessWrong(behindOne, user, 1, from(`192.0.2.${count}, 203.0.113.7`));
+      await guessWrong(oneProxy, user, 1, from(`192.0.2.${count}, 203.0.113.7`));
     }
-    await assertLocked(behindOne, user, from('192.0.2.99, 203.0.113.7'));
-    await assertOpen(behindOne, user, from('203.0.113.7, 198.51.100.1'));
+    await assertLocked(oneProxy, user, from('192.0.2.99, 203.0.113.7'));
+    await assertOpen(oneProxy, user, from('203.0.113.7, 198.51.100.1'));
   });
 });
 

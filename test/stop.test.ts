@@ -54,7 +54,7 @@ describe('a signal', { concurrency: 3 }, () => {
         Array(8).fill(200),
       );
       assert.equal(code, 0);
-      assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: connections that have gone idle hold nothing up`);
+      assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: idle connections delayed the stop`);
       assert.equal(await isOpen(server.port), false);
       assert.match(server.stdout(), new RegExp(`"signal":"${signal}","msg":"stopping"[^]*"msg":"stopped"`));
       assert.equal(server.stderr(), '');

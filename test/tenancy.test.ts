@@ -21,7 +21,7 @@ import { sendPipelined } from './process.ts';
 const FOREIGN_ID = '7';
 const FOREIGN_CONVERSATION = 5;
 
-const NO_IDS = [
+const INVALID_IDS = [
   'abc',
   '0',
   '-1',
@@ -117,7 +117,7 @@ onEachEngine('two merchants on one server', (engine) => {
       if (method !== 'HEAD') {
         assert.deepEqual(absent.json, { detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' });
       }
-      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+      for (const id of [FOREIGN_ID, deleted, ...INVALID_IDS]) {
         assert.deepEqual(
           visible(await asAurora(method, path(id), body)),
           visible(absent),
@@ -195,24 +195,24 @@ onEachEngine('two merchants on one server', (engine) => {
         await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
       ];
       asked.push(
-        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, says: /^HTTP\/1\.1 200/ },
-        { token: borealis, address: question, body: { answer: 'Mine.' }, says: /^HTTP\/1\.1 404/ },
+        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, expected: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: question, body: { answer: 'Mine.' }, expected: /^HTTP\/1\.1 404/ },
         {
           token: borealis,
           address: other,
           body: { answer: 'No.' },
-          says: /^HTTP\/1\.1 500.*Missing admin/s,
+          expected: /^HTTP\/1\.1 500.*Missing admin/s,
         },
-        { token: borealis, address: support, body: SUPPORT_REPLY, says: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: support, body: SUPPORT_REPLY, expected: /^HTTP\/1\.1 200/ },
       );
     }
     const replies = await sendPipelined(
       deskbell,
       asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
     );
-    for (const [n, { says }] of asked.entries()) assert.match(replies[n]!, says);
-    for (const { token, address, body, says } of asked) {
-      if (!says.test('HTTP/1.1 200')) continue;
+    for (const [n, { expected }] of asked.entries()) assert.match(replies[n]!, expected);
+    for (const { token, address, body, expected } of asked) {
+      if (!expected.test('HTTP/1.1 200')) continue;
       assert.deepEqual((await deskbell.call('GET', address, { token })).json.answer, body);
     }
   });

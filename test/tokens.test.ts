@@ -213,12 +213,12 @@ onEachEngine('the current user', (engine) => {
     ['the scheme alone', () => ({ authorization: 'Bearer' }), 401],
     ['the token alone', (token) => ({ authorization: token }), 401],
     ['another scheme', (token) => ({ authorization: `Basic ${token}` }), 401],
-    ['a scheme that begins alike', (token) => ({ authorization: `Bearers ${token}` }), 401],
+    ['a scheme that begins the same', (token) => ({ authorization: `Bearers ${token}` }), 401],
     ['two tokens', (token) => ({ authorization: `Bearer ${token} ${token}` }), 401],
     ['a list of tokens', (token) => ({ authorization: `Bearer ${token}, Bearer ${token}` }), 401],
     ['a cookie', (token) => ({ cookie: `access_token=${token}` }), 401],
-    ['the scheme in small letters', (token) => ({ authorization: `bearer ${token}` }), 200],
-    ['the scheme in capitals', (token) => ({ authorization: `BEARER ${token}` }), 200],
+    ['the scheme in lower case', (token) => ({ authorization: `bearer ${token}` }), 200],
+    ['the scheme in upper case', (token) => ({ authorization: `BEARER ${token}` }), 200],
   ];
   for (const [title, make, status] of headers) {
     it(`a token sent with ${title} is ${status === 200 ? 'accepted' : 'refused'}`, async () => {

@@ -84,7 +84,7 @@ const DELIVERIES: Record<string, OldDelivery> = {
   failed: { recipient: phoneOf(12), state: 'failed', attempts: 16 },
   'another merchant’s': { recipient: phoneOf(2), state: 'queued', merchant_id: 2 },
 };
-const GO_AT_ONCE = ['queued', 'second', 'third', 'fourth', 'reply behind it', 'another merchant’s'];
+const SENT_AT_ONCE = ['queued', 'second', 'third', 'fourth', 'reply behind it', 'another merchant’s'];
 
 /** Inserts it in the format of the old release. */
 async function fill(database: Database, now: Date): Promise<void> {
@@ -187,8 +187,8 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
   };
 
   it('are sent at once and in order if nothing blocks them', async () => {
-    assert.deepEqual(sentKeys(), [...GO_AT_ONCE].sort());
-    for (const key of GO_AT_ONCE) assert.equal(await stateOf(key), 'sent', key);
+    assert.deepEqual(sentKeys(), [...SENT_AT_ONCE].sort());
+    for (const key of SENT_AT_ONCE) assert.equal(await stateOf(key), 'sent', key);
     const toOne = meta.accepted.filter(({ to, key }) => to === phoneOf(2) && !key.includes('merchant'));
     assert.deepEqual(
       toOne.map(({ content }) => content),

@@ -30,14 +30,14 @@ describe('a slow client', { concurrency: true }, () => {
   const port = () => Number(new URL(deskbell.url).port);
 
   /** Sends the start and then one byte per second: slow, but not silent. */
-  async function cutOff(bytes: string, drip: string): Promise<number> {
+  async function cutOff(bytes: string, piece: string): Promise<number> {
     const start = performance.now();
     const connection = await openConnection(port(), bytes);
-    const dripping = setInterval(() => connection.socket.write(drip), 1000);
+    const timer = setInterval(() => connection.socket.write(piece), 1000);
     try {
       assertBrokenReply(await connection.closed, 408, 'REQUEST_TIMEOUT');
     } finally {
-      clearInterval(dripping);
+      clearInterval(timer);
       connection.socket.destroy();
     }
     return (performance.now() - start) / 1000;

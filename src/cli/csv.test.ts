@@ -29,8 +29,8 @@ describe('reading CSV', () => {
     ['tabs', 'a\tb\n1\t2', [good(2, '1', '2')]],
     ['column names in capitals', ' A , B \n1,2', [good(2, '1', '2')]],
     ['a quote within a field', 'a,b\n1"x",2', [good(2, '1"x"', '2')]],
-    ['fields that are missing', 'a,b\n1', [{ line: 2, fields: { a: '1' } }]],
-    ['a field too many', 'a,b\n1,2,3', [{ line: 2, problem: 'the line has 3 fields, the header 2' }]],
+    ['missing fields', 'a,b\n1', [{ line: 2, fields: { a: '1' } }]],
+    ['too many fields', 'a,b\n1,2,3', [{ line: 2, problem: 'the line has 3 fields, the header 2' }]],
     [
       'a quote that is never closed, and goes on with the next line',
       'a,b\n"1,2\n3,4\n',
@@ -43,8 +43,8 @@ describe('reading CSV', () => {
     ],
   ];
   for (const [title, text, expected] of cases) {
-    it(`takes ${title}`, () => assert.deepEqual(csv(text), expected));
-    it(`takes ${title} letter by letter`, () => assert.deepEqual(csv(...text), expected));
+    it(`reads ${title}`, () => assert.deepEqual(csv(text), expected));
+    it(`reads ${title} character by character`, () => assert.deepEqual(csv(...text), expected));
   }
 
   it('returns what was written, however the file is split', () => {

@@ -66,12 +66,12 @@ const value = fc.oneof(
   fc.string({ unit: fc.constantFrom('\\', '"', '{', '}', '[', ']', ',', ':', '/', 'a') }),
 );
 const entries = fc.array(fc.tuple(key, value), { maxLength: 8 });
-const whims = fc.infiniteStream(fc.nat(1000));
+const randomNumbers = fc.infiniteStream(fc.nat(1000));
 
 describe('rawMember', () => {
   it('returns the exact text that JSON.parse reads, for every member of every object', () => {
     fc.assert(
-      fc.property(entries, whims, fc.constantFrom('', ' ', '\r\n\t'), (given, stream, around) => {
+      fc.property(entries, randomNumbers, fc.constantFrom('', ' ', '\r\n\t'), (given, stream, around) => {
         const members = new Members(given);
         const whole = around + print(members, () => stream.next().value) + around;
         const parsed = JSON.parse(whole) as Record<string, unknown>;
