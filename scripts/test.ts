@@ -24,7 +24,7 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'need a browser': ['test/browser/*.test.ts'],
   'cause faults': ['test/faults/*.test.ts'],
   'start, stop and kill whole servers': [
-    'test/outbox-kills*.test.ts',
+    'test/delivery-kills*.test.ts',
     'test/start*.test.ts',
     'test/stop.test.ts',
     'test/surroundings.test.ts',

@@ -53,9 +53,9 @@ export interface Parts {
   metrics: Metrics;
   log: Logger;
   now: () => Date;
-  /** Answers on the simulator's telephones. */
+  /** Answers messages from the simulator's test phones. */
   assistant: Assistant;
-  /** Who may be offered for signing in with one click: the demo's users, while they are there. */
+  /** The demo users that the sign-in page offers, while they exist. */
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
 
@@ -84,7 +84,7 @@ export async function buildApp(
     // Requests on open connections are still served while the server closes.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // As long as headers may be: the routes check their ids themselves.
+    // The same limit as for headers: the routes check their ids themselves.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     rewriteUrl: ({ url = '/' }) => decodableUrl(url),
     genReqId: (request) => requestId(request.headers['x-request-id']),

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { NOTIFICATIONS, onEachEngine, outcome, useDeskbell } from './harness.ts';
 
-onEachEngine('an address', (engine) => {
+onEachEngine('a path', (engine) => {
   const deskbell = useDeskbell(engine);
   let token: string;
   before(async () => {
     token = await deskbell.signIn();
   });
 
-  it('that is none answers 404, other versions of the API included', async () => {
+  it('that does not exist answers 404, also in another version of the API', async () => {
     for (const path of [
       '/api',
       '/api/v1',
@@ -32,7 +32,7 @@ onEachEngine('an address', (engine) => {
     }
   });
 
-  it('answers another method than its own with 405 and names those it takes', async () => {
+  it('answers an unsupported method with 405 and lists the supported ones', async () => {
     const addresses: [path: string, allowed: string[]][] = [
       [NOTIFICATIONS, ['GET', 'HEAD']],
       [`${NOTIFICATIONS}/`, ['GET', 'HEAD']],

@@ -3,31 +3,31 @@ import { before, it } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
 import { idsOf, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
 
-/** A table that takes no rows; `mend` lets it take them again. */
-const REFUSALS: Record<Engine, (table: string) => { fail: string; mend: string }> = {
+/** Makes a table refuse new rows; `fix` ends that. */
+const REFUSALS: Record<Engine, (table: string) => { fail: string; fix: string }> = {
   sqlite: (table) => ({
     fail: `create trigger refusal before insert on ${table} begin select raise(abort, 'refused'); end`,
-    mend: 'drop trigger refusal',
+    fix: 'drop trigger refusal',
   }),
   postgres: (table) => ({
     fail: `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
       create trigger refusal before insert on ${table} for each row execute function refuse()`,
-    mend: 'drop function refuse cascade',
+    fix: 'drop function refuse cascade',
   }),
 };
 
-/** A notification about a leak takes its commit down: on SQLite with all that shares it, as a full disk does. */
-const SINKING: Record<Engine, { fail: string; mend: string }> = {
+/** A notification about a leak makes its commit fail: on SQLite the whole shared transaction, like a full disk. */
+const FAILING_COMMIT: Record<Engine, { fail: string; fix: string }> = {
   sqlite: {
-    fail: `create trigger sinking before insert on notifications when new.context like '%leak%'
-      begin select raise(rollback, 'sunk'); end`,
-    mend: 'drop trigger sinking',
+    fail: `create trigger failing_commit before insert on notifications when new.context like '%leak%'
+      begin select raise(rollback, 'commit failed'); end`,
+    fix: 'drop trigger failing_commit',
   },
   postgres: {
-    fail: `create function sink() returns trigger language plpgsql as $$ begin raise exception 'sunk'; end $$;
-      create constraint trigger sinking after insert on notifications deferrable initially deferred
-        for each row when (new.context like '%leak%') execute function sink()`,
-    mend: 'drop function sink cascade',
+    fail: `create function fail_commit() returns trigger language plpgsql as $$ begin raise exception 'commit failed'; end $$;
+      create constraint trigger failing_commit after insert on notifications deferrable initially deferred
+        for each row when (new.context like '%leak%') execute function fail_commit()`,
+    fix: 'drop function fail_commit cascade',
   },
 };
 const LEAK = { ...QUESTION, context: { question: 'Is there a leak?' } };
@@ -51,8 +51,8 @@ onEachEngine('all or nothing', (engine) => {
 
   const parts: [part: string, table: string][] = [
     ['message', 'deliveries'],
-    ['lesson', 'document_versions'],
-    ['place among the answered', 'answered_questions'],
+    ['document version', 'document_versions'],
+    ['answered question', 'answered_questions'],
   ];
   const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
     ['under a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
@@ -61,7 +61,7 @@ onEachEngine('all or nothing', (engine) => {
   ];
   for (const [n, [way, key, context, ofWay]] of ways.entries()) {
     for (const [part, table] of ofWay) {
-      it(`an answer ${way} whose ${part} cannot be written leaves no trace, and can be given again`, async () => {
+      it(`an answer ${way} whose ${part} cannot be written changes nothing, and can be repeated`, async () => {
         const word = `zephyr${table.replace('_', '')}${n}`;
         const address = await raise(deskbell, token, {
           ...QUESTION,
@@ -69,10 +69,10 @@ onEachEngine('all or nothing', (engine) => {
         });
         const answer = () =>
           post(`${address}/answer`, { answer: `It is ${word}.` }, key && `${key}-${table}`);
-        const { fail, mend } = REFUSALS[engine](table);
+        const { fail, fix } = REFUSALS[engine](table);
         await deskbell.database.script(fail);
         const failed = await answer();
-        await deskbell.database.script(mend);
+        await deskbell.database.script(fix);
         assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
 
         const search = () => deskbell.call('GET', `/api/v1/knowledge/?q=${word}`, { token });
@@ -89,22 +89,22 @@ onEachEngine('all or nothing', (engine) => {
     }
   }
 
-  it('nothing is acknowledged before it is committed, in whatever company it comes', async () => {
-    await deskbell.database.script(SINKING[engine].fail);
+  it('nothing is acknowledged before it is committed, alone or in a batch', async () => {
+    await deskbell.database.script(FAILING_COMMIT[engine].fail);
     const acknowledged: number[] = [];
     for (let round = 0; round < 10; round += 1) {
       const bodies = [...Array.from({ length: 9 }, () => QUESTION), LEAK];
       const replies = await Promise.all(
-        // Under a key it is a transaction on either engine.
+        // With a key it is a transaction on both engines.
         bodies.map((body, n) => post(`${NOTIFICATIONS}/request`, body, `company-${round}-${n}`)),
       );
-      const sunk = replies.pop()!;
-      assert.deepEqual([sunk.status, sunk.json.code], [500, 'INTERNAL_ERROR']);
+      const failed = replies.pop()!;
+      assert.deepEqual([failed.status, failed.json.code], [500, 'INTERNAL_ERROR']);
       for (const { status, headers } of replies) {
         if (status === 200) acknowledged.push(Number(headers.get('location')!.split('/').at(-1)));
       }
     }
-    await deskbell.database.script(SINKING[engine].mend);
+    await deskbell.database.script(FAILING_COMMIT[engine].fix);
     const listed = new Set(idsOf(await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })));
     assert.deepEqual(
       acknowledged.filter((id) => !listed.has(id)),
@@ -112,10 +112,10 @@ onEachEngine('all or nothing', (engine) => {
     );
   });
 
-  it('a key is not remembered for what was not committed', async () => {
-    await deskbell.database.script(SINKING[engine].fail);
+  it('a key is not stored for a request that was not committed', async () => {
+    await deskbell.database.script(FAILING_COMMIT[engine].fail);
     const failed = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
-    await deskbell.database.script(SINKING[engine].mend);
+    await deskbell.database.script(FAILING_COMMIT[engine].fix);
     assert.equal(failed.status, 500);
     const again = await post(`${NOTIFICATIONS}/request`, LEAK, 'sinking');
     assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, null]);

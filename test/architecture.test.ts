@@ -13,7 +13,7 @@ import { root } from './process.ts';
  * one of these. Add a new part here.
  */
 const PORT = 'database/database.ts';
-const OF_A_FEATURE = [
+const FEATURE_IMPORTS = [
   'contract/',
   'errors.ts',
   PORT,
@@ -25,7 +25,7 @@ const OF_A_FEATURE = [
   'database/batchPerTick.ts',
   'http/',
 ];
-const OF_HTTP = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
+const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'main.ts': EVERYTHING,
@@ -35,10 +35,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['auth/', 'merchants/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
   ],
-  auth: [...OF_A_FEATURE, 'secrets.ts'],
-  // An answer enqueues its message and teaches the knowledge base; neither of them imports notifications.
+  auth: [...FEATURE_IMPORTS, 'secrets.ts'],
+  // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
-    ...OF_A_FEATURE,
+    ...FEATURE_IMPORTS,
     'auth/columns.ts',
     'auth/guard.ts',
     'conversations/columns.ts',
@@ -49,18 +49,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/suggestions.ts',
     'merchants/store.ts',
   ],
-  knowledge: [...OF_A_FEATURE, 'auth/guard.ts'],
-  // A merchant's own channel is sealed; a webhook request names our version.
-  delivery: [...OF_A_FEATURE, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
-  conversations: [...OF_A_FEATURE, 'auth/guard.ts', 'delivery/phone.ts'],
-  live: [...OF_A_FEATURE, 'auth/guard.ts'],
-  // It stands for a merchant's own assistant, which has only the API: it gets what it needs as functions.
+  knowledge: [...FEATURE_IMPORTS, 'auth/guard.ts'],
+  // A merchant's own channel is encrypted; a webhook request contains our version.
+  delivery: [...FEATURE_IMPORTS, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
+  conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
+  live: [...FEATURE_IMPORTS, 'auth/guard.ts'],
+  // It replaces a merchant's own assistant, which has only the API: it gets what it needs as functions.
   assistant: ['contract/'],
-  merchants: OF_A_FEATURE,
+  merchants: FEATURE_IMPORTS,
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
-  http: OF_HTTP,
+  http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
-  // The channels' descriptors list their settings; the countries of phone numbers; an address may name several hosts.
+  // It needs the settings of the channels, the countries of phone numbers, and addresses with several hosts.
   'config.ts': [
     'secrets.ts',
     'delivery/channels/descriptors.ts',
@@ -80,13 +80,13 @@ const source = join(root, 'src');
 const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'));
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
-/** Static and dynamic, of values and of types. */
+/** Static and dynamic imports, of values and of types. */
 const importsOf = (file: string) =>
   [...read('src', file).matchAll(/\b(?:from|import)\b\s*\(?\s*'([\w@.][^'\s]*)'/g)].map(([, path]) => path!);
 
 const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]!);
 
-/** The feature that owns a table is the only one whose SQL names it. */
+/** Only the feature that owns a table uses it in SQL. */
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
   auth: ['users', 'sessions', 'sign_in_failures', 'signing_keys'],
@@ -99,11 +99,11 @@ const TABLES: Record<string, readonly string[]> = {
   ],
   database: ['schema_migrations'],
 };
-/** Files that name another feature's tables, for a reason. */
+/** Files that use another feature's tables, with the reason. */
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
-  // A log line names it.
+  // A log line mentions it.
   'server.ts': ['send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
@@ -111,7 +111,7 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'knowledge/suggestions.ts': ['notifications'],
 };
 
-/** The tables that a file's SQL names, or that it gives to a function which puts them into SQL. */
+/** The tables in a file's SQL, or in its calls to a function that builds SQL. */
 function tablesIn(file: string): string[] {
   const text = read('src', file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
   const named = text.matchAll(
@@ -122,7 +122,7 @@ function tablesIn(file: string): string[] {
 }
 
 describe('the source', () => {
-  it('has exactly the parts that are listed here', () => {
+  it('has exactly the parts that this test lists', () => {
     assert.deepEqual([...new Set(files.map(partOf))].sort(), Object.keys(MAY_IMPORT).sort());
   });
 
@@ -132,8 +132,9 @@ describe('the source', () => {
       for (const file of files.filter((one) => partOf(one) === part)) {
         for (const path of importsOf(file).filter((one) => one.startsWith('.'))) {
           const target = normalize(join(dirname(file), path));
-          const fits = partOf(target) === part || allowed.some((beginning) => target.startsWith(beginning));
-          assert.ok(fits, `${file} imports ${target}`);
+          const isAllowed =
+            partOf(target) === part || allowed.some((beginning) => target.startsWith(beginning));
+          assert.ok(isAllowed, `${file} imports ${target}`);
         }
       }
     });
@@ -160,25 +161,25 @@ describe('the source', () => {
   });
 
   for (const file of files.filter((one) => tablesIn(one).length > 0)) {
-    it(`${file} names the tables of its own feature alone`, () => {
+    it(`${file} uses only the tables of its own feature`, () => {
       const own = TABLES[file.split('/')[0]!] ?? [];
       const foreign = tablesIn(file).filter((table) => !own.includes(table));
       assert.deepEqual(foreign, FOREIGN_TABLES[file] ?? []);
     });
   }
 
-  it('owns every table that the migrations create', () => {
+  it('has an owner for every table that the migrations create', () => {
     const created = readdirSync(join(root, 'migrations')).flatMap((name) =>
       [...read('migrations', name).matchAll(/^create table (\w+)/gm)].map(([, table]) => table!),
     );
     const owned = Object.values(TABLES).flat();
-    // A table that is rebuilt has another name while its rows move.
+    // A table that is rebuilt has another name while its rows are copied.
     for (const table of new Set(created.filter((name) => !name.endsWith('_rebuilt'))))
       assert.ok(owned.includes(table), `${table} has no owner`);
     for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} is gone`);
   });
 
-  it('imports from outside what package.json names for the running service, or Node itself', () => {
+  it('imports only its own files, Node and the production dependencies of package.json', () => {
     const { dependencies } = JSON.parse(read('package.json'));
     for (const file of files) {
       for (const path of importsOf(file).filter((one) => !/^(\.|node:)/.test(one))) {
@@ -191,7 +192,7 @@ describe('the source', () => {
     }
   });
 
-  it('reads the environment in config.ts alone', () => {
+  it('reads the environment only in config.ts', () => {
     const readers = files.filter((file) =>
       /process\.(env|loadEnvFile)|\[['"]env['"]\]/.test(read('src', file)),
     );
@@ -202,7 +203,7 @@ describe('the source', () => {
 describe('the migrations', () => {
   const names = readdirSync(join(root, 'migrations')).sort();
 
-  it('are numbered one by one', () => {
+  it('are numbered without gaps', () => {
     assert.ok(names.length > 0);
     for (const [index, name] of names.entries()) {
       assert.match(name, new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z\\d_]+\\.sql$`));
@@ -210,11 +211,11 @@ describe('the migrations', () => {
   });
 
   for (const name of names) {
-    it(`${name} is whole statements for each engine, and leaves the transaction to its caller`, () => {
+    it(`${name} has complete statements for each engine, and does not begin or end a transaction`, () => {
       const text = read('migrations', name);
       const markers = [...text.matchAll(/^\s*-- @(.*)$/gm)].map(([, marker]) => marker!.trim());
       for (const marker of markers) assert.ok(['sqlite', 'postgres', 'both'].includes(marker), marker);
-      assert.equal(markers.at(-1) ?? 'both', 'both', 'what follows would be for one engine');
+      assert.equal(markers.at(-1) ?? 'both', 'both', 'the rest of the file would be for one engine only');
       for (const engine of ['sqlite', 'postgres'] as const) {
         const sql = forEngine(text, engine).replace(/--.*$/gm, '').trim();
         assert.match(sql, /^$|;$/);
@@ -233,10 +234,10 @@ describe('the settings', () => {
   const documented = [...read('docs', 'settings.md').matchAll(/^\| `([A-Z\d_]+)` \| ([^|]*) \|/gm)];
   const examples = [...read('.env.example').matchAll(/^#?([A-Z\d_]+)=(.*)$/gm)];
 
-  it('are read by name in one place each', () => {
+  it('are each read in one place', () => {
     assert.ok(keys.length > 10);
     assert.equal(new Set(keys).size, keys.length);
-    // INIT_CWD is npm's own: where the person stands who called it.
+    // npm sets INIT_CWD: the folder that npm was called in.
     assert.deepEqual(
       [...config.matchAll(/env\.([A-Z_]+)/g)].map(([, key]) => key),
       ['INIT_CWD'],
@@ -247,12 +248,12 @@ describe('the settings', () => {
     assert.deepEqual(documented.map(([, key]) => key).sort(), keys);
   });
 
-  it('are exactly those of .env.example, and each line of it is fit to be used', () => {
+  it('are exactly those of .env.example, and each of its lines is valid', () => {
     assert.deepEqual(examples.map(([, key]) => key).sort(), keys);
     for (const [, key, value] of examples) readConfig({ SECRET_KEY: newSecretKey(), [key!]: value });
   });
 
-  it('have the defaults that docs/settings.md names', () => {
+  it('have the defaults that docs/settings.md lists', () => {
     const defaults = documented.flatMap(([, key, cell]) => {
       const value = /^`([^`]+)`$/.exec(cell!.trim())?.[1];
       return value === undefined ? [] : [{ [key!]: value }];

@@ -20,12 +20,12 @@ onEachEngine('the demo’s assistant', (engine) => {
   const deskbell = useDeskbell(engine);
   const write = (token: string, text: string, conversation = 1, { call }: Deskbell = deskbell) =>
     call('POST', `/api/v1/simulator/${conversation}`, { token, body: { text } });
-  const telephone = async (token: string, conversation = 1): Promise<Shown[]> =>
+  const phoneMessages = async (token: string, conversation = 1): Promise<Shown[]> =>
     (await deskbell.call('GET', `/api/v1/simulator/${conversation}`, { token })).json;
   const open = async (token: string) =>
     (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
 
-  it('answers what the knowledge base knows, with the document’s own text', async () => {
+  it('answers from the knowledge base, with the text of the document', async () => {
     const token = await deskbell.signIn();
     const before = (await open(token)).length;
     for (const [question, answer] of [
@@ -33,7 +33,7 @@ onEachEngine('the demo’s assistant', (engine) => {
       ['What does shipping to Portugal cost?', /Shipping is free from 35/],
     ] as const) {
       assert.equal((await write(token, question)).status, 200);
-      const [asked, answered] = (await telephone(token)).slice(-2);
+      const [asked, answered] = (await phoneMessages(token)).slice(-2);
       assert.deepEqual([asked!.from_customer, asked!.text], [true, question]);
       assert.equal(answered!.from_customer, false);
       assert.match(answered!.text, answer);
@@ -41,7 +41,7 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.equal((await open(token)).length, before);
   });
 
-  it('rings the bell for what it does not know, and says that it asks a colleague', async () => {
+  it('raises a notification if it does not know the answer, and says that it asks a colleague', async () => {
     const token = await deskbell.signIn();
     const before = (await open(token)).length;
     await write(token, '  Do you deliver to the moon?  ', 2);
@@ -53,16 +53,16 @@ onEachEngine('the demo’s assistant', (engine) => {
       question: 'Do you deliver to the moon?',
       lead_phone: '+351912550102',
     });
-    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
-  it('asks rather than guess between two documents', async () => {
+  it('asks if two documents match, instead of guessing', async () => {
     const token = await deskbell.signIn();
     await write(token, 'Beans?', 2);
-    assert.match((await telephone(token, 2)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
-  it('has learned from the answer when the question comes again', async () => {
+  it('knows the answer when the question comes again', async () => {
     const token = await deskbell.signIn();
     const question = 'Is the decaf made with water or with solvents?';
     await write(token, question, 3);
@@ -70,37 +70,37 @@ onEachEngine('the demo’s assistant', (engine) => {
     const answer = 'With water alone, in Colombia.';
     await deskbell.call('POST', `${NOTIFICATIONS}/${notification.id}/answer`, { token, body: { answer } });
     await deskbell.allSent();
-    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
     await write(token, 'Is your decaf made with solvents, or with water?', 3);
-    assert.equal((await telephone(token, 3)).at(-1)!.text, answer);
+    assert.equal((await phoneMessages(token, 3)).at(-1)!.text, answer);
     assert.ok(!(await open(token)).some(({ id }: { id: number }) => id > notification.id));
   });
 
-  it('knows nothing of another merchant’s documents', async () => {
+  it('does not use another merchant’s documents', async () => {
     const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     await write(token, 'How do I store the coffee beans?', 4);
-    assert.match((await telephone(token, 4)).at(-1)!.text, /colleague/);
+    assert.match((await phoneMessages(token, 4)).at(-1)!.text, /colleague/);
     assertError(await write(token, 'Hello?', 1), 404, 'NOT_FOUND');
   });
 
   for (const text of ['👍', 'a\0b \ud800', '<script>alert(1)</script>', 'x'.repeat(4096)]) {
-    it(`is at a loss with ${JSON.stringify(text).slice(0, 30)}, and asks`, async () => {
+    it(`does not understand ${JSON.stringify(text).slice(0, 30)}, and asks`, async () => {
       const token = await deskbell.signIn();
       assert.equal((await write(token, text)).status, 200);
       assert.equal((await open(token))[0].context.question, text);
-      assert.match((await telephone(token)).at(-1)!.text, /colleague/);
+      assert.match((await phoneMessages(token)).at(-1)!.text, /colleague/);
     });
   }
 
-  it('says nothing to a blank message', async () => {
+  it('does not reply to a blank message', async () => {
     const token = await deskbell.signIn();
     const before = (await open(token)).length;
     assert.equal((await write(token, '  \n ')).status, 200);
-    assert.equal((await telephone(token)).at(-1)!.from_customer, true);
+    assert.equal((await phoneMessages(token)).at(-1)!.from_customer, true);
     assert.equal((await open(token)).length, before);
   });
 
-  it('is not there where the channel is another', async () => {
+  it('is only available in the simulator', async () => {
     const other = await startDeskbell(engine, {
       CHANNEL: 'webhook',
       WEBHOOK_URL: 'https://hooks.example/deskbell',

@@ -73,7 +73,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     assert.ok(isGenuine(own.received[0]!, OWN));
   });
 
-  it('is changed under a running worker within five seconds', async () => {
+  it('can change while a worker runs, which uses the new one within five seconds', async () => {
     await sendBoth();
     await setOwn(NEW);
     sending.clock.advance(5);
@@ -84,17 +84,17 @@ onEachEngine('a merchant’s own channel', (engine) => {
     );
   });
 
-  it('is sealed: its secret and address are nowhere in the database', async () => {
+  it('is encrypted: its secret and URL are nowhere in the database', async () => {
     await setOwn(OWN);
     const stored = await everything(sending);
     for (const plain of [OWN, OWN.slice(6), '/hooks/deskbell']) {
       assert.ok(!stored.includes(plain), 'found in the database');
     }
-    // The search would find it if it were there.
+    // The search does find text that is stored.
     assert.ok(stored.includes('Borealis'));
   });
 
-  it('opens with its own key and for its own merchant only', async () => {
+  it('can be decrypted only with its own key and for its own merchant', async () => {
     const { database, vault } = sending;
     const settings = await readOwnSettings(database, vault, FIRST);
     assert.deepEqual(settings?.channel, {
@@ -110,7 +110,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     await database.run('delete from channel_settings where merchant_id = 2');
   });
 
-  it('is refused with every mistake at once, and nothing is changed', async () => {
+  it('is refused with all mistakes at once, and nothing changes', async () => {
     const { database, vault, clock } = sending;
     const before = await readOwnSettings(database, vault, FIRST);
     const refused = (problems: RegExp[]) => (error: unknown) => {
@@ -137,7 +137,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     assert.deepEqual(await readOwnSettings(database, vault, FIRST), before);
   });
 
-  it('and its limit are set and removed independently', async () => {
+  it('and its limit can be set and removed independently', async () => {
     const { database, vault, clock } = sending;
     await setDailyLimit(database, FIRST, 1000, clock.now());
     assert.equal(await dailyLimitOf(database, FIRST, 250), 1000);

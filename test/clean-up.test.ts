@@ -6,10 +6,10 @@ import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
 import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 
-const KEPT = 5000;
+const CURRENT_ROWS = 5000;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How many expired rows each table gets, which column names them, and the i-th row with the time `$1`. */
+/** How many expired rows each table gets, which column identifies them, and the i-th row with the time `$1`. */
 const TABLES: Record<string, { expired: number; name: string; columns: string; values: string }> = {
   sessions: {
     expired: 5000,
@@ -49,12 +49,12 @@ onEachEngine('clean-up', (engine) => {
     deskbell = await startDeskbell(engine, { WORKER: 'false' });
     for (const [table, { expired }] of Object.entries(TABLES)) {
       await fill(table, 0, expired, -30 * DAY_MS);
-      await fill(table, expired, KEPT, DAY_MS);
+      await fill(table, expired, CURRENT_ROWS, DAY_MS);
     }
   });
   after(() => deskbell?.close());
 
-  /** In parts: a statement must not take longer than the time-out. */
+  /** In parts, because a statement must not take longer than the time-out. */
   async function fill(table: string, from: number, count: number, ageMs: number): Promise<void> {
     const { columns, values } = TABLES[table]!;
     const time = new Date(deskbell.clock.now().getTime() + ageMs).toISOString();
@@ -71,16 +71,16 @@ onEachEngine('clean-up', (engine) => {
     (await deskbell.database.one<{ count: number }>(
       `select count(*) as count from ${table} where ${TABLES[table]!.name} like 'clean-up %'`,
     ))!.count;
-  const deletes: { sql: string; params: readonly Param[]; gone: number }[] = [];
+  const deletes: { sql: string; params: readonly Param[]; deleted: number }[] = [];
   const logged: string[] = [];
-  /** As the server does it every ten minutes. */
+  /** The server does this every ten minutes. */
   async function clean(): Promise<void> {
     const { database, config, clock } = deskbell;
     const recording = {
       ...database,
       async run<Row>(sql: string, params: readonly Param[] = []) {
         const rows = await database.run<Row>(sql, params);
-        deletes.push({ sql, params, gone: rows.length });
+        deletes.push({ sql, params, deleted: rows.length });
         return rows;
       },
     };
@@ -88,19 +88,19 @@ onEachEngine('clean-up', (engine) => {
     await cleanUp(recording, config, log, clock.now());
   }
 
-  it('goes on with the other tables where one cannot be cleaned', async () => {
-    await whileAway('idempotency_keys', clean);
+  it('continues with the other tables if one fails', async () => {
+    await withoutTable('idempotency_keys', clean);
     assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
     assert.equal(logged.length, 1);
-    // PostgreSQL may still run the one batch that nobody waits for any more.
-    assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + KEPT - 1000);
+    // PostgreSQL may still run the one batch that was abandoned.
+    assert.ok((await countOf('idempotency_keys')) >= TABLES.idempotency_keys!.expired + CURRENT_ROWS - 1000);
     for (const table of Object.keys(TABLES)) {
-      if (table !== 'idempotency_keys') assert.equal(await countOf(table), KEPT, table);
+      if (table !== 'idempotency_keys') assert.equal(await countOf(table), CURRENT_ROWS, table);
     }
   });
 
-  /** Nobody can use the table meanwhile. */
-  async function whileAway(table: string, work: () => Promise<void>): Promise<void> {
+  /** Makes the table unusable during `work`. */
+  async function withoutTable(table: string, work: () => Promise<void>): Promise<void> {
     const { database, config } = deskbell;
     if (engine === 'sqlite') {
       await database.script(`alter table ${table} rename to away;`);
@@ -113,8 +113,10 @@ onEachEngine('clean-up', (engine) => {
     await work().finally(() => client.end());
   }
 
-  it('removes 200,000 expired rows in batches of 1,000, and the rest the next time', async () => {
-    const sizes = deletes.filter(({ sql }) => sql.includes('from inbound_updates')).map(({ gone }) => gone);
+  it('removes 200,000 expired rows in batches of 1,000, and the rest in the next run', async () => {
+    const sizes = deletes
+      .filter(({ sql }) => sql.includes('from inbound_updates'))
+      .map(({ deleted }) => deleted);
     assert.equal(Math.max(...sizes), 1000);
     assert.equal(
       sizes.reduce((sum, size) => sum + size),
@@ -122,10 +124,10 @@ onEachEngine('clean-up', (engine) => {
     );
     await clean();
     assert.equal(logged.length, 1, logged.join(''));
-    assert.equal(await countOf('idempotency_keys'), KEPT);
+    assert.equal(await countOf('idempotency_keys'), CURRENT_ROWS);
   });
 
-  it('does not hold up requests', async (t) => {
+  it('does not delay requests', async (t) => {
     await fill('inbound_updates', 300_000, 30_000, -30 * DAY_MS);
     const token = await deskbell.signIn();
     let running = true;
@@ -133,7 +135,7 @@ onEachEngine('clean-up', (engine) => {
     const asking = (async () => {
       while (running) {
         const startedAt = performance.now();
-        // Throws unless the answer is 200.
+        // Throws unless the response is 200.
         await raise(deskbell, token);
         times.push(performance.now() - startedAt);
       }
@@ -142,14 +144,14 @@ onEachEngine('clean-up', (engine) => {
       running = false;
     });
     await asking;
-    assert.equal(await countOf('inbound_updates'), KEPT);
+    assert.equal(await countOf('inbound_updates'), CURRENT_ROWS);
     const longest = Math.max(...times);
     t.diagnostic(`${engine}: ${times.length} requests meanwhile, the longest ${longest.toFixed(0)} ms`);
     assert.ok(times.length >= 5, `${times.length} requests`);
     assert.ok(longest < 3000, `${longest} ms`);
   });
 
-  it('finds what has expired by an index', async () => {
+  it('finds expired rows by an index', async () => {
     const { database } = deskbell;
     for (const table of Object.keys(TABLES)) {
       await database.run(`analyze ${table}`);
@@ -164,7 +166,7 @@ onEachEngine('clean-up', (engine) => {
     }
   });
 
-  it('has a key on every delivery’s events', { skip: engine !== 'postgres' }, async () => {
+  it('finds a delivery’s events by an index', { skip: engine !== 'postgres' }, async () => {
     const keys = await deskbell.database.all<{ columns: string }>(
       `select pg_get_constraintdef(oid) as columns from pg_constraint
         where conrelid = 'delivery_events'::regclass and contype = 'p'`,

@@ -49,7 +49,7 @@ onEachEngine('channels on the command line', (engine) => {
       SECRET,
     );
 
-  it('show what a merchant has from the settings', async () => {
+  it('show the channel that a merchant gets from the settings', async () => {
     assert.deepEqual(await json(['channel', 'show', '--merchant', '1']), {
       merchant_id: 1,
       channel: 'simulator',
@@ -66,7 +66,7 @@ onEachEngine('channels on the command line', (engine) => {
     assertFailure(await deskbell(['channel', 'show', '--merchant', '9']), 1, /There is no merchant 9/);
   });
 
-  it('give a merchant its own webhook, and show no secret of it', async () => {
+  it('give a merchant its own webhook, and do not show its secret', async () => {
     const shown = await setWebhook();
     assert.equal(shown.own_channel, true);
     assert.deepEqual(shown.settings, {
@@ -135,7 +135,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.deepEqual((await set(`${Object.values(WHATSAPP).join('\r\n')}\n`)).settings, expected);
   });
 
-  it('refuse what is wrong, by the name of the option, and repeat no secret', async () => {
+  it('refuse wrong values, name the option, and never print a secret', async () => {
     const set = (args: string[], input = '') =>
       deskbell(['channel', 'set', ...args, '--merchant', '2'], input);
     const before = await json(['channel', 'show', '--merchant', '2']);
@@ -168,7 +168,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.match(again.stdout, /Borealis has no channel of its own/);
   });
 
-  it('raise the daily limit, and what waited for it is sent', async () => {
+  it('raise the daily limit, and send the messages that waited for it', async () => {
     const campaign = (recipient: string) => sending.put(FIRST, { mode: 'campaign', recipient });
     await campaign('+3545550111');
     const second = await campaign('+3545550112');
@@ -234,11 +234,11 @@ onEachEngine('channels on the command line', (engine) => {
     );
   });
 
-  it('are checked by doctor, which names what is broken and what waits', async () => {
-    const well = await deskbell(['doctor']);
-    assert.match(well.stdout, /✔ The channel from the settings, simulator, works\./);
-    assert.match(well.stdout, /✔ 1 own channel of merchants checked\./);
-    assert.match(well.stdout, /✔ No message is waiting to be sent\./);
+  it('are checked by doctor, which reports broken channels and waiting messages', async () => {
+    const healthy = await deskbell(['doctor']);
+    assert.match(healthy.stdout, /✔ The channel from the settings, simulator, works\./);
+    assert.match(healthy.stdout, /✔ 1 own channel of merchants checked\./);
+    assert.match(healthy.stdout, /✔ No message is waiting to be sent\./);
 
     await json(
       ['channel', 'set', 'webhook', '--merchant', '2', '--url', 'http://127.0.0.1:1/', '--allow-private'],
@@ -258,9 +258,9 @@ onEachEngine('channels on the command line', (engine) => {
     );
   });
 
-  // The waiting message is still there, and no other worker runs any more.
+  // The waiting message is still there, and no other worker is running.
   if (engine === 'sqlite') {
-    it('leave the embedded database to its server', async () => {
+    it('do not open the embedded database while its server runs', async () => {
       const refused = await deskbell(['work']);
       assertFailure(
         refused,
@@ -271,13 +271,13 @@ onEachEngine('channels on the command line', (engine) => {
     return;
   }
 
-  it('are served by a separate worker, which lets the last message finish', async () => {
+  it('are served by a separate worker, which finishes the last message before it stops', async () => {
     let held: () => void = () => {};
     receiver.answer = (response) => {
       held = () => response.writeHead(200).end();
     };
     const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-    await worker.says(/sending messages/);
+    await worker.waitForOutput(/sending messages/);
     for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(10);
     assert.equal(receiver.received.length, 1);
     const ended = worker.stop();
@@ -293,10 +293,10 @@ onEachEngine('channels on the command line', (engine) => {
 
   it('wake a worker at once', async () => {
     const tookMs: number[] = [];
-    // A worker that only polls, every two seconds, is late each time. A busy machine is late now and then.
+    // A worker that only polls, every two seconds, is late each time. A busy machine is only late sometimes.
     while (tookMs.length < 5 && !tookMs.some((ms) => ms < 1500)) {
       const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
-      await worker.says(/sending messages/);
+      await worker.waitForOutput(/sending messages/);
       await sleep(300);
       const from = Date.now();
       receiver.received.length = 0;

@@ -68,13 +68,13 @@ onEachEngine('the command line beside a running server', (engine) => {
     await deskbell.database.transaction(async (tx) => {
       await tx.run(`update users set password_hash = 'another' where id = $1`, [user.id]);
       opening = openSession(deskbell.database, session, attempt);
-      // Long enough for PostgreSQL to get to it before this is committed.
+      // Long enough for PostgreSQL to run it before this is committed.
       await sleep(100);
     });
     assert.equal(await opening, false);
   });
 
-  it('a disabled user is signed out and stays out until enabled', async () => {
+  it('a disabled user is signed out and cannot sign in until enabled', async () => {
     const { refresh_token, access_token } = (await login(deskbell, OPERATOR)).json;
     const disabled = await command(['user', 'disable', OPERATOR.email]);
     assert.ok(disabled.disabled_at);
@@ -90,8 +90,8 @@ onEachEngine('the command line beside a running server', (engine) => {
   it('a rotated key signs new tokens, and old tokens stay valid', async () => {
     const old = (await login(deskbell, AURORA)).json;
     const { kid } = await command(['keys', 'rotate']);
-    const signedAnew = (reply: Reply) => kidOf(reply.json.access_token) === kid;
-    const fresh = (await afterReload(deskbell, () => login(deskbell, AURORA), signedAnew)).json;
+    const hasNewKey = (reply: Reply) => kidOf(reply.json.access_token) === kid;
+    const fresh = (await afterReload(deskbell, () => login(deskbell, AURORA), hasNewKey)).json;
     assert.equal(kidOf(fresh.access_token), kid);
     assert.equal(kidOf(fresh.refresh_token), kid);
     assert.equal((await me(deskbell, old.access_token)).status, 200);
@@ -107,9 +107,9 @@ onEachEngine('the command line beside a running server', (engine) => {
     const old = (await login(deskbell, AURORA)).json;
     assert.equal((await me(deskbell, old.access_token)).status, 200);
     await command(['keys', 'rotate', '--revoke']);
-    const withTheOld = () => me(deskbell, old.access_token);
+    const callWithOldToken = () => me(deskbell, old.access_token);
     assertError(
-      await afterReload(deskbell, withTheOld, ({ status }) => status === 401),
+      await afterReload(deskbell, callWithOldToken, ({ status }) => status === 401),
       401,
       'INVALID_TOKEN',
     );

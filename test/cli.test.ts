@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { type Run, root, run } from './command.ts';
-import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
 
 function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
   assert.match(stderr, message);
@@ -15,29 +15,29 @@ function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, mess
 }
 
 onEachEngine('the command line', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
   });
-  after(() => place.remove());
+  after(() => testDatabase.remove());
   const deskbell = (args: string[], input?: string) =>
-    run(args, { env: place.env, ...(input === undefined ? {} : { input }) });
+    run(args, { env: testDatabase.env, ...(input === undefined ? {} : { input }) });
   const json = async (args: string[], input?: string) => {
     const done = await deskbell([...args, '--json'], input);
     assert.equal(done.code, 0, done.stderr);
     return done.json;
   };
 
-  it('changes nothing without a database and says what to do', async () => {
+  it('changes nothing if there is no database, and says what to do', async () => {
     assertFailure(
       await deskbell(['merchant', 'list']),
       1,
       /Run "npm run deskbell -- db migrate" or start the server/,
     );
-    if (engine === 'sqlite') assert.ok(!existsSync(join(place.env.DATA_DIR!, 'deskbell.db')));
+    if (engine === 'sqlite') assert.ok(!existsSync(join(testDatabase.env.DATA_DIR!, 'deskbell.db')));
   });
 
-  it('migrates once, however many do it, and shows what was done', async () => {
+  it('migrates once, even if several processes start it, and shows the result', async () => {
     const atOnce = await Promise.all([1, 2, 3].map(() => json(['db', 'migrate'])));
     const applied = atOnce.flatMap((run) => run.applied);
     assert.equal(applied[0].name, 'foundation');
@@ -159,18 +159,18 @@ onEachEngine('the command line', (engine) => {
       [first.kid, 'verifies'],
     ]);
 
-    const env = { ...place.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
+    const env = { ...testDatabase.env, SECRET_KEY: 'Zk3v9Q1x8T5r2W7y4B6n0M3c9L1p5H8j2F4d6S7a8Q0' };
     assertFailure(await run(['keys', 'rotate'], { env }), 1, /SECRET_KEY is not the key of this database/);
-    const sick = await run(['doctor'], { env });
-    assert.equal(sick.code, 1);
-    assert.match(sick.stdout, /✖ SECRET_KEY cannot decrypt the signing keys/);
+    const failed = await run(['doctor'], { env });
+    assert.equal(failed.code, 1);
+    assert.match(failed.stdout, /✖ SECRET_KEY cannot decrypt the signing keys/);
 
     const third = await json(['keys', 'rotate', '--revoke']);
     assert.deepEqual(third.removed.sort(), [first.kid, second.kid].sort());
   });
 
   it('doctor accepts a correct installation and reports readable key files', async () => {
-    const env = { ...place.env, PORT: '0' };
+    const env = { ...testDatabase.env, PORT: '0' };
     const fine = await run(['doctor'], { env });
     assert.equal(fine.code, 0, fine.stdout);
     assert.match(
@@ -180,7 +180,7 @@ onEachEngine('the command line', (engine) => {
     assert.match(fine.stdout, /✔ SECRET_KEY can decrypt the signing keys/);
     assert.doesNotMatch(fine.stdout, /[!✖]/);
     if (engine !== 'sqlite') return;
-    const file = join(place.env.DATA_DIR!, 'secret.key');
+    const file = join(testDatabase.env.DATA_DIR!, 'secret.key');
     chmodSync(file, 0o644);
     const open = await run(['doctor'], { env });
     assert.equal(open.code, 1);
@@ -193,15 +193,15 @@ onEachEngine('the command line', (engine) => {
 
   it('adds the demo data only to an empty database', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
-    const fresh = await newDatabasePlace(engine);
+    const fresh = await createTestDatabase(engine);
     try {
       const done = await run(['demo'], { env: fresh.env });
       assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);
-      const sick = await run(['doctor', '--json'], {
+      const failed = await run(['doctor', '--json'], {
         env: { ...fresh.env, NODE_ENV: 'production', PORT: '0' },
       });
-      assert.equal(sick.code, 1);
-      const open = sick.json.findings.filter(({ state }: { state: string }) => state === 'bad');
+      assert.equal(failed.code, 1);
+      const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
       assert.equal(open.length, 3);
       assert.match(open[0].fix, /user disable owner@aurora\.example/);
     } finally {
@@ -266,7 +266,7 @@ describe('the command line without a database', () => {
     assert.equal(secretKeyProblem(stdout.trim()), undefined);
   });
 
-  it('prints the OpenAPI document, and the repository’s copy is fresh', async () => {
+  it('prints the OpenAPI document, and the copy in the repository is current', async () => {
     const { stdout, code } = await run(['openapi']);
     assert.equal(code, 0);
     const document = JSON.parse(stdout);

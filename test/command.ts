@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Deskbell } from './harness.ts';
 
-/** The command line as people call it: a process of its own. */
+/** Runs the command line in its own process, as users do. */
 export interface Run {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** Standard output, or standard error where that is empty. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests assert on what came, whatever its shape
+  /** Standard output, or standard error if that is empty. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests check results of any shape
   json: any;
 }
 
@@ -19,7 +19,7 @@ const MAIN = `${root}src/cli/main.ts`;
 interface RunOptions {
   env?: Record<string, string>;
   input?: string;
-  /** Another program that leads there. */
+  /** Another program that starts it. */
   program?: [string, ...string[]];
 }
 
@@ -27,7 +27,7 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
   const { env = {}, input = '', program = [process.execPath, MAIN] } = options;
   const [file, ...before] = program;
   const child = spawn(file, [...before, ...args], {
-    // Somewhere without an .env of the developer's.
+    // A folder without the developer's .env file.
     cwd: tmpdir(),
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${root}node_modules/.cache/node`, ...env },
     timeout: 120_000,
@@ -40,7 +40,7 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
   child.stderr.setEncoding('utf8').on('data', (text) => {
     stderr += text;
   });
-  // A command that wants nothing may be gone before it is written to.
+  // A command that reads no input may exit before we write to it.
   child.stdin.on('error', () => {}).end(input);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
@@ -56,7 +56,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The settings that lead a command to a running server's database. */
+/** The settings for a command that uses a running server's database. */
 export function settingsOf({ config }: Deskbell): Record<string, string> {
   return {
     DATA_DIR: config.dataDir,

@@ -19,11 +19,11 @@ if (engines.includes('postgres')) {
       other = new pg.Client(deskbell.config.databaseUrl);
       watcher = new pg.Client(deskbell.config.databaseUrl);
       await Promise.all([other.connect(), watcher.connect()]);
-      // The server's backend looks for deadlocks after one second: it is the one that is ended.
+      // The server's connection checks for deadlocks after one second, so PostgreSQL ends that one.
       await other.query(`set deadlock_timeout = '20s'`);
     });
 
-    /** Holds what `hold` locks until a request waits for it, then asks for what that request holds. */
+    /** Keeps the locks of `hold` until a request waits for them, then asks for a lock of that request. */
     async function deadlock<T>(hold: string, ask: string, request: () => Promise<T>): Promise<T> {
       await other.query('begin');
       await other.query(hold);
@@ -34,11 +34,11 @@ if (engines.includes('postgres')) {
       await other.query(ask);
       await other.query('commit');
       const reply = await requesting;
-      // The figure is a second or two late.
+      // The counter is updated a second or two later.
       const sql = 'select deadlocks::int from pg_stat_database where datname = current_database()';
-      const met = async () => (await watcher.query(sql)).rows[0].deadlocks > deadlocks;
-      for (let checks = 0; checks < 100 && !(await met()); checks += 1) await sleep(50);
-      assert.ok(await met(), 'they did not meet');
+      const deadlocked = async () => (await watcher.query(sql)).rows[0].deadlocks > deadlocks;
+      for (let checks = 0; checks < 100 && !(await deadlocked()); checks += 1) await sleep(50);
+      assert.ok(await deadlocked(), 'there was no deadlock');
       deadlocks += 1;
       return reply;
     }

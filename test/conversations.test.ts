@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 onEachEngine('conversations', (engine) => {
   const deskbell = useDeskbell(engine);
-  // The demo's customers wrote recently; in this test nobody has.
+  // The demo's customers wrote recently; this test starts without that.
   before(() => deskbell.database.run('delete from simulator_messages'));
   const list = (token: string, query = '') => deskbell.call('GET', `${CONVERSATIONS}/${query}`, { token });
 
@@ -37,7 +37,7 @@ onEachEngine('conversations', (engine) => {
     assert.deepEqual(idsOf(await list(theirs, '?ids=1,2,3,4,5')), [5, 4]);
   });
 
-  it('are listed without the trailing slash, too', async () => {
+  it('are also listed without the trailing slash', async () => {
     const reply = await deskbell.call('GET', CONVERSATIONS, { token: await deskbell.signIn() });
     assert.equal(reply.json.length, 3);
   });

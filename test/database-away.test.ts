@@ -18,8 +18,8 @@ import {
 import { newFolder, type Serving, serve } from './process.ts';
 
 /**
- * That it takes five seconds at most is measured by the faults, alone on the machine. Here, beside other tests, it is
- * shown that nobody waits for the database, which is away for as long as it pleases.
+ * The fault tests measure that it takes at most five seconds, with nothing else running. Here, next to other tests,
+ * we only show that no request waits until the database is back.
  */
 const REQUEST_MAX_MS = 15_000;
 const RECOVERY_MAX_MS = 15_000;
@@ -37,7 +37,7 @@ const settingsFor = (postgres: Service) => ({
   LOG_LEVEL: 'fatal',
 });
 
-/** The two ways to be away: nobody answers the call, or somebody takes it and stays silent. */
+/** Two kinds of outage: connections are refused, or accepted without any response. */
 let thaw = () => {};
 const FAULTS: Fault[] = [
   { title: 'is stopped', begin: (postgres) => postgres.halt(), end: (postgres) => postgres.resume() },
@@ -52,14 +52,14 @@ const FAULTS: Fault[] = [
 
 if (engines.includes('postgres')) {
   for (const fault of FAULTS) {
-    describe(`PostgreSQL ${fault.title} under a running server`, () => survives(fault));
+    describe(`PostgreSQL ${fault.title} while a server runs`, () => survives(fault));
   }
-  it('PostgreSQL is stopped under a server at rest, which stays and recovers', async () => {
+  it('an idle server keeps running when PostgreSQL stops, and recovers', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const server = await serve(settingsFor(postgres));
     const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
     try {
-      // Several connections: they are idle when they break.
+      // Opens several connections, which are idle when they break.
       await Promise.all(Array.from({ length: 4 }, ready));
       await postgres.halt();
       await sleep(200);
@@ -74,7 +74,7 @@ if (engines.includes('postgres')) {
       await postgres.stop();
     }
   });
-  it('reports of a channel that cannot be written hold up no end of the server', async () => {
+  it('a server stops in time although it cannot store the statuses of a channel', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const server = await serve(settingsFor(postgres));
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
@@ -103,8 +103,8 @@ if (engines.includes('postgres')) {
 function survives({ begin, end }: Fault): void {
   let postgres: Service;
   let server: Serving;
-  /** On the same database, with a clock that can be moved. */
-  let beside: Deskbell;
+  /** A server on the same database, with a clock that the test controls. */
+  let otherServer: Deskbell;
   let token: string;
   let refreshToken: string;
   const acknowledged = new Map<string, string>();
@@ -117,7 +117,7 @@ function survives({ begin, end }: Fault): void {
     postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const env = { ...settingsFor(postgres), DEMO: 'true' };
     server = await serve(env);
-    beside = await startDeskbell('postgres', {}, { env, async remove() {} });
+    otherServer = await startDeskbell('postgres', {}, { env, async remove() {} });
     ({ access_token: token, refresh_token: refreshToken } = (
       await ask('POST', '/api/v1/auth/login', { body: AURORA })
     ).json);
@@ -125,12 +125,12 @@ function survives({ begin, end }: Fault): void {
   after(async () => {
     // A frozen process cannot stop.
     thaw();
-    await beside?.close();
+    await otherServer?.close();
     await server?.stop();
     await postgres?.stop();
   });
 
-  /** Raises question after question, every second one in a transaction, and says what came. */
+  /** Raises one question after another, every second one in a transaction, and returns the responses. */
   async function write(name: string, until: () => boolean): Promise<Reply[]> {
     const refused: Reply[] = [];
     for (let count = 0; !until(); count += 1) {
@@ -158,22 +158,22 @@ function survives({ begin, end }: Fault): void {
     ask('GET', '/api/v1/auth/me', { token }),
     ask('GET', '/readyz'),
   ];
-  const listBeside = () => beside.call('GET', `${NOTIFICATIONS}/`, { token });
+  const listFromOther = () => otherServer.call('GET', `${NOTIFICATIONS}/`, { token });
 
-  it('refuses what it cannot do, quickly, and does what it can', async () => {
+  it('quickly refuses requests that need the database, and serves the others', async () => {
     let done = false;
     const writers = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => write(name, () => done));
     while (acknowledged.size < writers.length) await sleep(20);
-    // Fills its pool: what finds no connection fails sooner than what waits on one.
-    await Promise.all(Array.from({ length: 4 }, listBeside));
+    // Fills the pool: requests without a free connection fail sooner than those that wait on one.
+    await Promise.all(Array.from({ length: 4 }, listFromOther));
     await begin(postgres);
-    // It is time to look at the signing keys again: nobody waits for that too.
-    beside.clock.advance(60);
+    // The signing keys are due to be read again. No request waits for that either.
+    otherServer.clock.advance(60);
     try {
-      // Twice: the first meet connections that break, the second find none.
+      // Twice: the first requests use connections that break, the second get no connection.
       for (const _ of [1, 2]) {
         await Promise.all([
-          assertRefused(listBeside(), 500),
+          assertRefused(listFromOther(), 500),
           ...notificationCalls().map((reply) => assertRefused(reply, 500)),
           ...authCalls().map((reply) => assertRefused(reply, 503)),
           ...['/healthz', '/metrics', '/.well-known/jwks.json', '/openapi.json'].map(async (path) =>
@@ -190,7 +190,7 @@ function survives({ begin, end }: Fault): void {
     assert.equal(server.child.exitCode, null, 'the process stays');
   });
 
-  it('recovers by itself when PostgreSQL is back', async () => {
+  it('recovers when PostgreSQL is back, without a restart', async () => {
     await end(postgres);
     const start = performance.now();
     while ((await ask('GET', '/readyz')).status !== 200) {
@@ -211,7 +211,7 @@ function survives({ begin, end }: Fault): void {
     for (const [location, question] of acknowledged) assert.equal(found.get(location), question);
   });
 
-  it('ends in order all the same', async () => {
+  it('still shuts down gracefully', async () => {
     await begin(postgres);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     await end(postgres);
@@ -220,7 +220,7 @@ function survives({ begin, end }: Fault): void {
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const tooLate = sleep(REQUEST_MAX_MS, undefined, { ref: false }).then(() =>
-    assert.fail('no answer in time'),
+    assert.fail('no response in time'),
   );
   return Promise.race([work, tooLate]);
 }

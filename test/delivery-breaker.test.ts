@@ -5,23 +5,23 @@ import type { Worker } from '../src/delivery/worker/worker.ts';
 import { run, settingsOf } from './command.ts';
 import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
-import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startImpatientWorker, until } from './shops.ts';
+import { AURORA_ID, BOREALIS_ID, phoneOf, putAll, range, startWorkerWithTimeout, until } from './shops.ts';
 
 const TIMEOUT_MS = 300;
-/** At most four calls at once, so up to three more are under way when the fifth times out. */
+/** At most four calls at once, so up to three more are in flight when the fifth times out. */
 const CALLS_MAX = 8;
 
 onEachEngine('the circuit breaker of a channel', (engine) => {
   let receiver: Receiver;
   let deskbell: Deskbell;
-  /** Two on PostgreSQL, as two servers are: they share nothing but the database. */
+  /** Two on PostgreSQL, which share only the database, like two servers. */
   const workers: Worker[] = [];
   before(async () => {
     receiver = await startReceiver();
     deskbell = await startDeskbell(engine, { ...webhookEnv(receiver), WORKER: 'false' });
     deskbell.clock.stop();
     for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
-      workers.push(startImpatientWorker(deskbell, TIMEOUT_MS));
+      workers.push(startWorkerWithTimeout(deskbell, TIMEOUT_MS));
     }
   });
   after(async () => {
@@ -47,7 +47,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     ))!.count;
   const doctor = async () =>
     (await run(['doctor'], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } })).stdout;
-  /** Seconds until the next probe. The clock stands still. */
+  /** Seconds until the next probe. The clock is stopped. */
   const probeIn = async () => (Date.parse((await channel()).until) - deskbell.clock.now().getTime()) / 1000;
 
   it('is closed at first', async () => {
@@ -55,7 +55,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(await breakersOpen(), 0);
   });
 
-  it('opens after five time-outs in a row, and everybody can see it', async () => {
+  it('opens after five time-outs in a row, and reports it', async () => {
     receiver.answer = () => {};
     await putAll(
       deskbell,
@@ -73,7 +73,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
   });
 
-  it('lets nothing through while it is open, also of other merchants with the same channel', async () => {
+  it('lets no message through while it is open, not even from other merchants with the same channel', async () => {
     const before = receiver.received.length;
     await putAll(deskbell, [{ merchantId: BOREALIS_ID, recipient: phoneOf(100) }]);
     deskbell.clock.advance(4);
@@ -82,7 +82,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(await breakersOpen(), 1);
   });
 
-  it('sends a single probe, of all workers, and waits twice as long after each that fails', async () => {
+  it('sends a single probe across all workers, and waits twice as long after each failed one', async () => {
     for (const [seconds, next] of [
       [1, 10],
       [10, 20],
@@ -98,7 +98,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     }
   });
 
-  it('closes after the first answer, and everything that is queued goes out at once', async () => {
+  it('closes after the first response, and all queued messages are sent at once', async () => {
     receiver.answer = (response) => response.writeHead(204).end();
     const before = receiver.received.length;
     deskbell.clock.advance(20);
@@ -106,7 +106,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal((await channel()).state, 'ok');
     assert.equal(await breakersOpen(), 0);
     assert.doesNotMatch(await doctor(), /has not answered/);
-    // Without another move of the clock. Only what the two probes carried waits for its next attempt.
+    // The clock does not move. Only the messages of the two probes wait for their next attempt.
     await until('the queue is empty', async () => (await unsent()) <= 2);
     deskbell.clock.advance(3600);
     await idle();
@@ -114,7 +114,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     assert.equal(receiver.received.length - before, 31, 'each once');
   });
 
-  it('needs five time-outs again after it was closed', async () => {
+  it('opens again only after five new time-outs', async () => {
     receiver.answer = () => {};
     const before = receiver.received.length;
     await putAll(

@@ -28,11 +28,11 @@ const settingsOfB = (b: Meta) => ({
 
 interface World {
   deskbell: Deskbell;
-  /** The number that the merchant has first: that of the settings. */
+  /** The merchant's first number, from the settings. */
   a: Meta;
   b: Meta;
   receiver: Receiver;
-  /** Changes the channel, and waits until workers know. */
+  /** Changes the channel, and waits until the workers use it. */
   to(channel: 'a' | 'b' | 'webhook'): Promise<void>;
   /** Queues a message to a new customer, who has just written. */
   put(): Promise<number>;
@@ -42,7 +42,7 @@ interface World {
 
 function useTwoNumbers(engine: Engine): World {
   const world = {} as World;
-  /** Writes to the new number, too. */
+  /** Also writes to the new number. */
   let customer: string | undefined;
   before(async () => {
     let now = () => new Date();
@@ -102,7 +102,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
   const settled = () => later(0);
 
   for (const next of ['b', 'webhook'] as const) {
-    it(`to ${next} still gets the statuses of what the old number has sent`, async () => {
+    it(`to ${next} still gets the statuses of messages that the old number sent`, async () => {
       const { a, b } = world;
       const id = await put();
       await settled();
@@ -118,7 +118,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     });
   }
 
-  it('gets no status of a message from a number that did not send it', async () => {
+  it('gets no status for a message from a number that did not send it', async () => {
     const { a, b } = world;
     const id = await put();
     await settled();
@@ -132,7 +132,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.equal(await stateOf(id), 'delivered');
   });
 
-  it('does not send again through the new number what the old one reports as sent', async () => {
+  it('does not resend a message through the new number if the old one reports it as sent', async () => {
     const { a, b } = world;
     a.next({ cut: 'after' });
     const id = await put();
@@ -146,7 +146,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.deepEqual([await stateOf(id), b.accepted.length], ['sent', 0]);
   });
 
-  it('sends it once through the new number if the old one reports nothing within a minute', async () => {
+  it('resends a message once through the new number if the old one reports nothing within a minute', async () => {
     const { a, b } = world;
     a.next({ cut: 'after' });
     const id = await put();
@@ -162,13 +162,13 @@ onEachEngine('a merchant that changes its channel', (engine) => {
       [await stateOf(id), (await row(id)).channel_id, (await row(id)).channel_message_id],
       ['sent', CHANNEL_B, b.accepted.at(-1)!.wamid],
     );
-    // It did arrive through the old number. That counts, however late.
+    // It did arrive through the old number. That counts, even this late.
     await a.report(a.accepted.at(-1)!, 'delivered');
     await settled();
     assert.equal(await stateOf(id), 'delivered');
   });
 
-  it('sends through the new channel what was never attempted', async () => {
+  it('sends messages without any attempt through the new channel', async () => {
     const { a, deskbell } = world;
     const { database, clock } = deskbell;
     // One waits for the customer, one for the number that WhatsApp has stopped.
@@ -192,7 +192,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     await database.transaction((tx) => resumeChannels(tx, clock.now()));
   });
 
-  it('keeps a newer attempt as it is if the old one is reported as failed', async () => {
+  it('does not change a newer attempt if an older one is reported as failed', async () => {
     const { a, b } = world;
     const failure = { errors: [{ code: 131026 }] };
     a.next({ cut: 'after' });
@@ -219,14 +219,14 @@ onEachEngine('a merchant that changes its channel', (engine) => {
       [await stateOf(id), (await row(id)).channel_message_id],
       ['sent', b.accepted.at(-1)!.wamid],
     );
-    // Failed once more, with a message id of the newer attempt known by now.
+    // Failed once more; by now the message id of the newer attempt is known.
     await a.report({ ...a.accepted.at(-1)!, wamid: 'wamid.another-old-one' }, 'failed', failure);
     await settled();
     assert.equal(await stateOf(id), 'sent');
     assert.equal(b.accepted.length, before + 1);
   });
 
-  it('gets the old number’s status also for what was queued again by hand', async () => {
+  it('also gets the old number’s status for messages that were retried by hand', async () => {
     const { a, b, deskbell } = world;
     const id = await put();
     await settled();
@@ -244,7 +244,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     await settled();
     assert.equal(await stateOf(id), 'queued');
     const before = b.accepted.length;
-    // Statuses come out of order: it has arrived after all.
+    // Statuses come out of order: the message did arrive.
     await a.report(a.accepted.at(-1)!, 'delivered');
     await settled();
     assert.equal(await stateOf(id), 'delivered');
@@ -286,7 +286,7 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     meta.webhookUrl = `${url}/webhooks/whatsapp`;
   };
 
-  it('the old number’s report settles the attempt; without one it goes once through the new number', async () => {
+  it('uses the old number’s status, or sends once through the new number if there is none', async () => {
     const first = await killing.start(metaEnv(a));
     send(a, first.url);
     send(b, first.url);
@@ -295,10 +295,10 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     a.next({ hang: 'after' });
     await killing.answer(first);
     await killing.until('number A has it', () => a.accepted.length === 1);
-    await killing.die(first);
-    await killing.timePasses();
+    await killing.kill(first);
+    await killing.expireWaits();
 
-    const vault = openVault(readConfig({ ...killing.place.env, ...metaEnv(a) }));
+    const vault = openVault(readConfig({ ...killing.testDatabase.env, ...metaEnv(a) }));
     const own = { type: WHATSAPP, settings: settingsOfB(b) };
     await killing.database.transaction((tx) => setOwnChannel(tx, vault, AURORA_ID, own as never, new Date()));
     const second = await killing.start(metaEnv(a));
@@ -314,13 +314,13 @@ onEachEngine('a merchant that changes its number after its worker was killed', (
     b.webhookUrl = undefined;
     await killing.answer(second);
     await killing.until('number B has it', () => b.accepted.length === 1);
-    await killing.die(second);
-    await killing.timePasses();
+    await killing.kill(second);
+    await killing.expireWaits();
     await killing.database.transaction((tx) => removeOwnChannel(tx, AURORA_ID, new Date()));
     await killing.start(metaEnv(a));
     await killing.until('it is taken over', takenOver);
     assert.equal(a.accepted.length, 1, 'number B has its minute first');
-    await killing.timePasses();
+    await killing.expireWaits();
     await killing.untilState('sent');
     const { key } = (await killing.delivery())!;
     assert.deepEqual([a.tally().get(key), b.tally().get(key)], [1, 1]);

@@ -5,11 +5,11 @@ import { type Claimed, claimOf } from '../src/delivery/queue/claim.ts';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
 import { settle } from '../src/delivery/queue/settle.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
-  newDatabasePlace,
   onEachEngine,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { AURORA_ID, openShop, phoneOf, putAll, range, type Shop, until } from './shops.ts';
@@ -17,7 +17,7 @@ import { AURORA_ID, openShop, phoneOf, putAll, range, type Shop, until } from '.
 const BLOCKED = 100_000;
 const NEVER = '9999-12-31T00:00:00.000Z';
 
-/** What the statements touch: on PostgreSQL as counted while they ran, on SQLite as their plans say. */
+/** The rows that the statements read: PostgreSQL counts them at run time, SQLite only has plans. */
 interface Work {
   statements: number;
   rows: number;
@@ -35,13 +35,13 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** Rows that scans read, whether they were kept or not. */
+/** Rows that scans read, including those that a filter removed. */
 const scannedRows = (node: PlanNode): number =>
   (node['Node Type'].includes('Scan')
     ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
     : 0) + (node.Plans ?? []).reduce((sum, child) => sum + scannedRows(child), 0);
 
-/** Runs every statement of `queries` once more before, to see what it costs; that run is rolled back. */
+/** Runs every statement of `queries` twice. The first run measures its cost and is rolled back. */
 function measured<Q extends Queries>(database: Database, queries: Q, work: Work): Q {
   const explain = async (sql: string, params: readonly Param[]) => {
     work.statements += 1;
@@ -77,7 +77,7 @@ function measured<Q extends Queries>(database: Database, queries: Q, work: Work)
   };
 }
 
-onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
+onEachEngine(`a claim with ${BLOCKED} blocked messages in the queue`, (engine) => {
   let deskbell: Deskbell;
   before(async () => {
     deskbell = await startDeskbell(engine, { WORKER: 'false' });
@@ -86,7 +86,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
 
   const put = async (recipient: string) =>
     (await putAll(deskbell, [{ merchantId: AURORA_ID, recipient }]))[0]!;
-  /** Puts a message for another customer and claims it. */
+  /** Enqueues a message for another customer and claims it. */
   async function claimOne(recipient: string): Promise<{ work: Work; claimed: Claimed }> {
     const { database, clock } = deskbell;
     const id = await put(recipient);
@@ -109,7 +109,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
     await deskbell.database.transaction((tx) => settle(tx, AURORA_ID, [outcome], at));
   };
 
-  it('touches no more than beside none', async (t) => {
+  it('reads no more rows than without them', async (t) => {
     const { database, clock } = deskbell;
     const head = await put(phoneOf(1));
     await database.run(
@@ -138,7 +138,7 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
         `${statements} statements touch ${rows} rows and ${pages} pages; beside none ${alone.work.rows} and ${alone.work.pages}`,
       );
       assert.ok(rows <= alone.work.rows, `${rows} rows instead of ${alone.work.rows}`);
-      // An index of this size has two levels more than an empty one; a walk over the blocked ones has thousands.
+      // An index of this size has two levels more than an empty one; reading the blocked ones would take thousands.
       assert.ok(pages <= alone.work.pages + 60, `${pages} pages instead of ${alone.work.pages}`);
     } else {
       const onDeliveries = beside.work.plan.filter((line) => /^(SCAN|SEARCH) (deliveries|[df])\b/.test(line));
@@ -146,13 +146,13 @@ onEachEngine(`a claim beside ${BLOCKED} blocked messages`, (engine) => {
       assert.equal(onDeliveries.filter((line) => due.test(line)).length, 4, onDeliveries.join('\n'));
       const byId = /\(merchant_id=\? AND recipient=\? AND mode=\?\)|rowid=\?|AND id=\?\)/;
       for (const line of onDeliveries) {
-        // The scan is that of the 32 due messages at most, which the sub-select has found.
+        // The scan reads only the due messages that the sub-select found, at most 32.
         assert.ok(due.test(line) || byId.test(line) || /^SCAN d\b/.test(line), line);
       }
     }
   });
 
-  it('finds the next of them when the first is finished', async () => {
+  it('finds the next one when the first is finished', async () => {
     const { database, clock } = deskbell;
     const { id } = (await database.one<{ id: number }>(
       'select min(id) as id from deliveries where recipient = $1',
@@ -186,7 +186,7 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
     for (const shop of [busy, other]) await shop?.receiver.close();
   });
 
-  it('go out in order, and another merchant’s message does not wait for them', async (t) => {
+  it('are sent in order, and another merchant’s message does not wait for them', async (t) => {
     await putAll(
       deskbell,
       range(0, 3000).map((n) => ({ merchantId: busy.id, recipient: phoneOf(1), content: `${n}` })),
@@ -196,7 +196,7 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
     await until('the other message arrives', () => other.receiver.received.length === 1, 5000);
     t.diagnostic(`the other merchant's message took ${(performance.now() - startedAt).toFixed(0)} ms`);
     await until('fifty have arrived', () => busy.receiver.received.length >= 50);
-    // The rest would only take its time.
+    // Sending the rest would only take time.
     const token = await deskbell.signIn();
     for (let more = true; more; ) {
       const reply = await deskbell.call('POST', '/api/v1/delivery/cancel', {
@@ -209,7 +209,7 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
     await deskbell.allSent();
     const numbers = busy.receiver.received.map(({ json }) => Number(json.data.content));
     assert.deepEqual(numbers.slice(0, 50), range(0, 50));
-    // Between two calls to cancel the next one may have gone out.
+    // Between two calls to cancel, the next message may be sent.
     for (const [n, number] of numbers.entries()) assert.ok(n === 0 || number > numbers[n - 1]!);
     const left = await deskbell.database.all(
       `select id from deliveries where state not in ('sent', 'cancelled')`,
@@ -218,21 +218,21 @@ onEachEngine('three thousand new messages to one customer', (engine) => {
   });
 });
 
-onEachEngine('messages that are blocked while others finish', (engine) => {
-  let place: DatabasePlace;
+onEachEngine('messages that become blocked while others finish', (engine) => {
+  let testDatabase: TestDatabase;
   let receiver: Receiver;
   const all: Deskbell[] = [];
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
     receiver = await startReceiver();
     for (const _ of range(0, engine === 'postgres' ? 2 : 1)) {
-      all.push(await startDeskbell(engine, webhookEnv(receiver), place));
+      all.push(await startDeskbell(engine, webhookEnv(receiver), testDatabase));
     }
   });
   after(async () => {
     for (const deskbell of all) await deskbell.close();
     await receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
   it('are all sent, each once and in order: none stays blocked', async () => {
@@ -246,7 +246,7 @@ onEachEngine('messages that are blocked while others finish', (engine) => {
     };
     for (const round of range(0, rounds)) {
       const deskbell = all[round % all.length]!;
-      // New ones come while the ones before are being sent: to six customers, one each in a transaction of its own.
+      // New messages come while earlier ones are being sent: to six customers, each in its own transaction.
       await Promise.all(
         range(0, 6).map((n) =>
           putAll(deskbell, [{ merchantId: AURORA_ID, recipient: phoneOf(n), content: `${round}` }]),
@@ -274,16 +274,16 @@ onEachEngine('five hundred messages', (engine) => {
     await shop?.receiver.close();
   });
 
-  it('need at most one claim in 10 ms, and their outcomes are written in batches', async (t) => {
+  it('need at most one claim every 10 ms, and their outcomes are written in batches', async (t) => {
     const { database } = deskbell;
     const { all, transaction } = database;
     let claims = 0;
-    let looks = 0;
-    let settlements = 0;
+    let reads = 0;
+    let outcomeWrites = 0;
     database.all = (sql, params) => {
-      // The first statement of a claim, and the look at a merchant's messages.
+      // The first statement of a claim, and the query for a merchant's messages.
       if (sql.includes('from channel_stops where until')) claims += 1;
-      if (sql.includes('left join (select * from')) looks += 1;
+      if (sql.includes('left join (select * from')) reads += 1;
       return all(sql, params);
     };
     database.transaction = (work) =>
@@ -291,7 +291,7 @@ onEachEngine('five hundred messages', (engine) => {
         work({
           ...tx,
           run(sql, params) {
-            if (sql.includes('with change (delivery, attempt')) settlements += 1;
+            if (sql.includes('with change (delivery, attempt')) outcomeWrites += 1;
             return tx.run(sql, params);
           },
         }),
@@ -301,7 +301,7 @@ onEachEngine('five hundred messages', (engine) => {
       deskbell,
       range(0, 500).map((n) => ({ merchantId: AURORA_ID, recipient: phoneOf(n) })),
     );
-    // Many wake-up calls, as many answers make them.
+    // Many wake-up signals, like those of many answers.
     const waking = setInterval(() => database.signal(DELIVERIES), 1);
     await until('all have arrived', () => shop.receiver.received.length === 500);
     await deskbell.allSent();
@@ -309,15 +309,15 @@ onEachEngine('five hundred messages', (engine) => {
     const tookMs = performance.now() - startedAt;
     Object.assign(database, { all, transaction });
     t.diagnostic(
-      `${engine}: ${claims} claims, ${looks} looks and ${settlements} settlements in ${tookMs.toFixed(0)} ms`,
+      `${engine}: ${claims} claims, ${reads} reads and ${outcomeWrites} writes of outcomes in ${tookMs.toFixed(0)} ms`,
     );
     // A timer may be a millisecond early.
     const claimsMax = tookMs / 9 + 1;
     assert.ok(claims > 0 && claims <= claimsMax, `${claims} claims in ${tookMs} ms`);
-    assert.ok(looks > 0 && looks <= claimsMax, `${looks} looks in ${tookMs} ms`);
+    assert.ok(reads > 0 && reads <= claimsMax, `${reads} reads in ${tookMs} ms`);
     // The embedded database puts several transactions into one commit instead.
     if (engine === 'postgres') {
-      assert.ok(settlements > 0 && settlements < 500, `${settlements} settlements of 500 messages`);
+      assert.ok(outcomeWrites > 0 && outcomeWrites < 500, `${outcomeWrites} writes for 500 messages`);
     }
   });
 });

@@ -8,7 +8,7 @@ import { AURORA_ID, BOREALIS_ID, phoneOf, putAll } from './shops.ts';
 const HOUR_MS = 3_600_000;
 const contentOf = ({ json }: ReceivedCall): string => json.data.content;
 
-onEachEngine('deliveries in the merchant’s hands', (engine) => {
+onEachEngine('deliveries that a merchant manages', (engine) => {
   let receiver: Receiver;
   let deskbell: Deskbell;
   before(async () => {
@@ -28,7 +28,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     await deskbell.allSent();
     return id!;
   };
-  /** A message as one leaves it that failed so long ago. */
+  /** A message that failed this long ago. */
   const putFailed = async (agoMs = 0, merchantId = AURORA_ID) => {
     const [id] = await putAll({ ...deskbell }, [
       { merchantId, recipient: newCustomer(), at: new Date(deskbell.clock.now().getTime() + HOUR_MS) },
@@ -54,7 +54,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     run(['delivery', ...args], { env: { ...settingsOf(deskbell), ...webhookEnv(receiver) } });
   const hours = (n: number) => new Date(deskbell.clock.now().getTime() - n * HOUR_MS).toISOString();
 
-  it('are sent again all at once, since a time, and nobody else’s', async () => {
+  it('can be retried in bulk since a given time, without touching other merchants’', async () => {
     const foreign = await putFailed(0, BOREALIS_ID);
     const [old, recent, last] = [await putFailed(5 * HOUR_MS), await putFailed(HOUR_MS), await putFailed()];
     const before = receiver.received.length;
@@ -70,7 +70,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     await deskbell.database.run(`update deliveries set state = 'sent' where id = $1`, [foreign]);
   });
 
-  it('are cancelled, one or many, and a cancelled one can be sent again', async () => {
+  it('can be cancelled, one or many, and a cancelled one can be retried', async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     const recipient = newCustomer();
     const ids = [
@@ -82,7 +82,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     const before = receiver.received.length;
     const one = await send(`/${ids[0]}/cancel`);
     assert.deepEqual([one.status, one.json], [200, { message: 'The message is cancelled.' }]);
-    // The first of its lane: the others go out in their order.
+    // The first of its queue; the others are sent in order.
     assert.deepEqual(await statesOf(ids), ['cancelled', 'sent', 'sent']);
     assert.deepEqual(receiver.received.slice(before).map(contentOf), ['two', 'three']);
     assert.equal((await send(`/${ids[0]}/retry`)).status, 200);
@@ -100,7 +100,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     assert.deepEqual(await statesOf(failed), ['sent', 'sent']);
   });
 
-  it('give the daily limit back when a campaign is cancelled', async () => {
+  it('free their part of the daily limit when a campaign is cancelled', async () => {
     const { clock } = deskbell;
     clock.advance(2 * 24 * 3600);
     receiver.answer = (response) => response.writeHead(503).end();
@@ -114,7 +114,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     assert.equal(limits.json.used, 1);
   });
 
-  it('are refused by name when their state does not allow it', async () => {
+  it('are refused with a named error if their state does not allow the change', async () => {
     const sent = await put(newCustomer());
     assertError(await send(`/${sent}/cancel`), 409, 'CONFLICT');
     assertError(await send(`/${sent}/retry`), 409, 'CONFLICT');
@@ -127,7 +127,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     assert.deepEqual(await statesOf([sent, queued]), ['sent', 'cancelled']);
   });
 
-  it('that are being sent cannot be cancelled', async () => {
+  it('cannot be cancelled while they are being sent', async () => {
     let answer = () => {};
     const called = new Promise<void>((resolve) => {
       receiver.answer = (response) => {
@@ -146,7 +146,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     receiver.answer = (response) => response.writeHead(204).end();
   });
 
-  it('of another merchant do not exist', async () => {
+  it('are not found if they belong to another merchant', async () => {
     const failed = await putFailed();
     for (const path of [`/${failed}/cancel`, `/${failed}/retry`]) {
       assertError(await send(path, undefined, BOREALIS), 404, 'DELIVERY_NOT_FOUND');
@@ -159,7 +159,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     await send('/cancel', { state: 'failed' });
   });
 
-  it('are chosen by a state and a time that exist', async () => {
+  it('are selected only by a valid state and a valid time', async () => {
     for (const [path, states] of [
       ['/retry', ['queued', 'waiting', 'sent', 'all', 7, null, undefined]],
       ['/cancel', ['sending', 'sent', 'delivered', 'cancelled', '', undefined]],
@@ -173,7 +173,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     }
   });
 
-  it('do the same on the command line', async () => {
+  it('can be managed the same way on the command line', async () => {
     const [old, recent] = [await putFailed(5 * HOUR_MS), await putFailed()];
     const all = ['--merchant', '1', '--all', '--state', 'failed'];
     const retried = await command('retry', ...all, '--since', hours(2), '--json');
@@ -214,7 +214,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
     }
   });
 
-  it('are changed 2,000 in a call, and the answer says that there are more', async () => {
+  it('are changed 2,000 per call, and the response says that there are more', async () => {
     const { database, clock } = deskbell;
     const at = clock.now().toISOString();
     await database.run(
@@ -225,7 +225,7 @@ onEachEngine('deliveries in the merchant’s hands', (engine) => {
           'Many', 'failed', $1, $1, $1 from n`,
       [at],
     );
-    // All to one customer, and the first is refused: none of them goes out.
+    // All to one customer, and the first is refused, so none is sent.
     receiver.answer = (response) => response.writeHead(503).end();
     const counts: number[][] = [];
     for (let more = true; more; ) {

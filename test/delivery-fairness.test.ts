@@ -3,12 +3,12 @@ import { after, before, it } from 'node:test';
 import { BOREALIS, type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 import { AURORA_ID, BOREALIS_ID, openShop, phoneOf, putAll, range, type Shop, until } from './shops.ts';
 
-/** Half of what a call may take before it times out: on a quiet machine it is less than one second. */
+/** Half the time-out of a call. On an idle machine it takes less than one second. */
 const AT_ONCE_MAX_MS = 5000;
 
 const hang = () => {};
 
-/** A server whose merchants have a receiver each. */
+/** A server whose merchants each have their own receiver. */
 function useShops(engine: 'sqlite' | 'postgres', count: number, settings: Record<string, string> = {}) {
   const shops: Shop[] = [];
   const world = { shops } as { shops: Shop[]; deskbell: Deskbell };
@@ -19,14 +19,14 @@ function useShops(engine: 'sqlite' | 'postgres', count: number, settings: Record
     }
   });
   after(async () => {
-    // First the receivers: this ends the calls that hang, which the server would wait for.
+    // Close the receivers first: this ends the hanging calls that the server would wait for.
     for (const { receiver } of shops) await receiver.close();
     await world.deskbell?.close();
   });
   return world;
 }
 
-/** Answers a question of Borealis over HTTP. Gives how long the message took to its receiver. */
+/** Answers a question of Borealis over HTTP. Returns the time until the message reached its receiver. */
 async function timeAnswer(deskbell: Deskbell, { receiver }: Shop): Promise<number> {
   const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
   const address = await raise(deskbell, token, {
@@ -86,10 +86,10 @@ for (const [cap, settings] of [
   [4, {}],
   [2, { WORKER_CONCURRENCY_PER_ENDPOINT: '2' }],
 ] as const) {
-  onEachEngine(`with ${cap} calls at once to a receiver`, (engine) => {
+  onEachEngine(`with at most ${cap} calls at once to a receiver`, (engine) => {
     const world = useShops(engine, 1, settings);
 
-    it('all messages go out, and there are never more calls', async () => {
+    it('all messages are sent, and there are never more calls', async () => {
       const { deskbell, shops } = world;
       const [shop] = shops as [Shop];
       let open = 0;
@@ -116,7 +116,7 @@ for (const [cap, settings] of [
 onEachEngine('merchants with a backlog', (engine) => {
   const world = useShops(engine, 3);
 
-  it('are served in turns: nobody waits for another’s backlog', async (t) => {
+  it('are served in turn: nobody waits for another’s backlog', async (t) => {
     const { deskbell, shops } = world;
     const sent = shops.map(() => 0);
     let lead = 0;
@@ -141,7 +141,7 @@ onEachEngine('merchants with a backlog', (engine) => {
 onEachEngine('campaigns to a slow receiver', (engine) => {
   const world = useShops(engine, 1);
 
-  it('leave one call for replies', async () => {
+  it('leave one call free for replies', async () => {
     const { deskbell, shops } = world;
     const [{ id, receiver }] = shops as [Shop];
     receiver.answer = hang;

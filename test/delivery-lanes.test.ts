@@ -35,7 +35,7 @@ async function later({ deskbell }: World, seconds: number): Promise<void> {
 onEachEngine('replies and campaigns to one customer', (engine) => {
   const world = useReceiver(engine, { CHANNEL_DAILY_LIMIT: '1' });
 
-  it('have a lane each: a reply does not wait for a campaign that waits for the daily limit', async () => {
+  it('have separate queues: a reply does not wait for a campaign that waits for the daily limit', async () => {
     const { deskbell, receiver } = world;
     const token = await deskbell.signIn();
     const answer = async (conversation_id: number, text: string, isCampaign: boolean) => {
@@ -60,13 +60,13 @@ onEachEngine('replies and campaigns to one customer', (engine) => {
   });
 });
 
-onEachEngine('the order within a lane', (engine) => {
+onEachEngine('the order within a queue', (engine) => {
   const world = useReceiver(engine);
 
-  it('is kept in both lanes of a customer, whatever fails', async () => {
+  it('is kept in both queues of a customer, whatever fails', async () => {
     const { deskbell, receiver } = world;
     const accepted = new Map<string, string[]>();
-    // The same for every run: the fate of a call depends on how many came before it.
+    // The same in every run: the response depends on the number of earlier calls.
     let calls = 0;
     receiver.answer = (response, call) => {
       calls += 1;
@@ -75,7 +75,7 @@ onEachEngine('the order within a lane', (engine) => {
       const lane = accepted.get(`${recipient} ${mode}`) ?? [];
       accepted.set(`${recipient} ${mode}`, lane);
       if (!lane.includes(content)) lane.push(content);
-      // Accepted, but the answer is lost.
+      // Accepted, but the response is lost.
       if (calls % 7 === 0) return void response.destroy();
       response.writeHead(204).end();
     };
@@ -122,7 +122,7 @@ onEachEngine('the order within a lane', (engine) => {
 
     const rest = [await put('two'), await put('three')];
     await deskbell.allSent();
-    // The second is due before the first again: only the order in the lane puts the first before it.
+    // The second is due earlier than the first. Only the order of the queue puts the first before it.
     deskbell.clock.advance(1);
     const retried = await deskbell.call('POST', `/api/v1/delivery/${first}/retry`, {
       token: await deskbell.signIn(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { AURORA, BOREALIS, type Deskbell, onEachEngine, useDeskbell } from './harness.ts';
 
-/** Raises a question in conversation 1 and gives its address. */
+/** Raises a question in conversation 1 and returns its URL. */
 async function raise(deskbell: Deskbell, token: string, context: object, conversation = 1): Promise<string> {
   const raised = await deskbell.call('POST', '/api/v1/notification/request', {
     token,
@@ -23,23 +23,21 @@ async function answer(deskbell: Deskbell, token: string, location: string, body:
   return answered.json.message as string;
 }
 
-onEachEngine('an answer reaches its customer', (engine) => {
+onEachEngine('the delivery of an answer', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  it('on the telephone of the conversation, and the notification shows it', async () => {
+  it('goes to the number of the conversation, and the notification shows it', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { question: 'Do you roast on Mondays?' });
     await answer(deskbell, token, location, { answer: 'Every Monday at six.' });
     const one = await deskbell.call('GET', location, { token });
     assert.equal(one.json.delivery.state, 'delivered');
 
-    const telephone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
-    const { text, from_customer } = telephone.json.at(-1);
+    const phone = await deskbell.call('GET', '/api/v1/simulator/1', { token });
+    const { text, from_customer } = phone.json.at(-1);
     assert.deepEqual([text, from_customer], ['Every Monday at six.', false]);
-    // Before it stands what the demo's customer wrote.
-    assert.ok(
-      telephone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer),
-    );
+    // It follows the messages of the demo's customer.
+    assert.ok(phone.json.slice(0, -1).every((message: { from_customer: boolean }) => message.from_customer));
     const read = await deskbell.call('GET', `/api/v1/delivery/${one.json.delivery.id}`, { token });
     assert.equal(read.json.state, 'read');
     assert.deepEqual(
@@ -49,7 +47,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.equal(read.json.attempts, 1);
   });
 
-  it('at the number in the context before the conversation’s own', async () => {
+  it('prefers the number in the context to that of the conversation', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, {
       question: 'Where are you?',
@@ -61,7 +59,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.equal(json[0].mode, 'reply');
   });
 
-  it('unless it has no valid number: that message fails at once and says why', async () => {
+  it('fails at once and says why if there is no valid number', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { question: 'And now?', lead_phone: 'ask at the desk' });
     await answer(deskbell, token, location, { answer: 'At nine.' });
@@ -69,7 +67,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.deepEqual([state, reason], ['failed', '“ask at the desk” is not a phone number.']);
   });
 
-  it('a support reply is sent, its notes are not', async () => {
+  it('sends a support reply but not its notes', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { support_request_reason: 'Cup broken' });
     await answer(deskbell, token, location, {
@@ -81,7 +79,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.doesNotMatch((await deskbell.call('GET', '/api/v1/simulator/1', { token })).text, /discount/);
   });
 
-  it('resolving without a reply sends nothing', async () => {
+  it('sends nothing if a request is resolved without a reply', async () => {
     const token = await deskbell.signIn();
     const before = (await deskbell.call('GET', '/api/v1/delivery/', { token })).json.length;
     const location = await raise(deskbell, token, { question: 'Never mind?' });
@@ -90,7 +88,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.equal((await deskbell.call('GET', location, { token })).json.delivery, null);
   });
 
-  it('also when its notification is deleted right after', async () => {
+  it('happens even if the notification is deleted right after the answer', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { question: 'Gone?' });
     const answered = await deskbell.call('POST', `${location}/answer`, {
@@ -103,7 +101,7 @@ onEachEngine('an answer reaches its customer', (engine) => {
     assert.match((await deskbell.call('GET', '/api/v1/simulator/1', { token })).text, /Still here\./);
   });
 
-  it('deliveries, telephones and limits of another merchant are absent', async () => {
+  it('deliveries, test phones and limits of another merchant are not found', async () => {
     const [aurora, borealis] = [
       await deskbell.signIn(AURORA.email, AURORA.password),
       await deskbell.signIn(BOREALIS.email, BOREALIS.password),
@@ -127,11 +125,11 @@ onEachEngine('an answer reaches its customer', (engine) => {
   });
 });
 
-onEachEngine('the day’s messaging limit', (engine) => {
+onEachEngine('the daily messaging limit', (engine) => {
   const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '2' });
   const phone = (n: number) => `+3460000000${n}`;
 
-  it('lets campaigns wait in order for the first free place, and says until when', async () => {
+  it('makes campaigns wait in order until the limit allows them, and says until when', async () => {
     let token = await deskbell.signIn();
     const advance = async (seconds: number) => {
       deskbell.clock.advance(seconds);

@@ -9,24 +9,24 @@ import { isNotRun, NOT_RUN } from './docs/notRun.ts';
 import { runPage } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
 import { openShell } from './docs/shell.ts';
-import { engines, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, engines, onEachEngine } from './harness.ts';
 import { root } from './process.ts';
 import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
-/** Pages whose samples speak to a server with the demo, on either engine. */
+/** Pages whose samples call a server with the demo data, on both engines. */
 const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
-/** Its samples start servers of their own: the first ones with the embedded database, the others with PostgreSQL. */
+/** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
-describe('the samples of the docs', () => {
-  it('name a language that this test knows how to check', () => {
+describe('the samples in the docs', () => {
+  it('have a language that this test can check', () => {
     assert.ok(samples.length > 30);
     for (const sample of samples) assert.ok(LANGUAGES.includes(sample.language), titleOf(sample));
   });
 
-  it('are left out only where they are on the list, and the list names no other', () => {
+  it('are skipped only if they are on the list, and the list has no other entries', () => {
     for (const { page, first } of NOT_RUN) {
       const found = samples.filter((sample) => sample.page === page && firstLineOf(sample) === first);
       assert.equal(found.length, 1, `${page}: ${first}`);
@@ -37,7 +37,7 @@ describe('the samples of the docs', () => {
   });
 
   for (const sample of samples.filter(isNotRun)) {
-    it(`${titleOf(sample)}: is not run, but its syntax is right`, () => checkSyntax(sample));
+    it(`${titleOf(sample)}: is not run, but its syntax is valid`, () => checkSyntax(sample));
   }
 });
 
@@ -48,8 +48,8 @@ onEachEngine('the docs, with a server', (engine) => {
 });
 
 async function withDemo(engine: Engine) {
-  const place = await newDatabasePlace(engine);
-  const shell = await openShell(place.env);
+  const testDatabase = await createTestDatabase(engine);
+  const shell = await openShell(testDatabase.env);
   const receiver = await startReceiver();
   await shell.startServer('npm start');
   const standIns = {
@@ -57,21 +57,21 @@ async function withDemo(engine: Engine) {
     // The receiver is on this machine, and private addresses need to be allowed.
     'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
   };
-  return { engine, shell, receiver, place, standIns };
+  return { engine, shell, receiver, testDatabase, standIns };
 }
 
 describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
   runPage(PRODUCTION, async () => {
-    const place = await newDatabasePlace('postgres');
+    const testDatabase = await createTestDatabase('postgres');
     const shell = await openShell();
-    const { DATABASE_URL: url = '' } = place.env;
+    const { DATABASE_URL: url = '' } = testDatabase.env;
     const { username, host, pathname } = new URL(url);
     const standIns = {
       '/var/lib/deskbell': join(shell.folder, 'data'),
       'postgres://deskbell:password@db.internal/deskbell': url,
       'postgres://deskbell:password@one.internal:5432,two.internal:5432/deskbell': `postgres://${username}@${host},${host}${pathname}`,
     };
-    return { engine: 'postgres' as const, shell, place, standIns };
+    return { engine: 'postgres' as const, shell, testDatabase, standIns };
   });
 });
 
@@ -132,7 +132,7 @@ describe('the text of the docs', () => {
   }
 
   for (const page of PAGES) {
-    it(`has links in ${page} that lead somewhere`, () => {
+    it(`has links in ${page} that work`, () => {
       for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s]+)\)|(?:src)="([^"]+)"/g)) {
         if (target === undefined || /^https?:/.test(target)) continue;
         const [path = '', anchor] = target.split('#');
@@ -144,7 +144,7 @@ describe('the text of the docs', () => {
   }
 });
 
-/** As GitHub makes them. */
+/** The anchors that GitHub generates. */
 const anchorsOf = (page: string) =>
   [...readPage(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!
@@ -157,7 +157,7 @@ describe('the map in the README', () => {
   const [, map] = samplesOf('README.md').filter(({ language }) => language === 'text');
   const entries = entriesOf(map!.text);
 
-  it('names only what exists', () => {
+  it('names only files and folders that exist', () => {
     assert.ok(entries.length > 20);
     for (const entry of entries) assert.ok(existsSync(join(root, entry)), entry);
   });
@@ -169,7 +169,7 @@ describe('the map in the README', () => {
     for (const name of folders) assert.ok(entries.includes(`src/${name}/`), name);
   });
 
-  it('is right about the files a request passes, too', () => {
+  it('also names the right files for the path of a request', () => {
     const [flow] = samplesOf('README.md').filter(({ language }) => language === 'text');
     let folder = '';
     let files = 0;
@@ -188,7 +188,7 @@ describe('the map in the README', () => {
   });
 });
 
-/** The paths of a tree that is drawn by indentation; several names on a line are separated by commas. */
+/** The paths of an indented tree. A line may have several names, separated by commas. */
 function entriesOf(tree: string): string[] {
   const entries: string[] = [];
   const parents: string[] = [];

@@ -15,7 +15,7 @@ const form = {
   body: 'email=owner@aurora.example&password=aurora-demo',
   headers: { 'content-type': 'application/x-www-form-urlencoded' },
 };
-const elsewhere = {
+const unknownConversation = {
   body: { notification_type: 'user_question_request', conversation_id: 999, context: { question: 'Q?' } },
 };
 
@@ -32,22 +32,28 @@ const SIGNED_OUT: Case[] = [
   ['a broken body and no token', ['POST', REQUEST, { body: '{"broken' }], 401, 'INVALID_TOKEN'],
   ['a body too large and no token', ['POST', REQUEST, large], 401, 'INVALID_TOKEN'],
   ['a form and no token', ['POST', REQUEST, form], 401, 'INVALID_TOKEN'],
-  ['a sign-in that lacks a field', ['POST', LOGIN, { body: {} }], 422, 'VALIDATION_ERROR', 'email'],
-  ['an address that is none', ['POST', '/api/v1/auth/register', { body: {} }], 404, 'NOT_FOUND'],
-  ['an address that cannot be read', ['GET', '/api/v1/auth/%zz'], 404, 'NOT_FOUND'],
+  ['a sign-in without a required field', ['POST', LOGIN, { body: {} }], 422, 'VALIDATION_ERROR', 'email'],
+  ['an unknown path', ['POST', '/api/v1/auth/register', { body: {} }], 404, 'NOT_FOUND'],
+  ['a path that cannot be decoded', ['GET', '/api/v1/auth/%zz'], 404, 'NOT_FOUND'],
   ['a body too large', ['POST', LOGIN, large], 413, 'PAYLOAD_TOO_LARGE'],
   ['a form', ['POST', LOGIN, form], 415, 'UNSUPPORTED_MEDIA_TYPE'],
 ];
 const SIGNED_IN: Case[] = [
-  ['a filter that is none', ['GET', `${LIST}?status=lost`], 422, 'VALIDATION_ERROR', 'status'],
+  ['an invalid filter', ['GET', `${LIST}?status=lost`], 422, 'VALIDATION_ERROR', 'status'],
   [
-    'a request that lacks a field',
+    'a request without a required field',
     ['POST', REQUEST, { body: {} }],
     500,
     'VALIDATION_ERROR',
     'notification_type',
   ],
-  ['no such conversation', ['POST', REQUEST, elsewhere], 500, 'CONVERSATION_NOT_FOUND', 'conversation_id'],
+  [
+    'no such conversation',
+    ['POST', REQUEST, unknownConversation],
+    500,
+    'CONVERSATION_NOT_FOUND',
+    'conversation_id',
+  ],
   ['no such notification', ['DELETE', `${LIST}999`], 404, 'NOTIFICATION_NOT_FOUND'],
   ['a second answer', ['POST', `${LIST}1/answer`, answer], 500, 'ALREADY_ANSWERED'],
 ];
@@ -57,7 +63,7 @@ onEachEngine('errors', (engine) => {
   afterEach(() => mock.restoreAll());
 
   const check = ([title, [method, path, options], status, code, field]: Case, signedIn: boolean) => {
-    it(`${title} is ${status} ${code}, in the one body that errors have`, async () => {
+    it(`${title} is ${status} ${code}, in the common error format`, async () => {
       const token = signedIn ? await deskbell.signIn() : undefined;
       const reply = await deskbell.call(method, path, { ...options, token });
       assertError(reply, status, code, field);
@@ -103,14 +109,14 @@ onEachEngine('errors', (engine) => {
     });
   }
 
-  it('while the database is away sign-in is 503 with Retry-After', async () => {
+  it('without the database, sign-in is 503 with Retry-After', async () => {
     breakDatabase(new DatabaseUnavailable('away'));
     const reply = await deskbell.call('POST', LOGIN, { body: AURORA });
     assertError(reply, 503, 'SERVICE_UNAVAILABLE');
     assert.match(reply.headers.get('retry-after')!, /^[1-9]\d*$/);
   });
 
-  it('while the database is away a notification endpoint fails with 500 and Retry-After', async () => {
+  it('without the database, a notification endpoint fails with 500 and Retry-After', async () => {
     const token = await deskbell.signIn();
     breakDatabase(new DatabaseUnavailable('away'));
     const reply = await deskbell.call('POST', `${LIST}4/answer`, { token, ...answer });
@@ -131,7 +137,7 @@ onEachEngine('errors', (engine) => {
     assert.match(failure.err.stack, /errors\.test/);
   });
 
-  it('a 500 that the contract asks for is logged at info and counted apart from a real failure', async () => {
+  it('a 500 that the contract requires is logged at info and counted separately from real failures', async () => {
     const token = await deskbell.signIn();
     const before = await answersWith500();
     const expected = await deskbell.call('POST', `${LIST}1/answer`, { token, ...answer });
@@ -155,7 +161,7 @@ onEachEngine('errors', (engine) => {
   const linesOf = (requestId: string) =>
     deskbell.logged.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === requestId);
 
-  /** How often `answer` gave 500, by what it meant. */
+  /** How often `answer` returned 500, by outcome. */
   async function answersWith500(): Promise<{ refused: number; failed: number }> {
     const lines = (await deskbell.call('GET', '/metrics')).text.split('\n');
     const count = (outcome: string) => {

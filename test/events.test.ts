@@ -10,22 +10,22 @@ import {
   OPERATOR,
   onEachEngine,
   raise,
-  startBeside,
   startDeskbell,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
-import { EVENTS, type Listening, listen } from './listening.ts';
+import { EVENTS, type Listener, listen } from './listening.ts';
 
-/** Long enough for whatever was announced; the slow look comes after five seconds. */
-const AWHILE_MS = 300;
+/** Long enough for every signalled change; polling takes five seconds. */
+const WAIT_MS = 300;
 
 onEachEngine('live events', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  /** With listeners that are gone afterwards. */
+  /** Runs `work` with these listeners, then stops them. */
   const withListeners = async <T>(
-    opened: Promise<Listening>[],
-    work: (...listeners: Listening[]) => Promise<T>,
+    opened: Promise<Listener>[],
+    work: (...listeners: Listener[]) => Promise<T>,
   ) => {
     const listeners = await Promise.all(opened);
     try {
@@ -35,7 +35,7 @@ onEachEngine('live events', (engine) => {
     }
   };
 
-  it('a stream is what proxies pass on at once: no compression, no buffering, no caching', async () => {
+  it('proxies forward a stream at once: it has no compression, no buffering and no caching', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token, { 'accept-encoding': 'gzip, br' })], async ({ headers }) => {
       assert.equal(headers.get('content-type'), 'text/event-stream; charset=utf-8');
@@ -46,7 +46,7 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('two windows learn of a notification that is raised, answered and deleted, each as it happens', async () => {
+  it('two windows get an event as soon as a notification is raised, answered or deleted', async () => {
     const token = await deskbell.signIn();
     const both = [listen(deskbell, token), listen(deskbell, await deskbell.signIn())];
     await withListeners(both, async (one, other) => {
@@ -69,7 +69,7 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('an answer’s message is followed until the customer has read it', async () => {
+  it('the delivery of an answer is reported until the customer has read it', async () => {
     const token = await deskbell.signIn();
     const address = await raise(deskbell, token);
     await withListeners([listen(deskbell, token)], async (one) => {
@@ -78,15 +78,15 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await one!.next('deliveries');
       await deskbell.allSent();
-      /** What is told of a new notification is told after all that happened before it. */
-      const told = async () => {
+      /** The event of a new notification comes after the events of all earlier changes. */
+      const eventsSoFar = async () => {
         await raise(deskbell, token);
         await one!.next('inbox');
-        return one!.heard.length;
+        return one!.events.length;
       };
-      const before = await told();
+      const before = await eventsSoFar();
       await deskbell.call('GET', '/api/v1/simulator/1', { token });
-      const events = one!.heard.slice(before, await told()).map(({ event }) => event);
+      const events = one!.events.slice(before, await eventsSoFar()).map(({ event }) => event);
       assert.deepEqual(
         events.filter((event) => event !== 'inbox'),
         ['deliveries'],
@@ -94,7 +94,7 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('a document that is changed or deleted is told', async () => {
+  it('a changed or deleted document is reported', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token)], async (one) => {
       const body = { title: 'Shipping' };
@@ -104,11 +104,11 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await deskbell.call('DELETE', '/api/v1/knowledge/4', { token });
       await one!.next('knowledge');
-      assert.deepEqual([...new Set(one!.heard.map(({ event }) => event))], ['knowledge']);
+      assert.deepEqual([...new Set(one!.events.map(({ event }) => event))], ['knowledge']);
     });
   });
 
-  it('nobody hears of another merchant’s changes', async () => {
+  it('nobody receives another merchant’s changes', async () => {
     const theirs = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     await withListeners([listen(deskbell, theirs)], async (other) => {
       const address = await raise(deskbell, await deskbell.signIn());
@@ -117,30 +117,30 @@ onEachEngine('live events', (engine) => {
         body: { answer: 'Yes.' },
       });
       await deskbell.allSent();
-      await sleep(AWHILE_MS);
-      assert.deepEqual(other!.heard, []);
+      await sleep(WAIT_MS);
+      assert.deepEqual(other!.events, []);
     });
   });
 
-  it('who comes back with the last id hears at once that the inbox has changed, and nothing where it has not', async () => {
+  it('a client that reconnects with the last id gets an event at once if the inbox has changed, and none if not', async () => {
     const token = await deskbell.signIn();
     const id = await withListeners([listen(deskbell, token)], async (one) => {
       await raise(deskbell, token);
       return (await one!.next('inbox')).id;
     });
     await withListeners([listen(deskbell, token, { 'last-event-id': id })], async (same) => {
-      await sleep(AWHILE_MS);
-      assert.ok(!same!.heard.some(({ event }) => event === 'inbox'));
+      await sleep(WAIT_MS);
+      assert.ok(!same!.events.some(({ event }) => event === 'inbox'));
     });
     await raise(deskbell, token);
-    for (const stale of [id, 'never-heard-of']) {
+    for (const stale of [id, 'unknown-id']) {
       await withListeners([listen(deskbell, token, { 'last-event-id': stale })], async (late) => {
         assert.notEqual((await late!.next('inbox')).id, stale);
       });
     }
   });
 
-  it('the version to come back with is there before anything has happened', async () => {
+  it('a stream starts with the version that the client needs to reconnect', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token)], async (one) => {
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
@@ -149,7 +149,7 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('a write that nobody announced is seen by the slow look', async () => {
+  it('a change without a signal is found by polling', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token)], async (one) => {
       await deskbell.database.run('delete from notifications where merchant_id = 1 and id = 1');
@@ -157,32 +157,32 @@ onEachEngine('live events', (engine) => {
     });
   });
 
-  it('writes in a row are told together, the last one included', async () => {
+  it('many writes in a row are reported together, including the last one', async () => {
     const token = await deskbell.signIn();
     await withListeners([listen(deskbell, token)], async (one) => {
       const began = performance.now();
       await Promise.all(Array.from({ length: 100 }, () => raise(deskbell, token)));
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
       while ((await one!.next('inbox')).id !== /"1-(\w+)"/.exec(list.headers.get('etag')!)![1]);
-      // One in 20 ms at most, however many writes there are.
-      assert.ok(one!.heard.length <= (performance.now() - began) / 20 + 1, `${one!.heard.length} events`);
+      // At most one every 20 ms, however many writes there are.
+      assert.ok(one!.events.length <= (performance.now() - began) / 20 + 1, `${one!.events.length} events`);
     });
   });
 
-  it('without a merchant’s token there is nothing to hear', async () => {
+  it('a merchant’s token is required', async () => {
     assertError(await deskbell.call('GET', EVENTS), 401, 'INVALID_TOKEN');
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     assertError(await deskbell.call('GET', EVENTS, { token: operator }), 401, 'INVALID_TOKEN');
   });
 
-  it('nothing but GET is understood, not even HEAD', async () => {
+  it('only GET is supported, so HEAD gets 405', async () => {
     const token = await deskbell.signIn();
     for (const method of ['HEAD', 'POST']) {
       assert.equal((await deskbell.call(method, EVENTS, { token })).status, 405);
     }
   });
 
-  it('a stream says nothing about how fast the server is', async () => {
+  it('the duration of a stream is not in the metrics', async () => {
     const { text } = await deskbell.call('GET', '/metrics');
     const seconds = [
       ...text.matchAll(/^deskbell_http_request_seconds_count\{method="GET",route="([^"]+)"/gm),
@@ -193,7 +193,7 @@ onEachEngine('live events', (engine) => {
 });
 
 onEachEngine('the end of a stream', (engine) => {
-  it('comes with the end of its token, and a new token opens the next', async () => {
+  it('comes when its token expires, and a new token opens the next stream', async () => {
     const deskbell = await startDeskbell(engine, { ACCESS_TOKEN_TTL_SECONDS: '10' });
     try {
       const token = await deskbell.signIn();
@@ -210,20 +210,20 @@ onEachEngine('the end of a stream', (engine) => {
     }
   });
 
-  it('an expired token hears nothing more, whatever the clock of the machine says', async () => {
+  it('an expired token receives nothing more, whatever the machine’s clock says', async () => {
     const deskbell = await startDeskbell(engine);
     try {
       const listener = await listen(deskbell, await deskbell.signIn());
       deskbell.clock.advance(901);
       await raise(deskbell, await deskbell.signIn());
       await listener.ended;
-      assert.deepEqual(listener.heard, []);
+      assert.deepEqual(listener.events, []);
     } finally {
       await deskbell.close();
     }
   });
 
-  it('comes with the end of the server, which does not wait for its listeners', async () => {
+  it('comes when the server stops, which does not wait for its clients', async () => {
     const deskbell = await startDeskbell(engine);
     const token = await deskbell.signIn();
     const listeners = await Promise.all(Array.from({ length: 20 }, () => listen(deskbell, token)));
@@ -233,7 +233,7 @@ onEachEngine('the end of a stream', (engine) => {
     await Promise.all(listeners.map(({ ended }) => ended));
   });
 
-  it('a hundred listeners count as a hundred requests, whatever they hear', async () => {
+  it('a hundred streams count as a hundred requests, however many events they receive', async () => {
     const deskbell = await startDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '1000' });
     try {
       const token = await deskbell.signIn();
@@ -249,11 +249,11 @@ onEachEngine('the end of a stream', (engine) => {
   });
 });
 
-it('a change in one process is heard in another as it happens', {
+it('a change in one process is reported at once in another', {
   skip: engines.length === 1 && 'needs PostgreSQL',
 }, async () => {
   const first: Deskbell = await startDeskbell('postgres');
-  const second = await startBeside(first);
+  const second = await startSecondServer(first);
   try {
     const token = await first.signIn();
     const listener = await listen(second, token);

@@ -12,26 +12,26 @@ import { createLogger } from '../src/log.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
 
-/** The real server on a real database, spoken to over HTTP. The clock alone is ours. */
+/** The real server on a real database, called over HTTP. Only the clock is a test clock. */
 export interface Deskbell {
   url: string;
   engine: Engine;
   config: Config;
   database: Database;
   clock: Clock;
-  /** Every line the server logged, as it was written. */
+  /** Every line that the server logged. */
   logged: string[];
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
   /** Resolves when no message is due and none is being sent. */
   allSent(): Promise<void>;
-  /** Signs in and gives the access token. */
+  /** Signs in and returns the access token. */
   signIn(email?: string, password?: string): Promise<string>;
   close(): Promise<void>;
 }
 
 export interface CallOptions {
   token?: string | undefined;
-  /** Sent as JSON; a string is sent as it is. */
+  /** Sent as JSON. A string is sent unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -40,14 +40,14 @@ export interface Reply {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests assert on what came, whatever its shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests check responses of any shape
   json: any;
 }
 
 export interface Clock {
   now(): Date;
   advance(seconds: number): void;
-  /** Nothing becomes due by itself until it goes again, however slow the machine is. */
+  /** While the clock is stopped nothing becomes due, however slow the machine is. */
   stop(): void;
   go(): void;
 }
@@ -82,14 +82,14 @@ export function onEachEngine(title: string, tests: (engine: Engine) => void): vo
   for (const engine of engines) describe(`${title} (${engine})`, () => tests(engine));
 }
 
-/** Where a database stands: the settings that lead there, and how to remove it. */
-export interface DatabasePlace {
+/** A database for a test: the settings to connect to it, and a function to remove it. */
+export interface TestDatabase {
   env: Record<string, string>;
   remove(): Promise<void>;
 }
 
-/** An empty one. */
-export async function newDatabasePlace(engine: Engine): Promise<DatabasePlace> {
+/** Creates an empty database. */
+export async function createTestDatabase(engine: Engine): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
   if (engine === 'sqlite') {
     return {
@@ -123,7 +123,7 @@ async function asAdmin(sql: string): Promise<void> {
   }
 }
 
-/** For a whole suite: a server that starts before its first test and is gone after its last. */
+/** A server for a whole suite: it starts before the first test and closes after the last. */
 export function useDeskbell(engine: Engine, settings: Record<string, string> = {}): Deskbell {
   const deskbell = {} as Deskbell;
   before(async () => {
@@ -134,20 +134,20 @@ export function useDeskbell(engine: Engine, settings: Record<string, string> = {
 }
 
 /**
- * Starts a server on a database of its own, or in a place that its maker removes: there, on PostgreSQL,
- * several may run at once. Whoever starts it closes it.
+ * Starts a server on its own database, or on a shared one that the caller removes. Several servers can share a
+ * PostgreSQL database. The caller must close the server.
  */
 export async function startDeskbell(
   engine: Engine,
   settings: Record<string, string> = {},
-  shared?: DatabasePlace,
+  shared?: TestDatabase,
 ): Promise<Deskbell> {
-  const place = shared ?? (await newDatabasePlace(engine));
+  const testDatabase = shared ?? (await createTestDatabase(engine));
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '0',
-    ...place.env,
+    ...testDatabase.env,
     ...settings,
   });
   const logged: string[] = [];
@@ -179,14 +179,14 @@ export async function startDeskbell(
       if (closed) return;
       closed = true;
       await server.close();
-      if (!shared) await place.remove();
+      if (!shared) await testDatabase.remove();
     },
   };
   return deskbell;
 }
 
-/** A second server on the PostgreSQL of the first; it is closed before the first is. */
-export function startBeside({ config }: Deskbell): Promise<Deskbell> {
+/** A second server on the PostgreSQL database of the first. Close it before the first. */
+export function startSecondServer({ config }: Deskbell): Promise<Deskbell> {
   const env = {
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,
@@ -208,17 +208,17 @@ export const SUPPORT = {
   context: { support_request_reason: 'The parcel arrived damaged.' },
 };
 
-/** Raises a notification and gives its address. */
+/** Raises a notification and returns its URL. */
 export async function raise(deskbell: Deskbell, token: string, body: unknown = QUESTION): Promise<string> {
   const reply = await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body });
   if (reply.status !== 200) throw new Error(`raising failed: ${reply.text}`);
   return reply.headers.get('location')!;
 }
 
-/** The ids of a list, in its order. */
+/** The ids of a list, in order. */
 export const idsOf = ({ json }: Reply): number[] => json.map(({ id }: { id: number }) => id);
 
-/** Status and body in one, to be compared whole: a body has these members and no other. */
+/** Status and body in one object, so that a test compares all members of the body. */
 export const outcome = ({ status, json }: Pick<Reply, 'status' | 'json'>) => ({ ...json, status });
 
 export async function call(
@@ -241,8 +241,8 @@ export async function call(
 }
 
 /**
- * Keys are read again after half a minute, with little patience: a server that is slow to read them goes on with those
- * that it has until the next time. Gives the first reply that is as it should be, or the last.
+ * A server reads its keys again after half a minute. If that is slow, it keeps the old keys until the next time.
+ * Returns the first reply with the new keys, or the last reply.
  */
 export async function afterReload<T>(
   { clock }: Deskbell,
@@ -250,14 +250,14 @@ export async function afterReload<T>(
   isNew: (reply: T) => boolean,
   seconds = 31,
 ): Promise<T> {
-  for (let goes = 1; ; goes += 1) {
+  for (let tries = 1; ; tries += 1) {
     clock.advance(seconds);
     const reply = await ask();
-    if (isNew(reply) || goes === 5) return reply;
+    if (isNew(reply) || tries === 5) return reply;
   }
 }
 
-/** The whole of an error: its status, a body of `detail`, `code` and perhaps `field`, and its headers. */
+/** Checks a whole error: its status, a body with `detail`, `code` and an optional `field`, and its headers. */
 export function assertError(reply: Reply, status: number, code: string, field?: string): void {
   assert.equal(reply.status, status, reply.text);
   const { detail, ...rest } = reply.json;
@@ -269,14 +269,14 @@ export function assertError(reply: Reply, status: number, code: string, field?: 
 
 export interface RawReply {
   status: number;
-  /** As they came, in their order. */
+  /** As received, in order. */
   headers: [name: string, value: string][];
   text: string;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   json: any;
 }
 
-/** What fetch would mend on the way: addresses, bytes, chunks, and headers that it adds or refuses. */
+/** For requests that fetch would change: unusual paths, bytes, chunks, and headers that it adds or refuses. */
 export function rawCall(
   { url }: Pick<Deskbell, 'url'>,
   method: string,
@@ -312,7 +312,7 @@ function parsed(text: string): unknown {
   }
 }
 
-// The auth endpoints by name.
+// Short functions for the auth endpoints.
 type Caller = Pick<Deskbell, 'call'>;
 export const login = (
   deskbell: Caller,
@@ -329,7 +329,7 @@ export const logout = (deskbell: Caller, refresh_token: unknown) =>
   deskbell.call('POST', '/api/v1/auth/logout', { body: { refresh_token } });
 export const me = (deskbell: Caller, token?: string) => deskbell.call('GET', '/api/v1/auth/me', { token });
 
-/** One more user of Aurora's, with the same password, for a test that will not leave it as it is. */
+/** Adds a user of Aurora with the same password, for a test that changes the user. */
 export async function addUser({ database }: Deskbell) {
   const email = `${randomBytes(6).toString('hex')}@aurora.example`;
   const [row] = await database.run<{ id: number }>(

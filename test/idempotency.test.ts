@@ -29,8 +29,8 @@ const IN_FLIGHT = {
 const DAY_SECONDS = 24 * 60 * 60;
 
 const replayed = (reply: Reply) => reply.headers.get('idempotency-replayed');
-/** What a client can tell two responses apart by, but for the header that says so. */
-const essence = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
+/** Everything that a client can compare in two responses, except the header that marks a replay. */
+const comparable = ({ status, text, headers }: Reply) => [status, text, headers.get('location')];
 
 async function count(deskbell: Deskbell): Promise<number> {
   const row = await deskbell.database.one<{ n: number }>('select count(*) as n from notifications');
@@ -55,23 +55,23 @@ onEachEngine('an Idempotency-Key', (engine) => {
     const before = await count(deskbell);
     for (let again = 0; again < 3; again += 1) {
       const reply = await post(REQUEST, QUESTION, key);
-      assert.deepEqual([essence(reply), replayed(reply)], [essence(first), 'true']);
+      assert.deepEqual([comparable(reply), replayed(reply)], [comparable(first), 'true']);
     }
     assert.equal(await count(deskbell), before);
   });
 
-  it('replays the first response of an answer, where an answer without it would be refused', async () => {
+  it('replays the first response to an answer, where a second answer without the key is refused', async () => {
     const path = `${await raise(deskbell, token)}/answer`;
     const key = newKey();
     const first = await post(path, { answer: 'Yes.' }, key);
     const second = await post(path, { answer: 'Yes.' }, key);
     assert.deepEqual(outcome(first), { status: 200, message: 'Notification answered.' });
-    assert.deepEqual([essence(second), replayed(second)], [essence(first), 'true']);
+    assert.deepEqual([comparable(second), replayed(second)], [comparable(first), 'true']);
     const without = await deskbell.call('POST', path, { token, body: { answer: 'Yes.' } });
     assert.equal(without.json.code, 'ALREADY_ANSWERED');
   });
 
-  it('replays a refusal too, even when the request would now succeed', async () => {
+  it('also replays a refusal, even if the request would now succeed', async () => {
     const address = await raise(deskbell, token);
     const refusals: [path: string, body: unknown, code: string][] = [
       [REQUEST, { ...QUESTION, context: {} }, 'VALIDATION_ERROR'],
@@ -79,26 +79,26 @@ onEachEngine('an Idempotency-Key', (engine) => {
       [`${address}/answer`, {}, 'VALIDATION_ERROR'],
       [`${NOTIFICATIONS}/123456789/answer`, { answer: 'Yes.' }, 'NOTIFICATION_NOT_FOUND'],
     ];
-    const firsts: [Reply, string][] = [];
+    const firstReplies: [Reply, string][] = [];
     for (const [path, body, code] of refusals) {
       const key = newKey();
       const first = await post(path, body, key);
       assert.deepEqual([first.json.code, replayed(first)], [code, null]);
-      firsts.push([first, key]);
+      firstReplies.push([first, key]);
     }
     await deskbell.database.run(
       `insert into conversations (id, merchant_id, customer_name, customer_phone, created_at, updated_at)
         values (999, 1, 'Late', '+1', '', '')`,
     );
-    for (const [index, [first, key]] of firsts.entries()) {
+    for (const [index, [first, key]] of firstReplies.entries()) {
       const [path, body] = refusals[index]!;
       const again = await post(path, body, key);
-      assert.deepEqual([essence(again), replayed(again)], [essence(first), 'true']);
+      assert.deepEqual([comparable(again), replayed(again)], [comparable(first), 'true']);
     }
     assert.equal((await post(REQUEST, { ...QUESTION, conversation_id: 999 }, newKey())).status, 200);
   });
 
-  it('refuses another body or another address under the same key with 422', async () => {
+  it('refuses another body or another path with the same key with 422', async () => {
     const body = (context: string) =>
       `{"notification_type":"user_question_request","conversation_id":1,"context":${context}}`;
     const key = newKey();
@@ -120,15 +120,15 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal((await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)).status, 200);
     assert.deepEqual(outcome(await post(`${two}/answer`, { answer: 'Yes.' }, answerKey)), REUSED);
     assert.equal((await deskbell.call('GET', two, { token })).json.status, 'requested');
-    // Being refused did not spoil the key.
+    // After the refusal the key still works.
     assert.equal(replayed(await post(`${one}/answer`, { answer: 'Yes.' }, answerKey)), 'true');
   });
 
-  it('has one effect when thirty come at once', async () => {
+  it('has one effect if thirty requests use it at once', async () => {
     const key = newKey();
     const before = await count(deskbell);
     const thirty = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 30 }, work));
-    // Over connections that stand already they arrive together.
+    // On open connections they arrive at the same time.
     await thirty(() => deskbell.call('GET', NOTIFICATIONS, { token }));
     const replies = await thirty(() => post(REQUEST, QUESTION, key));
     assert.equal(await count(deskbell), before + 1);
@@ -138,7 +138,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
     for (const reply of replies) if (reply.status !== 200) assert.deepEqual(outcome(reply), IN_FLIGHT);
   });
 
-  it('refuses a key that is none, and does nothing', async () => {
+  it('refuses an invalid key, and does nothing', async () => {
     const before = await count(deskbell);
     for (const key of ['', 'two words', 'x'.repeat(256), 'schlüssel', 'a\tb']) {
       assert.deepEqual(
@@ -160,13 +160,13 @@ onEachEngine('an Idempotency-Key', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('answers 409 while the first request is in flight, and serves the key when it has ended', async () => {
+    it('answers 409 while the first request is in flight, and replays its response afterwards', async () => {
       const key = newKey();
       const holder = new pg.Client(deskbell.config.databaseUrl);
       await holder.connect();
       try {
         await holder.query('begin');
-        // What the first request holds until its outcome is stored.
+        // The lock that the first request holds until its outcome is stored.
         await holder.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`idempotency 1 ${key}`]);
         const early = await post(REQUEST, QUESTION, key);
         assert.deepEqual(outcome(early), IN_FLIGHT);
@@ -180,23 +180,23 @@ onEachEngine('an Idempotency-Key', (engine) => {
     });
   }
 
-  it('is kept for 24 hours and means a new request after that', async () => {
+  it('expires after 24 hours, and then starts a new request', async () => {
     const key = newKey();
     const first = await post(REQUEST, QUESTION, key);
     deskbell.clock.advance(DAY_SECONDS - 60);
     token = await deskbell.signIn();
     const late = await post(REQUEST, QUESTION, key);
-    assert.deepEqual([essence(late), replayed(late)], [essence(first), 'true']);
+    assert.deepEqual([comparable(late), replayed(late)], [comparable(first), 'true']);
     deskbell.clock.advance(61);
     const after = await post(REQUEST, QUESTION, key);
     assert.deepEqual([after.status, replayed(after)], [200, null]);
     assert.notEqual(after.headers.get('location'), first.headers.get('location'));
-    // From here on it stands for the new one, whatever that is.
+    // From now on the key belongs to the new request.
     assert.equal((await post(REQUEST, QUESTION, key)).headers.get('location'), after.headers.get('location'));
   });
 
   describe('when the server fails', () => {
-    // One connection, so that what is done to it meets every request.
+    // One connection, so that a change to it affects every request.
     const failing = useDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
     const request = async (signedIn: string) =>
       failing.call('POST', REQUEST, {
@@ -211,7 +211,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
       detail: string,
       retryAfter: string | null,
       fail: string,
-      mend: string,
+      fix: string,
     ][] = [
       [
         'a database that takes no writes',
@@ -230,8 +230,8 @@ onEachEngine('an Idempotency-Key', (engine) => {
         'alter table lost rename to conversations',
       ],
     ];
-    for (const [title, code, detail, retryAfter, fail, mend] of FAILURES) {
-      it(`stores nothing of ${title}: the same key may try again`, async () => {
+    for (const [title, code, detail, retryAfter, fail, fix] of FAILURES) {
+      it(`stores nothing of ${title}: the same key can be used again`, async () => {
         const signedIn = await failing.signIn();
         await failing.database.run('delete from idempotency_keys');
         const run = (sql: string) =>
@@ -239,13 +239,13 @@ onEachEngine('an Idempotency-Key', (engine) => {
         await run(fail);
         failing.logged.length = 0;
         const failed = await request(signedIn);
-        await run(mend);
+        await run(fix);
         assert.deepEqual(outcome(failed), { status: 500, detail, code });
         assert.equal(failed.headers.get('retry-after'), retryAfter);
 
         const second = await request(signedIn);
         assert.deepEqual([second.status, replayed(second)], [200, null]);
-        // This one, unlike the 500s of the contract, is for an alarm.
+        // Unlike the 500s of the contract, this one is logged as an error.
         const line = failing.logged.map((text) => JSON.parse(text)).find(({ level }) => level === 'error');
         assert.deepEqual([line?.code, line?.request_id], [code, failed.headers.get('x-request-id')]);
         const { text } = await failing.call('GET', '/metrics');

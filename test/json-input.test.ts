@@ -24,13 +24,13 @@ const ENCODED = {
 };
 const refused = (detail: string, field = 'body') => ({ detail, code: 'VALIDATION_ERROR', field });
 
-/** A request of exactly so many bytes. */
+/** A request of exactly this many bytes. */
 function bodyOf(bytes: number): string {
   const question = 'x'.repeat(bytes - BODY.length + QUESTION.context.question.length);
   return JSON.stringify({ ...QUESTION, context: { question } });
 }
 
-/** A request nested so deep: its body is the first level, its context the second. */
+/** A request with this nesting depth: its body is the first level, its context the second. */
 function nested(levels: number, open: string, close: string): string {
   const inner = open.repeat(levels - 2) + (open === '[' ? '' : '1') + close.repeat(levels - 2);
   return BODY.replace('"context":{', `"context":{"deep":${inner},`);
@@ -49,12 +49,12 @@ const UNREADABLE: [title: string, body: string | Buffer, detail: string][] = [
     '{"a":"\t"}',
     BOM + BOM + BODY,
   ].map((text): [string, string, string] => [text.slice(0, 20), text, 'body is not valid JSON']),
-  ['half a text', BODY.slice(0, -1), 'body is not valid JSON'],
-  ['an unending string', `{"a":"${'\\"'.repeat(1000)}`, 'body is not valid JSON'],
-  ['brackets without end', '['.repeat(65), 'body is nested deeper than 64 levels'],
-  ['many more', '[{"a":'.repeat(20_000), 'body is nested deeper than 64 levels'],
-  ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'body is not valid UTF-8'],
-  ['a character cut in two', Buffer.from('"é').subarray(0, 2), 'body is not valid UTF-8'],
+  ['incomplete JSON', BODY.slice(0, -1), 'body is not valid JSON'],
+  ['an unterminated string', `{"a":"${'\\"'.repeat(1000)}`, 'body is not valid JSON'],
+  ['too many brackets', '['.repeat(65), 'body is nested deeper than 64 levels'],
+  ['far too many brackets', '[{"a":'.repeat(20_000), 'body is nested deeper than 64 levels'],
+  ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'body is not valid UTF-8'],
+  ['half a character', Buffer.from('"é').subarray(0, 2), 'body is not valid UTF-8'],
   ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), 'body is not valid UTF-8'],
   ['UTF-16', Buffer.from(BOM + BODY, 'utf16le'), 'body is not valid UTF-8'],
   ['Latin-1', Buffer.from('{"a":"é"}', 'latin1'), 'body is not valid UTF-8'],
@@ -83,7 +83,7 @@ onEachEngine('a JSON body', (engine) => {
     return outcome(await rawCall(deskbell, method, path, { headers, chunks }));
   };
 
-  it('may have 256 KiB and not a byte more, whether its length is announced or not', async () => {
+  it('may have 256 KiB and not a byte more, with or without Content-Length', async () => {
     for (const [bytes, expected] of [
       [BODY_MAX_BYTES, RAISED],
       [BODY_MAX_BYTES + 1, TOO_LARGE],
@@ -113,7 +113,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [flat]), RAISED);
   });
 
-  it('that cannot be read is refused with 500 by the notification endpoints and 422 by sign-in', async () => {
+  it('is refused if it is not valid JSON: with 500 by the notification endpoints, with 422 by sign-in', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     for (const [title, body, detail] of UNREADABLE) {
       for (const [path, status] of [
@@ -127,7 +127,7 @@ onEachEngine('a JSON body', (engine) => {
     }
   });
 
-  it('that is empty names the missing field', async () => {
+  it('is refused with the name of the missing field if it is empty', async () => {
     const answer = `${await raise(deskbell, token)}/answer`;
     const content = 'Missing admin response content in context (expected field: answer)';
     for (const chunks of [[], [''], [' \r\n\t'], [BOM], ['{}']]) {
@@ -139,7 +139,7 @@ onEachEngine('a JSON body', (engine) => {
       assert.deepEqual(await send(answer, JSON_TYPE, chunks), { status: 500, ...missing('answer', content) });
       assert.deepEqual(await send(LOGIN, JSON_TYPE, chunks), { status: 422, ...missing('email') });
     }
-    // No body at all is an empty one too.
+    // No body at all also counts as empty.
     assert.deepEqual(await send(REQUEST, undefined, []), {
       status: 500,
       ...refused('notification_type is required', 'notification_type'),
@@ -147,7 +147,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(answer, undefined, []), { status: 500, ...refused(content, 'answer') });
   });
 
-  it('may come in pieces, cut anywhere, and behind a byte order mark', async () => {
+  it('may arrive in pieces, split anywhere, and start with a byte order mark', async () => {
     const context = { question: 'Где? ☕️👩‍👩‍👧‍👦' };
     const bytes = Buffer.from(BOM + JSON.stringify({ ...QUESTION, context }));
     assert.deepEqual(
@@ -198,7 +198,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(LOGIN, form, ['email=a&password=b']), NO_JSON_TYPE);
   });
 
-  it('is refused in an encoding with 415', async () => {
+  it('is refused with 415 if it is compressed', async () => {
     const zipped = gzipSync(BODY);
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [zipped], { 'content-encoding': 'gzip' }), ENCODED);
     for (const name of ['gzip', 'br', 'deflate', 'unknown']) {
@@ -207,7 +207,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(REQUEST, JSON_TYPE, [BODY], { 'content-encoding': 'identity' }), RAISED);
   });
 
-  it('is not needed to list, show or delete, though its Content-Type be there', async () => {
+  it('is not required to list, show or delete, even with a Content-Type', async () => {
     const address = await raise(deskbell, token);
     for (const path of [NOTIFICATIONS, address]) {
       assert.equal((await send(path, JSON_TYPE, [], {}, 'GET')).status, 200);

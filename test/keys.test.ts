@@ -12,17 +12,17 @@ import {
   onEachEngine,
   type Reply,
   refresh,
-  startBeside,
   startDeskbell,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
 
-/** For an unknown name a server reads the keys again after a second. */
+/** If a token names an unknown key, a server reads the keys again after a second. */
 const RELOADED_FOR_UNKNOWN_SECONDS = 2;
 
 const jwksOf = async (deskbell: Deskbell) => (await deskbell.call('GET', '/.well-known/jwks.json')).json;
 const kidOf = (token: string) => decodeProtectedHeader(token).kid;
-const rollOver = ({ database, config, clock }: Deskbell, revoke = false) =>
+const rotate = ({ database, config, clock }: Deskbell, revoke = false) =>
   rotateKeys(database, openVault(config), clock.now(), { revoke });
 
 onEachEngine('signing keys', (engine) => {
@@ -65,9 +65,9 @@ onEachEngine('signing keys', (engine) => {
   it('a new key signs new tokens, and older tokens stay valid', async () => {
     const server = await start();
     const before = (await login(server)).json;
-    const { kid } = await rollOver(server);
-    const signedAnew = (reply: Reply) => kidOf(reply.json.access_token) === kid;
-    const fresh = (await afterReload(server, () => login(server), signedAnew)).json;
+    const { kid } = await rotate(server);
+    const hasNewKey = (reply: Reply) => kidOf(reply.json.access_token) === kid;
+    const fresh = (await afterReload(server, () => login(server), hasNewKey)).json;
     assert.equal(kidOf(fresh.access_token), kid);
     assert.equal(kidOf(fresh.refresh_token), kid);
     assert.notEqual(kidOf(before.access_token), kid);
@@ -84,9 +84,9 @@ onEachEngine('signing keys', (engine) => {
     const server = await start();
     const before = (await login(server)).json;
     assert.equal((await me(server, before.access_token)).status, 200);
-    await rollOver(server, true);
+    await rotate(server, true);
     const seenBefore = () => me(server, before.access_token);
-    // Twice: the first looks at the keys, the next must not find the token among those verified before.
+    // Twice: the first request reads the keys again, the second must not find the token in the cache.
     assertError(await afterReload(server, seenBefore, ({ status }) => status === 401), 401, 'INVALID_TOKEN');
     assertError(await me(server, before.access_token), 401, 'INVALID_TOKEN');
     assertError(await refresh(server, before.refresh_token), 401, 'INVALID_TOKEN');
@@ -99,7 +99,7 @@ onEachEngine('signing keys', (engine) => {
     const first = kidOf(await server.signIn());
     const replacedAt = server.clock.now().getTime() + 60_000;
     server.clock.advance(60);
-    await rollOver(server);
+    await rotate(server);
     const removed = (afterMs: number) =>
       removeKeysReplacedBefore(server.database, new Date(replacedAt + afterMs));
     assert.deepEqual(await removed(-1000), []);
@@ -110,10 +110,10 @@ onEachEngine('signing keys', (engine) => {
   if (engine === 'postgres') {
     it('a server accepts a token of a key that another server has just created', async () => {
       const server = await start();
-      const { kid } = await rollOver(server);
-      const beside = await startBeside(server);
+      const { kid } = await rotate(server);
+      const second = await startSecondServer(server);
       try {
-        const token = await beside.signIn();
+        const token = await second.signIn();
         assert.equal(kidOf(token), kid);
         const reply = await afterReload(
           server,
@@ -123,7 +123,7 @@ onEachEngine('signing keys', (engine) => {
         );
         assert.equal(reply.status, 200);
       } finally {
-        await beside.close();
+        await second.close();
       }
     });
   }

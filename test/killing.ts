@@ -4,65 +4,65 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../src/config.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { AURORA, call, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { AURORA, call, createTestDatabase, type TestDatabase } from './harness.ts';
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
 
-/** The demo's first conversation. */
+/** The customer of the demo's first conversation. */
 export const CUSTOMER = '+34611550101';
 
 type Settings = Record<string, string>;
 
-/** Servers of one database, one after another or side by side, that are killed. */
+/** Servers on one database, which the test starts and kills. */
 export interface Killing {
-  place: DatabasePlace;
-  /** Joins the server's database, as a command does; there once one was started. */
+  testDatabase: TestDatabase;
+  /** Uses the server's database, like a command. Set when the first server starts. */
   database: Database;
   start(settings: Settings): Promise<Serving>;
-  /** The one that the test before has left, if it is of this kind: every start costs a second. */
-  have(settings: Settings): Promise<Serving>;
-  die(server: Serving): Promise<void>;
+  /** Reuses the running server if it has these settings, because every start takes a second. */
+  reuse(settings: Settings): Promise<Serving>;
+  kill(server: Serving): Promise<void>;
   /** Raises a question and answers it. */
   answer(server: Serving, body?: object, phone?: string): Promise<void>;
-  /** The newest. */
+  /** The newest delivery. */
   delivery(): Promise<{ key: string; state: string; due_at: string } | undefined>;
   until(what: string, isSo: () => unknown, forMs?: number): Promise<void>;
   untilState(state: string): Promise<void>;
-  /** As if the time of a lease, or of the wait for an echo, had passed: nobody need sit through it. */
-  timePasses(): Promise<void>;
+  /** Ends leases and waits for a status at once, so that the test does not need to wait. */
+  expireWaits(): Promise<void>;
 }
 
 export function useKilling(engine: Engine): Killing {
   let token: string | undefined;
-  /** Those that run, with what they were started with. */
+  /** The running servers, with their settings. */
   const running = new Map<Serving, string>();
   before(async () => {
-    killing.place = await newDatabasePlace(engine);
+    killing.testDatabase = await createTestDatabase(engine);
   });
   after(async () => {
-    for (const server of running.keys()) await killing.die(server);
+    for (const server of running.keys()) await killing.kill(server);
     await killing.database?.close();
-    await killing.place?.remove();
+    await killing.testDatabase?.remove();
   });
 
   const killing: Killing = {
     // Set before the first test.
-    place: undefined as never,
+    testDatabase: undefined as never,
     database: undefined as never,
     async start(settings) {
-      const server = await serve({ ...killing.place.env, LOG_LEVEL: 'warn', ...settings });
+      const server = await serve({ ...killing.testDatabase.env, LOG_LEVEL: 'warn', ...settings });
       running.set(server, JSON.stringify(settings));
-      killing.database ??= await openDatabase(readConfig(killing.place.env), 'command');
+      killing.database ??= await openDatabase(readConfig(killing.testDatabase.env), 'command');
       return server;
     },
-    async have(settings) {
+    async reuse(settings) {
       for (const [server, kind] of running) {
         if (kind === JSON.stringify(settings)) return server;
-        await killing.die(server);
+        await killing.kill(server);
       }
       return killing.start(settings);
     },
-    async die(server) {
+    async kill(server) {
       running.delete(server);
       await server.stop('SIGKILL');
     },
@@ -88,11 +88,11 @@ export function useKilling(engine: Engine): Killing {
       for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(10)) {
         if (await isSo()) return;
       }
-      assert.fail(`it did not happen that ${what}: ${JSON.stringify(await killing.delivery())}`);
+      assert.fail(`timed out waiting until ${what}: ${JSON.stringify(await killing.delivery())}`);
     },
     untilState: (state) =>
       killing.until(`it is ${state}`, async () => (await killing.delivery())?.state === state),
-    async timePasses() {
+    async expireWaits() {
       await killing.database.run(`update deliveries set due_at = $1 where state = 'sending'`, [
         new Date().toISOString(),
       ]);

@@ -28,7 +28,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
         [1, 'answer', 'Is it organic?', 1],
       ],
     );
-    // What is the same as before is no change.
+    // The same content is not a change.
     assert.equal((await patch(id, { title: 'Organic beans' })).json.version, 3);
     assert.equal((await patch(id, { title: 'x'.repeat(200), body: '😀'.repeat(20_000) })).status, 200);
   });
@@ -110,8 +110,11 @@ onEachEngine('a document of the knowledge base', (engine) => {
       [back.json.title, back.json.body, back.json.version],
       ['Is it organic?', 'Yes, all of it.', 3],
     );
-    const forth = await call('POST', `${id}/revert`, { body: {} });
-    assert.deepEqual([forth.json.title, forth.json.body, forth.json.version], ['New', 'New body.', 4]);
+    const secondRevert = await call('POST', `${id}/revert`, { body: {} });
+    assert.deepEqual(
+      [secondRevert.json.title, secondRevert.json.body, secondRevert.json.version],
+      ['New', 'New body.', 4],
+    );
     const { json } = await call('GET', String(id));
     assert.deepEqual(
       json.versions.map(({ what }: { what: string }) => what),

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import pg from 'pg';
 import { run } from './command.ts';
-import { NOTIFICATIONS, newDatabasePlace, onEachEngine, QUESTION, raise, startDeskbell } from './harness.ts';
+import {
+  createTestDatabase,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  raise,
+  startDeskbell,
+} from './harness.ts';
 import { KNOWLEDGE } from './teaching.ts';
 
 const DOCUMENTS = 80;
@@ -12,21 +19,21 @@ const IMPORTS = 4;
 const WRITERS = 6;
 
 onEachEngine('a knowledge import', (engine) => {
-  it('runs beside edits, reverts and answers without an error or a deadlock', async () => {
-    const place = await newDatabasePlace(engine);
+  it('runs during edits, reverts and answers without an error or a deadlock', async () => {
+    const testDatabase = await createTestDatabase(engine);
     try {
-      const deskbell = await startDeskbell(engine, {}, place);
+      const deskbell = await startDeskbell(engine, {}, testDatabase);
       try {
         const token = await deskbell.signIn();
-        const file = join(place.env.DATA_DIR!, 'documents.jsonl');
-        // The highest ids first: an import that locks in the order of the file meets the others head-on.
+        const file = join(testDatabase.env.DATA_DIR!, 'documents.jsonl');
+        // The highest ids first: an import that locks in file order would deadlock with the others.
         const importAll = async (body: string) => {
           const lines = Array.from({ length: DOCUMENTS }, (_, n) =>
             JSON.stringify({ title: `Title ${DOCUMENTS - n}`, body: `${body} ${n}` }),
           );
           writeFileSync(file, lines.join('\n'));
           const { json } = await run(['knowledge', 'import', file, '--merchant', '1', '--json'], {
-            env: place.env,
+            env: testDatabase.env,
           });
           return json;
         };
@@ -78,14 +85,14 @@ onEachEngine('a knowledge import', (engine) => {
       } finally {
         await deskbell.close();
       }
-      if (engine === 'postgres') assert.equal(await deadlocksOf(place.env.DATABASE_URL!), 0);
+      if (engine === 'postgres') assert.equal(await deadlocksOf(testDatabase.env.DATABASE_URL!), 0);
     } finally {
-      await place.remove();
+      await testDatabase.remove();
     }
   });
 });
 
-/** PostgreSQL's own count. A connection reports its share when it ends, so ask after the server has closed. */
+/** PostgreSQL's own counter. A connection reports its part when it ends, so read it after the server has closed. */
 async function deadlocksOf(url: string): Promise<number> {
   const client = new pg.Client(url);
   await client.connect();

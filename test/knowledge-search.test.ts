@@ -4,7 +4,7 @@ import type { MerchantId } from '../src/contract/ids.ts';
 import { importDocuments } from '../src/knowledge/import.ts';
 import { AURORA, BOREALIS, idsOf, onEachEngine, type Reply, useDeskbell } from './harness.ts';
 
-/** Borealis' own; its demo documents are the others that a search may find. Oldest first. */
+/** Documents of Borealis, oldest first. A search may also find its demo documents. */
 const DOCUMENTS = [
   { title: 'Delivery to the islands', body: 'Parcels to the islands take two days more.' },
   { title: 'Gift wrapping', body: 'We wrap presents at no cost. Add a card for 2 €.' },
@@ -50,17 +50,17 @@ const FINDS: [search: string, titles: string[]][] = [
   ['th', ['Thermos mugs', 'Ordering a book that is not in stock']],
   ['for the islan', ['Delivery to the islands']],
   ['wra gift', ['Gift wrapping']],
-  // quotes and the like are no words
+  // quotes and similar characters are not words
   ["O'Brien’s", ['Thermos mugs']],
   ['"thermos mugs"', ['Thermos mugs']],
   ['size-l', ['Thermos mugs']],
-  // where none has all the words: those with the most telling ones
+  // if no document has all the words: those with the most important ones
   ['zebra thermos', ['Thermos mugs']],
   ['xyzzy', []],
   ['?!', []],
 ];
 
-/** Each finds what the plain words would, or nothing; none is an error. */
+/** Each finds the same as the plain words, or nothing. None is an error. */
 const INJECTIONS: [search: string, titles: string[]][] = [
   ['"', []],
   ["'", []],

@@ -8,10 +8,10 @@ import { AURORA_ID, KNOWLEDGE, useKnowledge } from './teaching.ts';
 
 const BOREALIS_ID = 2 as MerchantId;
 const ALMA = 1 as UserId;
-/** Of the demo's documents these are Aurora's, last updated first. Others are made by the tests. */
+/** Aurora's demo documents, last updated first. The tests create others. */
 const OF_AURORA = [4, 3, 2, 1];
 const FOREIGN_ID = '7';
-const NO_IDS = [
+const INVALID_IDS = [
   'abc',
   '0',
   '-1',
@@ -269,7 +269,7 @@ onEachEngine('the knowledge base', (engine) => {
       if (method !== 'HEAD') {
         assert.equal(absent.text, '{"detail":"Document not found.","code":"DOCUMENT_NOT_FOUND"}');
       }
-      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+      for (const id of [FOREIGN_ID, deleted, ...INVALID_IDS]) {
         assert.deepEqual(await asAurora(method, id, suffix, body), absent, `${method} ${id}`);
       }
     }

@@ -3,23 +3,23 @@ import type { Deskbell } from './harness.ts';
 
 export const EVENTS = '/api/v1/events';
 
-interface Heard {
+interface StreamEvent {
   event: string;
   id: string;
   data: string;
 }
 
-/** A window that listens, as a browser's page does: by fetch, since only that sends a bearer token. */
-export interface Listening {
+/** A client of the event stream. Like the dashboard it uses fetch, because EventSource cannot send a bearer token. */
+export interface Listener {
   headers: Headers;
-  heard: Heard[];
-  /** Everything that came, comments included. */
+  events: StreamEvent[];
+  /** Everything that was received, including comments. */
   text(): string;
   /**
-   * The next event of this name that was not waited for yet, or an error after so long: without more, too soon for the
-   * slow look, which finds after five seconds what nobody announced.
+   * Waits for the next event of this name, or throws after this time. The default is too short for polling, which finds
+   * changes without a signal after five seconds.
    */
-  next(event: string, withinMs?: number): Promise<Heard>;
+  next(event: string, withinMs?: number): Promise<StreamEvent>;
   /** Resolves when the server ends the stream. */
   ended: Promise<void>;
   stop(): void;
@@ -29,14 +29,14 @@ export async function listen(
   { url }: Pick<Deskbell, 'url'>,
   token: string,
   headers: Record<string, string> = {},
-): Promise<Listening> {
+): Promise<Listener> {
   const leave = new AbortController();
   const response = await fetch(url + EVENTS, {
     headers: { authorization: `Bearer ${token}`, ...headers },
     signal: leave.signal,
   });
   if (response.status !== 200) throw new Error(`not listening: ${response.status} ${await response.text()}`);
-  const heard: Heard[] = [];
+  const events: StreamEvent[] = [];
   const waited = new Map<string, number>();
   let text = '';
   let wake = () => {};
@@ -44,7 +44,7 @@ export async function listen(
   const ended = (async () => {
     const decoder = new TextDecoder();
     const parser = createParser({
-      onEvent: ({ event = 'message', id = '', data }) => heard.push({ event, id, data }),
+      onEvent: ({ event = 'message', id = '', data }) => events.push({ event, id, data }),
     });
     try {
       for await (const chunk of response.body!) {
@@ -60,15 +60,15 @@ export async function listen(
 
   return {
     headers: response.headers,
-    heard,
+    events,
     text: () => text,
     async next(event, withinMs = 4000) {
-      const place = waited.get(event) ?? 0;
+      const index = waited.get(event) ?? 0;
       const deadline = Date.now() + withinMs;
       for (;;) {
-        const found = heard.filter((one) => one.event === event)[place];
+        const found = events.filter((one) => one.event === event)[index];
         if (found) {
-          waited.set(event, place + 1);
+          waited.set(event, index + 1);
           return found;
         }
         const leftMs = deadline - Date.now();

@@ -8,10 +8,10 @@ import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
 import { root } from './process.ts';
 
-/** What version 0.1 stored for the migrations that it had: the sums of whole files, comments included. */
+/** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */
 const OLD_SUMS = [
   '3fdc275f833caec2',
   'ccd43a4d63c98069',
@@ -22,7 +22,7 @@ const OLD_SUMS = [
 const CHANGED = /^Migration 1_foundation was changed after it was applied\. Restore its file\.$/;
 
 onEachEngine('migrations', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let database: Database;
   let folder: string;
   const now = () => new Date();
@@ -35,13 +35,13 @@ onEachEngine('migrations', (engine) => {
   };
 
   before(async () => {
-    place = await newDatabasePlace(engine);
-    database = await openDatabase(readConfig(place.env), 'command');
+    testDatabase = await createTestDatabase(engine);
+    database = await openDatabase(readConfig(testDatabase.env), 'command');
     await migrate(database, now);
   });
   after(async () => {
     await database?.close();
-    await place?.remove();
+    await testDatabase?.remove();
     rmSync(folder, { recursive: true, force: true });
   });
   beforeEach(() => {
@@ -87,7 +87,7 @@ onEachEngine('migrations', (engine) => {
     });
   }
 
-  it('leave nothing behind when one of them fails', async () => {
+  it('change nothing if one of them fails', async () => {
     writeFileSync(
       join(folder, '9001_failing.sql'),
       'create table half (a text); insert into nowhere values (1);',

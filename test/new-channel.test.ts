@@ -19,11 +19,11 @@ import { run as runCommand } from './command.ts';
 import {
   AURORA,
   call,
-  type DatabasePlace,
+  createTestDatabase,
   NOTIFICATIONS,
-  newDatabasePlace,
   onEachEngine,
   QUESTION,
+  type TestDatabase,
 } from './harness.ts';
 import { root, type Serving, serve } from './process.ts';
 
@@ -108,26 +108,26 @@ describe('a new channel', () => {
 });
 
 onEachEngine('a new channel', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let server: Serving;
   let token: string;
   let books: string;
   let file: string;
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
     books = mkdtempSync(join(copy, 'books-'));
     file = join(books, 'book.txt');
-    server = await serve(place.env, [process.execPath, join(copy, 'src', 'main.ts')]);
+    server = await serve(testDatabase.env, [process.execPath, join(copy, 'src', 'main.ts')]);
     const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
     token = json.access_token;
   });
   after(async () => {
     await server?.stop();
-    await place?.remove();
+    await testDatabase?.remove();
   });
   const deskbell = (args: string[], { input = '', env = {} } = {}) =>
     runCommand(args, {
-      env: { ...place.env, PORT: '0', ...env },
+      env: { ...testDatabase.env, PORT: '0', ...env },
       input,
       program: [process.execPath, join(copy, 'src', 'cli', 'main.ts')],
     });

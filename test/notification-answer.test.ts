@@ -13,7 +13,7 @@ const NOT_FOUND = { status: 404, detail: 'Notification not found.', code: 'NOTIF
 const refused = (field: string, detail: string) => ({ status: 500, detail, code: 'VALIDATION_ERROR', field });
 const contentMissing = (field: string) =>
   refused(field, `Missing admin response content in context (expected field: ${field})`);
-const unfit = (field: string, details: string) =>
+const schemaError = (field: string, details: string) =>
   refused(field, `Answer validation failed against JSON schema: ${details}`);
 
 const REPLY = { agent_response_to_customer: 'A new parcel is on its way.', resolution_notes: 'Sent again.' };
@@ -29,15 +29,15 @@ const REFUSED: Row[] = [
     (body): Row => [QUESTION, JSON.stringify(body), refused('body', 'body must be a JSON object')],
   ),
   ...BLANKS.map((answer): Row => [QUESTION, { answer }, contentMissing('answer')]),
-  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, unfit('answer', 'answer must be string')]),
+  ...NO_TEXTS.map((answer): Row => [QUESTION, { answer }, schemaError('answer', 'answer must be string')]),
   ...LONG_TEXTS.map(
     (answer): Row => [
       QUESTION,
       { answer },
-      unfit('answer', 'answer must NOT have more than 4096 characters'),
+      schemaError('answer', 'answer must NOT have more than 4096 characters'),
     ],
   ),
-  // What answers the other type does not answer this one.
+  // A valid answer to the other type is not valid here.
   [QUESTION, REPLY, contentMissing('answer')],
   [SUPPORT, { answer: 'Yes.' }, contentMissing('agent_response_to_customer')],
   ...BLANKS.flatMap((blank): Row[] => [
@@ -50,13 +50,13 @@ const REFUSED: Row[] = [
   ]),
   ...['agent_response_to_customer', 'resolution_notes'].flatMap((field): Row[] => [
     ...NO_TEXTS.map(
-      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, unfit(field, `${field} must be string`)],
+      (value): Row => [SUPPORT, { ...REPLY, [field]: value }, schemaError(field, `${field} must be string`)],
     ),
     ...LONG_TEXTS.map(
       (value): Row => [
         SUPPORT,
         { ...REPLY, [field]: value },
-        unfit(field, `${field} must NOT have more than 4096 characters`),
+        schemaError(field, `${field} must NOT have more than 4096 characters`),
       ],
     ),
   ]),
@@ -66,17 +66,17 @@ const REFUSED: Row[] = [
       [SUPPORT, { ...REPLY, [flag]: value }, refused(flag, `${flag} must be a boolean`)],
     ]),
   ),
-  // Absent content is told before absent notes, both before what the schema finds.
+  // Missing content is reported before missing notes, and both before errors of the schema.
   [SUPPORT, {}, contentMissing('agent_response_to_customer')],
   [SUPPORT, { resolution_notes: 7 }, contentMissing('agent_response_to_customer')],
   [SUPPORT, { agent_response_to_customer: 7 }, refused('resolution_notes', 'resolution_notes is required')],
 ];
 
-/** What is answered, and what of it is kept. */
-const TAKEN: [title: string, raised: object, body: object, outcome: object, kept: object][] = [
+/** The answer that is sent, and the answer that is stored. */
+const VALID_ANSWERS: [title: string, raised: object, body: object, outcome: object, stored: object][] = [
   ['a question', QUESTION, { answer: 'Yes.' }, ANSWERED, { answer: 'Yes.' }],
   [
-    'a question, knowledge base included',
+    'a question, also for the knowledge base',
     QUESTION,
     { answer: 'Yes.', only_send_campaign: false, resolve_only: false },
     ANSWERED,
@@ -112,14 +112,14 @@ const TAKEN: [title: string, raised: object, body: object, outcome: object, kept
     { resolve_only: true },
   ],
   [
-    'a support request, resolved in spite of a reply that does not fit',
+    'a support request, resolved despite an invalid reply',
     SUPPORT,
     { resolve_only: true, agent_response_to_customer: 7, resolution_notes: '' },
     RESOLVED,
     { resolve_only: true },
   ],
   [
-    'a question with fields nobody asked for',
+    'a question with unknown fields',
     QUESTION,
     { answer: 'Yes.', status: 'requested', id: 1, resolution_notes: 7, constructor: 1 },
     ANSWERED,
@@ -128,14 +128,14 @@ const TAKEN: [title: string, raised: object, body: object, outcome: object, kept
   ['one character', QUESTION, { answer: '.' }, ANSWERED, { answer: '.' }],
   ['4,096 characters', QUESTION, { answer: 'x'.repeat(4096) }, ANSWERED, { answer: 'x'.repeat(4096) }],
   [
-    '4,096 characters that are two units each',
+    '4,096 characters of two UTF-16 units each',
     QUESTION,
     { answer: '😀'.repeat(4096) },
     ANSWERED,
     { answer: '😀'.repeat(4096) },
   ],
   [
-    'text that databases find hard',
+    'text that is difficult for databases',
     QUESTION,
     { answer: ` \u0000 \ud800 ${EMOJI} שלום '; -- $1 \\ "` },
     ANSWERED,
@@ -153,7 +153,7 @@ onEachEngine('answering a notification', (engine) => {
     deskbell.call('POST', `${address}/answer`, { token, body });
   const show = async (address: string) => (await deskbell.call('GET', address, { token })).json;
 
-  for (const [title, raised, body, expected, kept] of TAKEN) {
+  for (const [title, raised, body, expected, stored] of VALID_ANSWERS) {
     it(`answers ${title}`, async () => {
       const address = await raise(deskbell, token, raised);
       const before = await show(address);
@@ -163,8 +163,8 @@ onEachEngine('answering a notification', (engine) => {
       const { updated_at, delivery, ...after } = await show(address);
       const { updated_at: raisedAt, delivery: none, ...unchanged } = before;
       assert.equal(none, null);
-      assert.equal(delivery === null, 'resolve_only' in kept);
-      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: kept });
+      assert.equal(delivery === null, 'resolve_only' in stored);
+      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
       const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
       assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);
@@ -172,7 +172,7 @@ onEachEngine('answering a notification', (engine) => {
     });
   }
 
-  it('refuses what does not fit with 500 and the contract’s words, and leaves the notification pending', async () => {
+  it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
     const addresses = new Map<object, string>();
     for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
     const before = await Promise.all([...addresses.values()].map(show));
@@ -183,7 +183,7 @@ onEachEngine('answering a notification', (engine) => {
     assert.deepEqual(await Promise.all([...addresses.values()].map(show)), before);
   });
 
-  it('refuses a second answer before it looks at what it says', async () => {
+  it('refuses a second answer before it checks the content', async () => {
     for (const kind of [QUESTION, SUPPORT]) {
       const address = await raise(deskbell, token, kind);
       await answer(address, { resolve_only: true });
@@ -194,7 +194,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('says 404 for one that is gone before it looks at what the answer says', async () => {
+  it('answers 404 for a deleted notification before it checks the content', async () => {
     const address = await raise(deskbell, token);
     await answer(address, { answer: 'Yes.' });
     await deskbell.call('DELETE', address, { token });
@@ -203,7 +203,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('deletes for good, answered or not', async () => {
+  it('deletes permanently, answered or not', async () => {
     for (const answered of [false, true]) {
       const address = await raise(deskbell, token);
       if (answered) await answer(address, { answer: 'Yes.' });
@@ -214,13 +214,13 @@ onEachEngine('answering a notification', (engine) => {
       }
       const id = address.split('/').at(-1)!;
       assert.equal(await deskbell.database.one(`select 1 from notifications where id = ${id}`), undefined);
-      // Its id is not given to another.
+      // Its id is not reused.
       assert.ok(Number((await raise(deskbell, token)).split('/').at(-1)) > Number(id));
     }
   });
 
-  it('judges an answer by the fields and the schema its notification was raised with', async () => {
-    // As an older version of the table of kinds might have left it.
+  it('checks an answer against the fields and the schema that its notification was raised with', async () => {
+    // An older version may have stored a notification like this.
     const schema = {
       type: 'object',
       properties: { rating: { type: 'integer', maximum: 5 }, remark: { type: 'string', pattern: '^[A-Z]' } },
@@ -244,32 +244,32 @@ onEachEngine('answering a notification', (engine) => {
       { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
     );
 
-    const fits = { rating: 5, remark: 'Kind.' };
+    const valid = { rating: 5, remark: 'Kind.' };
     const rows: [body: object, expected: object][] = [
       [{ answer: 'Yes.' }, contentMissing('rating')],
       [{ rating: 9 }, refused('remark', 'remark is required')],
-      [{ ...fits, rating: 9 }, unfit('rating', 'rating must be <= 5')],
-      [{ ...fits, rating: 'x' }, unfit('rating', 'rating must be integer')],
-      [{ ...fits, remark: 'kind' }, unfit('remark', 'remark must match pattern "^[A-Z]"')],
+      [{ ...valid, rating: 9 }, schemaError('rating', 'rating must be <= 5')],
+      [{ ...valid, rating: 'x' }, schemaError('rating', 'rating must be integer')],
+      [{ ...valid, remark: 'kind' }, schemaError('remark', 'remark must match pattern "^[A-Z]"')],
       [
-        { ...fits, more: 1, evenMore: 2 },
+        { ...valid, more: 1, evenMore: 2 },
         {
           status: 500,
           detail: 'Answer validation failed against JSON schema: answer must NOT have more than 3 properties',
           code: 'VALIDATION_ERROR',
         },
       ],
-      [fits, ANSWERED],
+      [valid, ANSWERED],
     ];
     for (const [body, expected] of rows) assert.deepEqual(outcome(await answer(address, body)), expected);
-    assert.deepEqual((await show(address)).answer, fits);
+    assert.deepEqual((await show(address)).answer, valid);
   });
 
   it('counts and logs the 500s of the contract as refusals, not as failures', async () => {
     const address = await raise(deskbell, token);
     deskbell.logged.length = 0;
     await answer(address, {});
-    // A line is written once the response is on its way; this second request comes after it.
+    // A line is logged after the response is sent. This second request comes after that.
     const { text } = await deskbell.call('GET', '/metrics');
     const lines = deskbell.logged.map((line) => JSON.parse(line));
     assert.deepEqual(

@@ -8,7 +8,7 @@ import {
   onEachEngine,
   QUESTION,
   raise,
-  startBeside,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
 
@@ -19,12 +19,12 @@ onEachEngine('a list and its ETag', (engine) => {
   const deskbell = useDeskbell(engine);
   let aurora: string;
   let borealis: string;
-  /** Where there can be a second server on the same database, it is asked too; else the only one twice. */
+  /** On PostgreSQL a second server on the same database; otherwise the only server again. */
   let other: Deskbell;
   before(async () => {
     aurora = await deskbell.signIn(AURORA.email, AURORA.password);
     borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-    other = engine === 'postgres' ? await startBeside(deskbell) : deskbell;
+    other = engine === 'postgres' ? await startSecondServer(deskbell) : deskbell;
   });
   after(() => other?.close());
 
@@ -46,7 +46,7 @@ onEachEngine('a list and its ETag', (engine) => {
     }
   });
 
-  it('gives the list to whoever knows another tag, such as that of another inbox', async () => {
+  it('returns the list for any other tag, such as that of another inbox', async () => {
     const foreign = (await listOf(borealis)).headers.get('etag')!;
     const tag = (await listOf(aurora)).headers.get('etag')!;
     for (const known of [foreign, '"other"', tag.replaceAll('"', ''), `${tag.slice(0, -1)}x"`, '']) {
@@ -55,7 +55,7 @@ onEachEngine('a list and its ETag', (engine) => {
     }
   });
 
-  it('is made once for many who ask for it at the same time', async () => {
+  it('is queried once for many simultaneous requests', async () => {
     await raise(deskbell, borealis, BOREALIS_QUESTION);
     const { database } = deskbell;
     const { one } = database;
@@ -73,7 +73,7 @@ onEachEngine('a list and its ETag', (engine) => {
     }
   });
 
-  it('has a new tag and the new content after every write, at every server', async () => {
+  it('has a new tag and the new content after every write, on every server', async () => {
     const answer = { answer: 'Yes.' };
     for (const [writer, reader] of [
       [deskbell, other],
@@ -100,7 +100,7 @@ onEachEngine('a list and its ETag', (engine) => {
       ];
       const known: string[] = [];
       for (const [name, write, then] of writes) {
-        // Each server has the list of this moment at hand, and must not give it away after the write.
+        // Each server has the current list in its cache, and must not return it after the write.
         for (const server of [writer, reader]) {
           known.push((await listOf(borealis, '', undefined, server)).headers.get('etag')!);
         }
@@ -117,7 +117,7 @@ onEachEngine('a list and its ETag', (engine) => {
     }
   });
 
-  it('means the same list by the same tag, also while many write', async () => {
+  it('has the same tag only for the same list, also during many writes', async () => {
     const bodies = new Map<string, string>();
     const look = async (server: Deskbell) => {
       const { headers, text } = await listOf(borealis, '', undefined, server);
@@ -130,7 +130,7 @@ onEachEngine('a list and its ETag', (engine) => {
         const [here, there] = n % 2 === 0 ? [deskbell, other] : [other, deskbell];
         await look(here);
         const address = await raise(here, borealis, BOREALIS_QUESTION);
-        // Acknowledged is visible, everywhere and at once.
+        // An acknowledged write is visible at once, on every server.
         const { json } = await listOf(borealis, '?status=requested', undefined, there);
         assert.ok(json.some(({ id }: { id: number }) => address.endsWith(`/${id}`)));
         await look(there);
@@ -139,13 +139,13 @@ onEachEngine('a list and its ETag', (engine) => {
     assert.ok(bodies.size > 1);
   });
 
-  it('has a tag of its own for each inbox: a write of one merchant leaves the other’s alone', async () => {
+  it('has a separate tag for each inbox: one merchant’s write does not change the other’s', async () => {
     const tag = (await listOf(aurora)).headers.get('etag')!;
     await raise(deskbell, borealis, BOREALIS_QUESTION);
     assert.equal((await listOf(aurora, '', tag)).status, 304);
   });
 
-  it('is an empty array where there is none, and the first notification shows at once', async () => {
+  it('is an empty array without notifications, and the first notification shows at once', async () => {
     await deskbell.database.run('delete from notifications where merchant_id = 2');
     await deskbell.database.run('delete from inboxes where merchant_id = 2');
     const empty = await listOf(borealis);

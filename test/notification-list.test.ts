@@ -27,7 +27,7 @@ const NINE_FIELDS = [
   'answered_fields',
 ];
 
-/** Of the demo's notifications Aurora has these. Its inbox is only read here; Borealis' is written to. */
+/** Aurora's demo notifications. This file only reads Aurora's inbox, and writes to Borealis'. */
 const QUESTIONS = [9, 6, 4, 1];
 const SUPPORTS = [8, 2];
 const ALL = [9, 8, 6, 4, 2, 1];
@@ -75,7 +75,7 @@ const INVALID: [query: string, field: string, detail: string][] = [
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 
-/** Several at once by SQL: the list must not care who wrote them. */
+/** Inserts several at once with SQL: the list must show them all the same. */
 function insertMany(deskbell: Deskbell, count: number) {
   return deskbell.database.run(
     `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,
@@ -98,7 +98,7 @@ onEachEngine('the list of notifications', (engine) => {
 
   const listOf = (token: string, query = '') => deskbell.call('GET', LIST + query, { token });
 
-  it('gives a bare array whose notifications have the nine fields of the contract and no other', async () => {
+  it('is a bare array whose notifications have exactly the nine fields of the contract', async () => {
     const list = await listOf(aurora);
     assert.equal(list.status, 200);
     assert.equal(list.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -137,7 +137,7 @@ onEachEngine('the list of notifications', (engine) => {
     assert.equal(new Set(times).size, times.length);
   });
 
-  it('keeps only the status and the types asked for, in every spelling of the types', async () => {
+  it('can be filtered by status and by types, in every notation for the types', async () => {
     for (const [query, ids] of FILTERS) {
       const list = await listOf(aurora, query);
       assert.equal(list.status, 200, query);
@@ -145,7 +145,7 @@ onEachEngine('the list of notifications', (engine) => {
     }
   });
 
-  it('refuses a filter that is none with 422 and names it', async () => {
+  it('refuses an invalid filter with 422 and names it', async () => {
     for (const [query, field, detail] of INVALID) {
       const refusal = { status: 422, detail, code: 'VALIDATION_ERROR', field };
       assert.deepEqual(outcome(await listOf(aurora, query)), refusal, query);
@@ -170,7 +170,7 @@ onEachEngine('the list of notifications', (engine) => {
     }
   });
 
-  it('is whole unless pages are asked for', async () => {
+  it('is complete unless the request asks for pages', async () => {
     const before = idsOf(await listOf(borealis)).length;
     await insertMany(deskbell, 1500);
     const list = await listOf(borealis);
@@ -180,7 +180,7 @@ onEachEngine('the list of notifications', (engine) => {
     assert.equal((await listOf(borealis, '?limit=1000')).json.length, 1000);
   });
 
-  it('gives every notification once, page after page, while new ones arrive', async () => {
+  it('returns every notification once over all pages, while new ones arrive', async () => {
     const whole = idsOf(await listOf(borealis));
     const seen: number[] = [];
     const sizes: number[] = [];
@@ -197,7 +197,7 @@ onEachEngine('the list of notifications', (engine) => {
     assert.deepEqual(sizes, [400, 400, 400, whole.length - 1200]);
   });
 
-  it('ends its pages where the notifications end, not one empty page later', async () => {
+  it('has no empty page at the end', async () => {
     const first = await listOf(aurora, '?limit=3');
     assert.deepEqual(idsOf(first), ALL.slice(0, 3));
     const last = await deskbell.call('GET', nextOf(first)!, { token: aurora });
@@ -209,7 +209,7 @@ onEachEngine('the list of notifications', (engine) => {
   });
 
   it('keeps the filter from page to page', async () => {
-    // A question mark is an ordinary character of a query.
+    // A question mark is a normal character in a query.
     const first = await listOf(
       aurora,
       '?x=a?b&status=requested&notification_types=user_question_request&limit=2',

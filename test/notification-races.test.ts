@@ -11,13 +11,13 @@ import {
   type Reply,
   raise,
   SUPPORT,
-  startBeside,
+  startSecondServer,
   useDeskbell,
 } from './harness.ts';
-import { askTogether } from './process.ts';
+import { sendPipelined } from './process.ts';
 
-/** How often each outcome came. */
-function tally(replies: Reply[]): Record<string, number> {
+/** How often each outcome occurred. */
+function countOutcomes(replies: Reply[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, json } of replies) {
     const name = `${status} ${json.code ?? json.message}`;
@@ -26,14 +26,14 @@ function tally(replies: Reply[]): Record<string, number> {
   return counts;
 }
 
-onEachEngine('many at once', (engine) => {
+onEachEngine('many requests at once', (engine) => {
   const deskbell = useDeskbell(engine);
   let token: string;
   /** On PostgreSQL two servers share the load; the embedded database has one. */
   let servers: Deskbell[] = [];
   before(async () => {
     token = await deskbell.signIn();
-    servers = engine === 'postgres' ? [deskbell, await startBeside(deskbell)] : [deskbell];
+    servers = engine === 'postgres' ? [deskbell, await startSecondServer(deskbell)] : [deskbell];
   });
   after(async () => {
     for (const server of servers) if (server !== deskbell) await server.close();
@@ -45,7 +45,7 @@ onEachEngine('many at once', (engine) => {
     server.call('POST', `${address}/answer`, { token, body });
   const remove = (server: Deskbell, address: string) => server.call('DELETE', address, { token });
 
-  it('lets exactly one win among replies and resolutions, with and without an Idempotency-Key', async () => {
+  it('accept exactly one of many replies and resolutions, with and without an Idempotency-Key', async () => {
     const address = await raise(deskbell, token, SUPPORT);
     const reply = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const replies = await times(40, (server, n) =>
@@ -56,14 +56,14 @@ onEachEngine('many at once', (engine) => {
       }),
     );
     assert.equal(replies.filter(({ status }) => status === 200).length, 1);
-    assert.equal(tally(replies)['500 ALREADY_ANSWERED'], 39);
+    assert.equal(countOutcomes(replies)['500 ALREADY_ANSWERED'], 39);
   });
 
-  it('leaves nothing half done when an answer meets a delete', async () => {
+  it('leave nothing half done if an answer and a delete come at the same time', async () => {
     const seen = new Set<string>();
     for (let round = 0; round < 40; round += 1) {
       const address = await raise(deskbell, token);
-      // Each goes first in turn: both orders are to be seen.
+      // Each goes first in turn, so that both orders occur.
       const attempts = [
         () => answer(servers[0]!, address, { answer: 'Yes.' }),
         () => remove(servers.at(-1)!, address),
@@ -80,15 +80,18 @@ onEachEngine('many at once', (engine) => {
     for (const one of seen) assert.match(one, /^(200 |404 NOTIFICATION_NOT_FOUND)$/);
   });
 
-  it('answers 200 to one delete and 404 to the others', async () => {
+  it('return 200 to one delete and 404 to the others', async () => {
     for (let round = 0; round < 10; round += 1) {
       const address = await raise(deskbell, token);
       const replies = await times(4, (server) => remove(server, address));
-      assert.deepEqual(tally(replies), { '200 Notification deleted.': 1, '404 NOTIFICATION_NOT_FOUND': 3 });
+      assert.deepEqual(countOutcomes(replies), {
+        '200 Notification deleted.': 1,
+        '404 NOTIFICATION_NOT_FOUND': 3,
+      });
     }
   });
 
-  it('gives each of a hundred requests a notification of its own', async () => {
+  it('create a separate notification for each of a hundred requests', async () => {
     const before = idsOf(await deskbell.call('GET', NOTIFICATIONS, { token }));
     const addresses = await times(100, (server, n) =>
       raise(server, token, { ...QUESTION, context: { question: `Question ${n}?` } }),
@@ -106,7 +109,7 @@ onEachEngine('many at once', (engine) => {
     }
   });
 
-  it('judges each of many requests by itself, whoever sends it and whatever the others are', async () => {
+  it('are each checked independently, whoever sends them and whatever the others are', async () => {
     const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     const questions = ['Say “\\u0000”?', 'One\ntwo\t"three"?', '¿Qué? 你好 🙂', `{"a":[1,2]} ' -- $1`];
     const kinds = [
@@ -134,9 +137,9 @@ onEachEngine('many at once', (engine) => {
     }
   });
 
-  // On SQLite every write is a statement of its own.
+  // On SQLite every write is a separate statement.
   if (engine === 'postgres') {
-    /** So many that most of them share a statement; the last two of every three are Aurora's. */
+    /** Enough that most of them share a statement. The last two of every three are Aurora's. */
     const many = (borealis: string, count = 30) =>
       Array.from({ length: count }, (_, n) => {
         const [whose, conversation] = n % 3 === 0 ? [borealis, 4] : [token, 1];
@@ -146,7 +149,7 @@ onEachEngine('many at once', (engine) => {
     const raiseMany = (borealis: string, count = 30) =>
       many(borealis, count).map((one) => deskbell.call('POST', `${NOTIFICATIONS}/request`, one));
 
-    it('refuses those that the database refuses, and none of those beside them', async () => {
+    it('fail only if the database refuses them, not if it refuses others in the batch', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       await deskbell.database.script(`
         create function refuse() returns trigger language plpgsql as $$
@@ -155,7 +158,7 @@ onEachEngine('many at once', (engine) => {
           when (new.context like '%Refuse me%') execute function refuse();`);
       try {
         const line = `POST ${NOTIFICATIONS}/request`;
-        const replies = await askTogether(
+        const replies = await sendPipelined(
           deskbell,
           many(borealis).map((one) => ({ ...one, line })),
         );
@@ -167,7 +170,7 @@ onEachEngine('many at once', (engine) => {
       }
     });
 
-    it('lets no merchant wait for another whose inbox is being changed', async () => {
+    it('do not wait for another merchant whose inbox is being changed', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       await Promise.all(raiseMany(borealis, 4));
       const replies = await deskbell.database.transaction(async (tx) => {
@@ -179,13 +182,13 @@ onEachEngine('many at once', (engine) => {
         for (const reply of await Promise.all(asked.filter((_, n) => n % 3 !== 0))) {
           assert.equal(reply.status, 200, reply.text);
         }
-        assert.equal(early, 0, 'whose inbox it is waits');
+        assert.equal(early, 0, 'requests for the locked inbox wait');
         return { borealis: asked.filter((_, n) => n % 3 === 0) };
       });
       for (const reply of await Promise.all(replies.borealis)) assert.equal(reply.status, 200, reply.text);
     });
 
-    it('refuses answers that the database refuses, and none of those beside them', async () => {
+    it('fail only for answers that the database refuses, not for others in the batch', async () => {
       const addresses = await Promise.all(Array.from({ length: 24 }, () => raise(deskbell, token)));
       await deskbell.database.script(`
         create function refuse() returns trigger language plpgsql as $$
@@ -193,7 +196,7 @@ onEachEngine('many at once', (engine) => {
         create trigger refusing before update on notifications for each row
           when (new.answer like '%Refuse me%') execute function refuse();`);
       try {
-        const replies = await askTogether(
+        const replies = await sendPipelined(
           deskbell,
           addresses.map((address, n) => ({
             line: `POST ${address}/answer`,
@@ -214,7 +217,7 @@ onEachEngine('many at once', (engine) => {
       }
     });
 
-    it('lets no answer wait for another merchant whose inbox is being changed', async () => {
+    it('do not make an answer wait for another merchant whose inbox is being changed', async () => {
       const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
       const questions = many(borealis, 24).map(({ token: whose, body }) => ({ whose, body }));
       const addresses = await Promise.all(questions.map(({ whose, body }) => raise(deskbell, whose, body)));
@@ -233,7 +236,7 @@ onEachEngine('many at once', (engine) => {
         for (const reply of await Promise.all(replies.filter((_, n) => !isBorealis(n)))) {
           assert.equal(reply.status, 200, reply.text);
         }
-        assert.equal(early, 0, 'whose inbox it is waits');
+        assert.equal(early, 0, 'requests for the locked inbox wait');
         return { replies: replies.filter((_, n) => isBorealis(n)) };
       });
       for (const reply of await Promise.all(held.replies)) assert.equal(reply.status, 200, reply.text);

@@ -73,16 +73,16 @@ const REFUSED: Row[] = [
       'support_request_reason is required',
     ],
   ),
-  ['a question in numbers', asked({ question: 7 }), 'question', 'question must be a string'],
-  ['a question in a list', asked({ question: ['Q?'] }), 'question', 'question must be a string'],
+  ['a question that is a number', asked({ question: 7 }), 'question', 'question must be a string'],
+  ['a question that is an array', asked({ question: ['Q?'] }), 'question', 'question must be a string'],
   [
-    'a reason that is no text',
+    'a reason that is not a string',
     supported({ support_request_reason: false }),
     'support_request_reason',
     'support_request_reason must be a string',
   ],
   [
-    'a telephone number without quotes',
+    'a phone number without quotes',
     asked({ question: 'Q?', lead_phone: 34611550101 }),
     'lead_phone',
     'lead_phone must be a string',
@@ -97,32 +97,35 @@ const REFUSED: Row[] = [
   ),
 ];
 
-/** Contexts that a parser and a printer would change on the way. */
+/** Contexts that JSON.parse and JSON.stringify would change. */
 const CONTEXTS: [title: string, text: string][] = [
   ['the order of keys', '{"z":1,"question":"Q?","a":{"y":[],"b":{}}}'],
   ['keys that look like integers, in their order', '{"10":"a","question":"Q?","2":"b","x":{"1":0,"0":1}}'],
   ['numbers as they are written', '{"question":"Q?","n":[1.0,-0,0.10,1E+2,1e-7,100e-2]}'],
   [
-    'numbers beyond those of JavaScript',
+    'numbers beyond JavaScript’s range',
     '{"question":"Q?","n":[1e400,-1e400,1152921504606846977,0.1000000000000000055511151231257827,1e-400]}',
   ],
   [
-    'names that mean something to JavaScript',
+    'names with a meaning in JavaScript',
     '{"question":"Q?","__proto__":{"polluted":true},"constructor":{"prototype":1},"toString":null,"hasOwnProperty":0}',
   ],
   ['NUL and lone surrogates', '{"question":"Q\\u0000?","\\ud800":"\\udfff\\ud83d","n":"\\u0000"}'],
   [
-    'escapes as they are spelled',
+    'escapes as they are written',
     '{"qu\\u0065stion":"\\u0051?","s":"\\/ \\u002F / \\u00e9 é \\b\\f\\"\\\\"}',
   ],
   ['white space between the members', '{ "question" :\n\t"Q?" ,\r\n  "list" : [ 1 , 2 ] }'],
-  ['a key given twice', '{"question":"first","question":"second","":"","":1}'],
+  ['a repeated key', '{"question":"first","question":"second","":"","":1}'],
   ['emoji and joined emoji', '{"question":"☕️👩‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿","😀":"🇮🇸"}'],
   ['text from right to left', '{"question":"هل لديكم قهوة منزوعة الكافيين؟","שאלה":"\u202eabc\u202c"}'],
   ['separators, marks and other planes', '{"question":"\u2028\u2029\ufeff e\u0301 𝒳 \u{10fffd}"}'],
-  ['what databases and shells take for their own', `{"question":"'; drop table x; -- $1 ?1 %s \\\\ \${x}"}`],
-  ['null, which is not absent', '{"question":"Q?","lead_phone":null,"document_id":null,"other":null}'],
-  ['an integer with a fraction of nothing', '{"question":"Q?","document_id":7.0,"lead_phone":""}'],
+  ['syntax of databases and shells', `{"question":"'; drop table x; -- $1 ?1 %s \\\\ \${x}"}`],
+  [
+    'null, which is not the same as missing',
+    '{"question":"Q?","lead_phone":null,"document_id":null,"other":null}',
+  ],
+  ['an integer written with a fraction of zero', '{"question":"Q?","document_id":7.0,"lead_phone":""}'],
 ];
 
 onEachEngine('raising a notification', (engine) => {
@@ -143,7 +146,7 @@ onEachEngine('raising a notification', (engine) => {
       ['agent_response_to_customer', 'resolution_notes'],
     ],
   ] as const) {
-    it(`raises a ${name}, says so, and names its address`, async () => {
+    it(`raises a ${name} and returns its URL`, async () => {
       const earliest = deskbell.clock.now().toISOString();
       const reply = await request(body);
       assert.deepEqual(outcome(reply), { status: 200, message: 'Notification requested.' });
@@ -170,7 +173,7 @@ onEachEngine('raising a notification', (engine) => {
     });
   }
 
-  it('refuses what does not fit with 500, in words, and names the field', async () => {
+  it('refuses an invalid request with 500 and a message that names the field', async () => {
     const before = await count();
     for (const [title, body, field, detail] of REFUSED) {
       const refusal = { status: 500, detail, code: 'VALIDATION_ERROR', field };
@@ -179,7 +182,7 @@ onEachEngine('raising a notification', (engine) => {
     assert.equal(await count(), before);
   });
 
-  it('refuses a conversation that the merchant does not have: absent, foreign, or a number that is no id', async () => {
+  it('refuses a conversation that the merchant does not have: missing, another merchant’s, or an invalid id', async () => {
     const before = await count();
     for (const id of ['999', '4', '0', '-0', '-1', '1e30', '-1e30', '9007199254740993', '9007199254740991']) {
       const body = JSON.stringify({ ...QUESTION, conversation_id: 'ID' }).replace('"ID"', id);
@@ -199,7 +202,7 @@ onEachEngine('raising a notification', (engine) => {
     assert.equal(await count(), before);
   });
 
-  it('takes an integer for what it is, however it is written', async () => {
+  it('accepts an integer in every JSON notation', async () => {
     for (const id of ['1.0', '10e-1']) {
       const body = JSON.stringify({ ...QUESTION, conversation_id: 'ID' }).replace('"ID"', id);
       const { headers } = await request(body);
@@ -208,7 +211,7 @@ onEachEngine('raising a notification', (engine) => {
     }
   });
 
-  it('judges the body’s members before the conversation, and what is missing before what is wrong', async () => {
+  it('checks the body before the conversation, and missing fields before wrong ones', async () => {
     const order: [body: unknown, detail: string][] = [
       [{ notification_type: 'other', conversation_id: 'x' }, 'context is required'],
       [{ notification_type: 'other', conversation_id: 'x', context: [] }, TYPES],
@@ -224,7 +227,7 @@ onEachEngine('raising a notification', (engine) => {
     for (const [body, detail] of order) assert.equal((await request(body)).json.detail, detail);
   });
 
-  it('gives the context back as it came, to the byte', async () => {
+  it('returns the context unchanged, byte for byte', async () => {
     const sent = [...CONTEXTS, ['a long text', `{"question":"${'é☕'.repeat(50_000)}"}`] as const];
     for (const [title, text] of sent) {
       const body = `{"context": ${text} ,"notification_type":"user_question_request","conversation_id":2}`;
@@ -238,7 +241,7 @@ onEachEngine('raising a notification', (engine) => {
     }
   });
 
-  it('takes the last of members given twice, whatever their spelling, and ignores unknown ones', async () => {
+  it('uses the last of repeated members, however they are escaped, and ignores unknown ones', async () => {
     const last = '{"question":"the last","n":1.0}';
     const bodies = [
       `{"context":{"question":"first"},"context":${last},"TYPE","conversation_id":1}`,

@@ -5,7 +5,7 @@ import { assertError, BOREALIS, type Deskbell, OPERATOR, onEachEngine, useDeskbe
 
 const OVERVIEW = '/api/v1/overview';
 
-/** An answered notification of Aurora's. */
+/** An answered notification of Aurora. */
 async function answered({ database }: Deskbell, at: string, seconds: number, type = 'user_question_request') {
   await database.run(
     `insert into notifications (merchant_id, conversation_id, notification_type, status, created_at, updated_at,
@@ -21,7 +21,7 @@ onEachEngine('the overview', (engine) => {
   const overview = (token: string, query = '') => deskbell.call('GET', OVERVIEW + query, { token });
   const ago = (days: number) => new Date(deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
 
-  it('counts what waits, and says since when', async () => {
+  it('counts waiting notifications, and says since when they wait', async () => {
     const reply = await overview(await deskbell.signIn());
     assert.equal(reply.status, 200, reply.text);
     const { pending } = reply.json;
@@ -33,7 +33,7 @@ onEachEngine('the overview', (engine) => {
     assert.equal(pending.oldest_at, list.json.at(-1).created_at);
   });
 
-  it('counts what was answered on each day, and how long it took', async () => {
+  it('counts the answers of each day, and how long they took', async () => {
     const token = await deskbell.signIn();
     const before = (await overview(token, '?days=90')).json;
     assert.equal(before.answered_per_day.length, 90);
@@ -53,7 +53,7 @@ onEachEngine('the overview', (engine) => {
     assert.deepEqual(shorter.by_type, before.by_type);
   });
 
-  it('has a day for every day, the last one today', async () => {
+  it('has an entry for every day, and the last one is today', async () => {
     const { json } = await overview(await deskbell.signIn(), '?days=3');
     assert.deepEqual(
       json.answered_per_day.map(({ day }: { day: string }) => day),
@@ -61,7 +61,7 @@ onEachEngine('the overview', (engine) => {
     );
   });
 
-  it('counts days as they are in the given time zone', async () => {
+  it('counts days in the given time zone', async () => {
     const token = await deskbell.signIn();
     // 23:30 in London is another day in Kathmandu, whose days begin at 18:15 UTC.
     const day = ago(40).slice(0, 10);
@@ -78,7 +78,7 @@ onEachEngine('the overview', (engine) => {
     assert.equal(await countOf(next, 'Asia/Kathmandu'), 2);
   });
 
-  it('is another one for each merchant, and empty where nothing was answered', async () => {
+  it('is separate for each merchant, and empty if nothing was answered', async () => {
     await deskbell.database.run('delete from notifications where merchant_id = 2');
     const reply = await overview(await deskbell.signIn(BOREALIS.email, BOREALIS.password), '?days=2');
     assert.deepEqual(reply.json, {

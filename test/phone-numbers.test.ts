@@ -48,7 +48,7 @@ onEachEngine('a merchant’s country', (engine) => {
     return own;
   };
 
-  it('is set with the merchant, changed, removed and listed', async () => {
+  it('can be set with the merchant, changed, removed and listed', async () => {
     const { id, country } = await succeed(command, ['merchant', 'add', 'Café Sur', '--country', 'ar']);
     assert.equal(country, 'AR');
     assert.equal(await stored(id), 'AR');
@@ -69,7 +69,7 @@ onEachEngine('a merchant’s country', (engine) => {
     assert.deepEqual([await stored(1), await stored(2)], ['ES', 'IS']);
   });
 
-  it('is two letters that exist; the merchant exists, and there is something to change', async () => {
+  it('must exist, for a merchant that exists, with at least one change', async () => {
     const refused: [readonly string[], 1 | 2, RegExp][] = [
       [
         ['merchant', 'add', 'Shop', '--country', 'Spain'],
@@ -89,7 +89,7 @@ onEachEngine('a merchant’s country', (engine) => {
     assert.equal((await succeed(command, ['merchant', 'list'])).length, 3);
   });
 
-  it('fits the demo: every number in it is complete', async () => {
+  it('is set in the demo: every number there is complete', async () => {
     const conversations = await deskbell.database.all<{ phone: string }>(
       'select customer_phone as phone from conversations',
     );
@@ -112,7 +112,7 @@ onEachEngine('a customer’s number', (engine) => {
   const phoneOver = async (token: string, id: number) =>
     (await deskbell.call('GET', `/api/v1/conversation/?ids=${id}`, { token })).json[0].customer_phone;
 
-  it('without a country code belongs to the merchant’s country', async () => {
+  it('belongs to the merchant’s country if it has no country code', async () => {
     const [aurora, borealis] = await Promise.all([
       deskbell.signIn(),
       deskbell.signIn(BOREALIS.email, BOREALIS.password),
@@ -125,7 +125,7 @@ onEachEngine('a customer’s number', (engine) => {
     assert.equal(await phoneOver(aurora, american.id), '+14155552671');
   });
 
-  it('of a merchant without a country belongs to DEFAULT_COUNTRY, or is refused', async () => {
+  it('belongs to DEFAULT_COUNTRY if the merchant has no country, or is refused', async () => {
     const { id: merchant } = await succeed(command, ['merchant', 'add', 'Nowhere']);
     const refused = await command(add(merchant, '(415) 555-2671'));
     assertRefused(refused, 2, /phone has no country code; write it with \+ and the country code in front\./);
@@ -137,7 +137,7 @@ onEachEngine('a customer’s number', (engine) => {
     assert.equal(listed.customer_phone, '+14155552671');
   });
 
-  it('is refused where it is not possible', async () => {
+  it('is refused if it is impossible', async () => {
     for (const [phone, problem] of [
       ['+4155552671', /phone has too few digits for its country/],
       ['+34 611 55 01 01 01', /phone has too many digits for its country/],
@@ -149,7 +149,7 @@ onEachEngine('a customer’s number', (engine) => {
     }
   });
 
-  it('in an import is read by the merchant’s country; each bad one is reported by its line', async () => {
+  it('is read in an import by the merchant’s country; each bad one is reported with its line', async () => {
     const { id: merchant } = await succeed(command, ['merchant', 'add', 'Mission Beans', '--country', 'US']);
     const rows = [
       'a,Ana,(415) 555-2671',
@@ -202,13 +202,13 @@ onEachEngine('a customer’s number', (engine) => {
   });
 });
 
-onEachEngine('an answer to a number that cannot be right', (engine) => {
+onEachEngine('an answer to an impossible number', (engine) => {
   const deskbell = useDeskbell(engine);
   const command: Command = (...given) => commandOf(deskbell)(...given);
   const setCountry = (country: string) =>
     succeed(command, ['merchant', 'set', `${AURORA_ID}`, '--country', country]);
 
-  /** Asks from this number, answers, and gives the delivery once nothing is left to send. */
+  /** Asks from this number, answers, and returns the delivery when all messages are sent. */
   async function answerTo(token: string, phone: string, answer: string) {
     const location = await raise(deskbell, token, {
       notification_type: 'user_question_request',
@@ -234,7 +234,7 @@ onEachEngine('an answer to a number that cannot be right', (engine) => {
         'select phone, content from simulator_messages where from_customer = 0 order by id',
       )
     ).map(({ phone, content }) => [phone, content]);
-  /** The phone that the simulator shows for a conversation with this number. */
+  /** The test phone that the simulator shows for a conversation with this number. */
   async function messagesAt(token: string, phone: string): Promise<string[]> {
     const { id } = await succeed(command, [
       ...['conversation', 'add', '--merchant', `${AURORA_ID}`, '--name', 'Sam', '--phone', phone],
@@ -262,11 +262,11 @@ onEachEngine('an answer to a number that cannot be right', (engine) => {
     const { json } = await deskbell.call('GET', '/api/v1/delivery/?state=failed', { token });
     assert.equal(json.length, 4);
     assert.deepEqual(await sentTexts(), []);
-    // Numbers are personal data: the log has none of them.
+    // Phone numbers are personal data, so the log must not contain them.
     assert.doesNotMatch(deskbell.logged.join(''), /555-?2671|611 ?55 ?01/);
   });
 
-  it('goes out with a retry that carries a correct number', async () => {
+  it('is sent by a retry with a correct number', async () => {
     await setCountry('none');
     const token = await deskbell.signIn();
     const { id } = await answerTo(token, '(415) 555-2671', 'the corrected one');
@@ -279,7 +279,7 @@ onEachEngine('an answer to a number that cannot be right', (engine) => {
     assert.equal((await read(token, id)).recipient, '+14155552671');
   });
 
-  it('stays failed where the retry’s number is wrong too', async () => {
+  it('stays failed if the retry’s number is also wrong', async () => {
     await setCountry('none');
     const token = await deskbell.signIn();
     const before = await answerTo(token, '(415) 555-2681', 'the wrong one');
@@ -292,7 +292,7 @@ onEachEngine('an answer to a number that cannot be right', (engine) => {
     assert.deepEqual([state, recipient, reason], ['failed', before.recipient, before.reason]);
   });
 
-  it('goes out with a plain retry once the merchant has a country, and fails again until then', async () => {
+  it('is sent by a plain retry once the merchant has a country, and fails again until then', async () => {
     await setCountry('none');
     const token = await deskbell.signIn();
     const { id } = await answerTo(token, '(415) 555-2691', 'the later one');
@@ -308,7 +308,7 @@ onEachEngine('an answer to a number that cannot be right', (engine) => {
     assert.deepEqual(await messagesAt(token, '+14155552691'), ['the later one']);
   });
 
-  it('belongs to no other merchant: a retry with a number finds nothing', async () => {
+  it('is not found by another merchant’s retry', async () => {
     await setCountry('none');
     const { id } = await answerTo(await deskbell.signIn(), '(415) 555-2671', 'not yours');
     const theirs = await deskbell.signIn(BOREALIS.email, BOREALIS.password);

@@ -8,15 +8,15 @@ import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The program as people start it: a process of its own, its settings, its output, its end. */
+/** The program in its own process, as users start it. */
 export interface Program {
   child: ChildProcess;
   stdout(): string;
   stderr(): string;
-  /** The first match in what it prints; fails if the program ends, or stays silent for too long. */
-  says(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Waits for this output and returns the first match. Fails if the program ends or takes too long. */
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<End>;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<End>;
 }
 
@@ -35,7 +35,7 @@ export type Settings = Record<string, string>;
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = join(root, 'src', 'main.ts');
 const COMPILED = join(root, 'node_modules', '.cache', 'node');
-const SAYS_MAX_MS = 90_000;
+const OUTPUT_MAX_MS = 90_000;
 
 const scratch = mkdtempSync(join(tmpdir(), 'deskbell-run-'));
 const running = new Set<ChildProcess>();
@@ -47,24 +47,24 @@ const cleanUp = () => {
   rmSync(scratch, { recursive: true, force: true });
 };
 process.once('exit', cleanUp);
-// Whatever a failed test leaves behind ends with its file.
+// Stops the processes that a failed test leaves running.
 after(cleanUp);
 
 export const newFolder = () => mkdtempSync(join(scratch, 'data-'));
 
-/** A leader of its own group takes its children along. */
+/** Kills the whole process group, including child processes. */
 function kill(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** Runs the program with these settings and no others, away from any `.env`. */
+/** Runs the program with only these settings, in a folder without an `.env` file. */
 export function run(settings: Settings, command = [process.execPath, MAIN], cwd = scratch): Program {
   const [file, ...args] = command;
-  // The cache halves the time to start; a test file starts dozens.
+  // The cache halves the start time, and a test file starts dozens of programs.
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...settings };
   const child = spawn(file!, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -89,12 +89,12 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
     stdout: () => stdout,
     stderr: () => stderr,
     ended,
-    async says(pattern) {
-      for (const giveUpAt = Date.now() + SAYS_MAX_MS; Date.now() < giveUpAt && !over; await sleep(10)) {
+    async waitForOutput(pattern) {
+      for (const giveUpAt = Date.now() + OUTPUT_MAX_MS; Date.now() < giveUpAt && !over; await sleep(10)) {
         const found = pattern.exec(stdout);
         if (found) return found;
       }
-      return assert.fail(`the program did not say ${pattern}:\n${stdout}${stderr}`);
+      return assert.fail(`the program did not print ${pattern}:\n${stdout}${stderr}`);
     },
     stop(signal = 'SIGTERM') {
       child.kill(signal);
@@ -103,24 +103,24 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
   };
 }
 
-/** Starts the server and waits until it serves. In production there is no banner, but a line in the log. */
+/** Starts the server and waits until it listens. In production it prints a log line instead of the banner. */
 export async function serve(settings: Settings, command?: string[], cwd?: string): Promise<Serving> {
   const program = run({ PORT: '0', ...settings }, command, cwd);
-  const found = await program.says(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
+  const found = await program.waitForOutput(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
   return { ...program, url: found[1]!, port: Number(found[2]) };
 }
 
-/** A connection that sends what it is told to, and nothing else. */
-export interface Wire {
+/** A TCP connection that sends only the bytes of the test. */
+export interface Connection {
   socket: Socket;
   received(): string;
-  /** Resolves when the other side has ended the connection, with everything that came. */
+  /** Resolves with everything that was received when the other side has closed the connection. */
   closed: Promise<string>;
   until(pattern: RegExp): Promise<string>;
 }
 
-export async function openWire(port: number, bytes = ''): Promise<Wire> {
-  // Half open: a server that only says goodbye and waits for an answer would wait for ever.
+export async function openConnection(port: number, bytes = ''): Promise<Connection> {
+  // Half open: a server that waits until we also close the connection would wait forever.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   let received = '';
   socket.setEncoding('utf8').on('data', (text) => {
@@ -134,7 +134,7 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
     socket.once('connect', resolve);
     socket.once('error', reject);
   });
-  // A reset is an end as well.
+  // A reset also ends the connection.
   socket.on('error', () => {});
   if (bytes) socket.write(bytes);
   return {
@@ -151,8 +151,8 @@ export async function openWire(port: number, bytes = ''): Promise<Wire> {
   };
 }
 
-/** In one piece: the server sees them in one turn, and looks for what they need at once. */
-export async function askTogether(
+/** Sends all requests in one piece, so that the server processes them in the same tick. */
+export async function sendPipelined(
   { url }: { url: string },
   requests: readonly { token: string; line: string; body?: object }[],
 ): Promise<string[]> {
@@ -169,9 +169,9 @@ export async function askTogether(
       json,
     ].join('\r\n');
   });
-  const wire = await openWire(Number(new URL(url).port), text.join(''));
-  const replies = (await wire.closed).split(/(?=HTTP\/1\.1 )/);
-  wire.socket.destroy();
+  const connection = await openConnection(Number(new URL(url).port), text.join(''));
+  const replies = (await connection.closed).split(/(?=HTTP\/1\.1 )/);
+  connection.socket.destroy();
   assert.equal(replies.length, requests.length);
   for (const [n, reply] of replies.entries()) assert.match(reply, new RegExp(`x-request-id: asker-${n}\\r`));
   return replies;

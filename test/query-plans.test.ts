@@ -7,7 +7,7 @@ import { hasPlan, type Planner, postgresPlanner, sqlitePlanner } from './plans/s
 import { startRecording, stopRecording } from './plans/statements.ts';
 import { importFiles, leaveRows, useEverything } from './plans/workload.ts';
 
-/** With much less, reading a merchant whole is cheaper and PostgreSQL is right to do it. */
+/** With far fewer rows, reading all rows of a merchant is cheaper, and PostgreSQL does that. */
 const ROWS = 400;
 const STATEMENTS_MIN = 60;
 
@@ -63,7 +63,7 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
 const isAllowed = (sql: string) => ALLOWED.some(({ statement }) => statement.test(sql));
 
 onEachEngine('on a filled database', (engine) => {
-  // Most campaigns wait: a queue that is never empty is the one to look at.
+  // Most campaigns wait, so that the queue is never empty.
   const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '20' });
 
   let planner: Planner;
@@ -93,7 +93,7 @@ onEachEngine('on a filled database', (engine) => {
     assert.equal(found.length, 0, `\n${found.join('\n\n')}`);
   });
 
-  it('a statement that does is found', async () => {
+  it('a statement that scans a table is detected', async () => {
     const marks = engine === 'sqlite' ? ['?1', '?2'] : ['$1', '$2'];
     const scansOf = (condition: string) => {
       const sql = `select id from documents where ${condition}`;

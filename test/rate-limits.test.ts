@@ -18,7 +18,7 @@ import {
 const PER_MINUTE = 5;
 const SETTINGS = { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE), TRUST_PROXY: 'true' };
 
-/** The general limit counts for a minute: a test takes addresses that no other test has. */
+/** The general limit counts for a minute, so each test uses its own addresses. */
 let addresses = 0;
 const newAddress = () => {
   addresses += 1;
@@ -53,7 +53,7 @@ onEachEngine('the general limit', (engine) => {
     return reply.json.access_token as string;
   };
 
-  it('every response has the limit, the rest and the time until it resets', async () => {
+  it('every response has the limit, the remaining requests and the time until it resets', async () => {
     const { headers } = await me(deskbell, { headers: newAddress() });
     assert.equal(headers.get('ratelimit-limit'), String(PER_MINUTE));
     assert.equal(headers.get('ratelimit-remaining'), String(PER_MINUTE - 1));
@@ -61,7 +61,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal(headers.get('retry-after'), null);
   });
 
-  it('one request too many gets 429 with Retry-After, and is served when that has passed', async () => {
+  it('one request too many gets 429 with Retry-After, and is served after that time', async () => {
     const token = await signIn();
     await useUp(deskbell, { token }, 200);
     const refused = await me(deskbell, { token });
@@ -72,7 +72,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal((await me(deskbell, { token })).status, 200);
   });
 
-  it('all endpoints count together, the notification endpoints too', async () => {
+  it('all endpoints count together, including the notification endpoints', async () => {
     const token = await signIn();
     const paths = ['/api/v1/notification/', '/api/v1/auth/me', '/api/v1/notification/4', '/openapi.json'];
     for (const [index, path] of paths.entries()) {
@@ -82,7 +82,7 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await deskbell.call('POST', '/api/v1/notification/request', { token }));
   });
 
-  it('each token has an allowance of its own, wherever it is used from', async () => {
+  it('each token has its own allowance, from whatever address it is used', async () => {
     const [one, two] = [await signIn(), await signIn(BOREALIS)];
     const address = newAddress();
     await useUp(deskbell, { token: one, headers: address }, 200);
@@ -90,7 +90,7 @@ onEachEngine('the general limit', (engine) => {
     assert.equal((await me(deskbell, { token: two, headers: address })).status, 200);
   });
 
-  it('without a token each address has an allowance of its own', async () => {
+  it('without a token, each address has its own allowance', async () => {
     const address = newAddress();
     await useUp(deskbell, { headers: address }, 401);
     assertLimited(await me(deskbell, { headers: address }));
@@ -110,7 +110,7 @@ onEachEngine('the general limit', (engine) => {
     }
     assertLimited(await me(deskbell, { token: forged(99), headers: address }));
     assertLimited(await me(deskbell, { token: 'another', headers: address }));
-    // Whoever has a good token is not in the way of those who guess at the same address.
+    // A valid token is not limited by guesses from the same address.
     assert.equal((await me(deskbell, { token: await signIn(), headers: address })).status, 200);
   });
 
@@ -121,7 +121,7 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await login());
   });
 
-  it('an address that does not exist counts like any other', async () => {
+  it('a path that does not exist counts like any other', async () => {
     const headers = newAddress();
     const first = await deskbell.call('GET', '/nowhere', { headers });
     assertError(first, 404, 'NOT_FOUND');
@@ -139,7 +139,7 @@ onEachEngine('the general limit', (engine) => {
   });
 });
 
-onEachEngine('the general limit as set', (engine) => {
+onEachEngine('the setting of the general limit', (engine) => {
   const unlimited = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '0' });
   const standard = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '' });
   const direct = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
@@ -155,29 +155,29 @@ onEachEngine('the general limit as set', (engine) => {
     assert.equal(reply.headers.get('ratelimit-limit'), '6000');
   });
 
-  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+  it('without TRUST_PROXY nobody gets a new allowance by sending another address in a header', async () => {
     for (let count = 0; count < PER_MINUTE; count += 1) await me(direct, { headers: newAddress() });
     assertLimited(await me(direct, { headers: newAddress() }));
   });
 });
 
-/** Without Redis the runner says so loudly; these tests need one. */
+/** These tests need Redis. Without it the test runner prints a warning. */
 function withRedis(title: string, url: string): void {
   onEachEngine(title, (engine) => {
     const [one, two] = [useDeskbell(engine, settings(url)), useDeskbell(engine, settings(url))];
 
-    /** A Redis that takes half a second is passed over, and no limit is told: then once more from the beginning. */
-    const asTold = async (
+    /** If Redis takes half a second, the server skips it and sends no limit headers. Then the test starts again. */
+    const withLimitHeaders = async (
       asking: (headers: Record<string, string>) => Promise<Reply[]>,
     ): Promise<Reply[]> => {
-      for (let goes = 1; ; goes += 1) {
+      for (let tries = 1; ; tries += 1) {
         const replies = await asking(newAddress());
-        if (goes === 5 || replies.every(({ headers }) => headers.has('ratelimit-remaining'))) return replies;
+        if (tries === 5 || replies.every(({ headers }) => headers.has('ratelimit-remaining'))) return replies;
       }
     };
 
     it('two servers that share a Redis share the limit', async () => {
-      const replies = await asTold(async (headers) => {
+      const replies = await withLimitHeaders(async (headers) => {
         const asked = [];
         for (let n = 0; n < PER_MINUTE + 2; n += 1) asked.push(await me(n % 2 ? one : two, { headers }));
         return asked;
@@ -190,7 +190,7 @@ function withRedis(title: string, url: string): void {
       const redis = await startRedis(findProgram('redis-server')!);
       const deskbell = await startDeskbell(engine, settings(redis.url));
       try {
-        const [counted] = await asTold(async (headers) => [await me(deskbell, { headers })]);
+        const [counted] = await withLimitHeaders(async (headers) => [await me(deskbell, { headers })]);
         assert.equal(remaining(counted!), PER_MINUTE - 1);
         const token = await deskbell.signIn();
         redis.process.kill('SIGSTOP');

@@ -7,7 +7,7 @@ export interface Receiver {
   url: string;
   port: number;
   received: ReceivedCall[];
-  /** How it answers a call; 204 by default. */
+  /** How it responds to a call; 204 by default. */
   answer: (response: ServerResponse, call: ReceivedCall) => void;
   close(): Promise<void>;
 }

@@ -11,9 +11,9 @@ import { startWorker, type Worker } from '../src/delivery/worker/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
-import { type Clock, createClock, type DatabasePlace, newDatabasePlace } from './harness.ts';
+import { type Clock, createClock, createTestDatabase, type TestDatabase } from './harness.ts';
 
-/** The outbox, the worker and the channels without a server: two merchants, a clock of ours. */
+/** The queue, the worker and the channels without a server, with two merchants and a test clock. */
 export interface Sending {
   env: Record<string, string>;
   database: Database;
@@ -22,10 +22,10 @@ export interface Sending {
   clock: Clock;
   /** Every line that was logged. */
   logged: string[];
-  /** Puts a message into the queue and gives its id. */
+  /** Puts a message into the queue and returns its id. */
   put(merchantId: MerchantId, change?: Partial<NewDelivery>): Promise<number>;
   row(id: number): Promise<DeliveryRow>;
-  /** Sends whatever is due, and what becomes due in so many seconds. */
+  /** Advances the clock, then sends all messages that are due. */
   settle(seconds?: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -44,21 +44,21 @@ export const SECOND = 2 as MerchantId;
 export const PHONE = '+3545550101';
 export const TEXT = 'Yes, we have a Colombian decaf.';
 
-/** After a test has changed when messages are due: workers look at every merchant's queue. */
+/** Makes workers check every merchant's queue, after a test has changed when messages are due. */
 export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
   await queries.run('update delivery_queues set due_at = $1 where due_at > $1', [at.toISOString()]);
 }
 
 type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;
 
-/** As an answer does it. */
+/** Does the same as an answer. */
 export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
   const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
   const steps = enqueueSteps(merchantId, delivery, readAddress(delivery, undefined));
   return (await queries.chain<{ id: number }>(steps))!.id;
 }
 
-/** `channel` takes the place of those that the settings name. */
+/** `channel` replaces the channels from the settings. */
 export async function startSending(
   engine: Engine,
   {
@@ -66,8 +66,8 @@ export async function startSending(
     channel,
   }: { settings?: Record<string, string>; channel?: (now: () => Date) => Channel } = {},
 ): Promise<Sending> {
-  const place: DatabasePlace = await newDatabasePlace(engine);
-  const env = { ...place.env, ...settings };
+  const testDatabase: TestDatabase = await createTestDatabase(engine);
+  const env = { ...testDatabase.env, ...settings };
   const config = readConfig(env);
   const database = await openDatabase(config, 'serve');
   const vault = openVault(config);
@@ -125,7 +125,7 @@ export async function startSending(
     async close() {
       await worker.stop();
       await database.close();
-      await place.remove();
+      await testDatabase.remove();
     },
   };
 }

@@ -15,7 +15,7 @@ import {
   useDeskbell,
 } from './harness.ts';
 
-/** A browser's part in it: the header of our page, and the cookie as it came. */
+/** What a browser sends: the header of our page, and the cookie as received. */
 const OURS = { 'x-deskbell-dashboard': '1', 'sec-fetch-site': 'same-origin' };
 
 const session = (
@@ -91,7 +91,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     assertError(await refresh(deskbell, cookie.split('=')[1]), 401, 'INVALID_TOKEN');
   });
 
-  it('signing out twice, or without a cookie, is no error', async () => {
+  it('signing out twice, or without a cookie, is not an error', async () => {
     const cookie = cookieOf(await signIn());
     await session(deskbell, 'logout', { cookie });
     for (const again of [{ cookie }, {}, { cookie: 'deskbell_refresh=nonsense' }]) {
@@ -109,8 +109,8 @@ onEachEngine('the dashboard’s session', (engine) => {
     assert.equal((await session(deskbell, 'refresh', { cookie: cookieOf(second) })).status, 200);
   });
 
-  const strangers = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
-  for (const cookie of strangers) {
+  const invalidCookies = ['', 'deskbell_refresh=', 'deskbell_refresh=x', 'deskbell_refresh', 'other=a.b.c'];
+  for (const cookie of invalidCookies) {
     it(`the cookie ${JSON.stringify(cookie)} renews nothing and is removed`, async () => {
       const reply = await session(deskbell, 'refresh', cookie === '' ? {} : { cookie });
       assertError(reply, 401, 'INVALID_TOKEN');
@@ -118,7 +118,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     });
   }
 
-  it('an access token in the cookie is no refresh token', async () => {
+  it('an access token in the cookie is not accepted as a refresh token', async () => {
     const cookie = `deskbell_refresh=${await deskbell.signIn()}`;
     assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
   });
@@ -142,13 +142,13 @@ onEachEngine('the dashboard’s session', (engine) => {
 
   const foreign: [title: string, headers: Record<string, string>][] = [
     ['without the header', {}],
-    ['with another value in it', { 'x-deskbell-dashboard': 'true' }],
+    ['with another value in the header', { 'x-deskbell-dashboard': 'true' }],
     ['from another site', { ...OURS, 'sec-fetch-site': 'cross-site' }],
-    ['from a neighbour of the site', { ...OURS, 'sec-fetch-site': 'same-site' }],
-    ['typed into the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
+    ['from another subdomain', { ...OURS, 'sec-fetch-site': 'same-site' }],
+    ['from the address bar', { ...OURS, 'sec-fetch-site': 'none' }],
   ];
   for (const [title, headers] of foreign) {
-    it(`a request ${title} is forbidden, and nothing of it is done`, async () => {
+    it(`a request ${title} is forbidden, and changes nothing`, async () => {
       const cookie = cookieOf(await signIn());
       for (const endpoint of ['login', 'refresh', 'logout'] as const) {
         const body = endpoint === 'login' ? '{"broken' : undefined;
@@ -244,7 +244,7 @@ onEachEngine('the demo’s users', (engine) => {
   });
 
   for (const settings of [{ DEMO: 'false' }, { DEMO: 'true', NODE_ENV: 'production' }]) {
-    it(`are nobody’s with ${JSON.stringify(settings)}`, async () => {
+    it(`are not listed with ${JSON.stringify(settings)}`, async () => {
       const deskbell = await startDeskbell(engine, settings as Record<string, string>);
       try {
         assertError(await users(deskbell), 404, 'NOT_FOUND');

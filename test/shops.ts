@@ -44,7 +44,7 @@ export const range = (from: number, to: number) => Array.from({ length: to - fro
 
 type Put = Partial<NewDelivery> & Pick<NewDelivery, 'recipient'>;
 
-/** Queues messages in this order, all in one transaction, and wakes the workers. Gives their ids. */
+/** Queues messages in this order, all in one transaction, and wakes the workers. Returns their ids. */
 export async function putAll(
   { database, clock }: Pick<Deskbell, 'database' | 'clock'>,
   messages: readonly (Put & { merchantId: MerchantId })[],
@@ -66,8 +66,8 @@ export async function until(what: string, isSo: () => unknown, forMs = 30_000): 
   assert.fail(`this did not happen in ${forMs} ms: ${what}`);
 }
 
-/** A worker for a server with WORKER=false. Its webhooks give up early, so that nobody waits for time-outs. */
-export function startImpatientWorker({ database, config, clock }: Deskbell, timeoutMs: number): Worker {
+/** A worker for a server with WORKER=false. Its webhook calls have short time-outs, so that tests do not wait. */
+export function startWorkerWithTimeout({ database, config, clock }: Deskbell, timeoutMs: number): Worker {
   const now = clock.now;
   const known = createChannels({ database, vault: openVault(config), now }, config);
   return startWorker({

@@ -6,9 +6,9 @@ import {
   addUser,
   assertError,
   BOREALIS,
+  createTestDatabase,
   type Deskbell,
   login,
-  newDatabasePlace,
   onEachEngine,
   type Reply,
   startDeskbell,
@@ -46,7 +46,7 @@ async function assertOpen(deskbell: Deskbell, user: User, headers?: Record<strin
   assert.equal(reply.status, 200, reply.text);
 }
 
-onEachEngine('the limit of failed sign-ins', (engine) => {
+onEachEngine('the limit for failed sign-ins', (engine) => {
   const deskbell = useDeskbell(engine);
 
   it('after ten wrong passwords even the right one gets 429, until Retry-After has passed', async () => {
@@ -109,7 +109,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await guessWrong(deskbell, user, 5);
     const seconds = await assertLocked(deskbell, user);
     assert.ok(seconds > 270 && seconds <= 300, `${seconds}`);
-    // Asking again while locked out does not make it longer.
+    // Another attempt while locked out does not extend the time.
     deskbell.clock.advance(seconds - 10);
     assert.ok((await assertLocked(deskbell, user)) <= 10);
     deskbell.clock.advance(12);
@@ -118,32 +118,32 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('of forty simultaneous guesses only those within the limit are checked, and a right one after it is refused', async () => {
+  it('of forty simultaneous guesses only those within the limit are checked, and a right one after them is refused', async () => {
     const user = await addUser(deskbell);
     const wrong = Array.from({ length: 39 }, (_, count) =>
       login(deskbell, { email: user.email, password: `guess ${count}` }),
     );
-    // The right one stands last in line: its password is checked when the limit is used up.
+    // The right password comes last: it is checked when the limit is used up.
     await setImmediate();
     const right = await login(deskbell, user);
     const statuses = (await Promise.all(wrong)).map(({ status }) => status);
     assertError(right, 429, 'RATE_LIMITED');
     assert.ok(retryAfter(right) > WINDOW_SECONDS - 30);
-    // Were the wrong ones told 401, the one 429 among them would be the password.
-    const judged = statuses.filter((status) => status === 401).length;
+    // If the wrong ones got 401, the only 429 would reveal the right password.
+    const checked = statuses.filter((status) => status === 401).length;
     const inFlightMax = deskbell.config.hashesAtOnce + deskbell.config.databasePoolSize;
-    assert.ok(judged >= FAILURES_MAX && judged <= FAILURES_MAX + inFlightMax, `${judged} were judged`);
-    assert.equal(statuses.filter((status) => status === 429).length, statuses.length - judged);
+    assert.ok(checked >= FAILURES_MAX && checked <= FAILURES_MAX + inFlightMax, `${checked} were checked`);
+    assert.equal(statuses.filter((status) => status === 429).length, statuses.length - checked);
     await assertLocked(deskbell, user);
   });
 
-  // The line in front of the hash knows no database, and filling it takes seconds: one engine is enough.
+  // The queue for the password hash uses no database, and filling it takes seconds: one engine is enough.
   if (engine === 'sqlite') {
     it('when too many sign-ins are waiting, the rest get 503 with Retry-After', async () => {
-      const crowd = Array.from({ length: 320 }, (_, count) =>
-        login(deskbell, { email: `crowd-${count}@limits.example`, password: 'guess' }),
+      const signIns = Array.from({ length: 320 }, (_, count) =>
+        login(deskbell, { email: `guest-${count}@limits.example`, password: 'guess' }),
       );
-      const replies = Map.groupBy(await Promise.all(crowd), ({ status }) => status);
+      const replies = Map.groupBy(await Promise.all(signIns), ({ status }) => status);
       assert.deepEqual([...replies.keys()].sort(), [401, 503]);
       for (const reply of replies.get(503)!) {
         assertError(reply, 503, 'SERVICE_UNAVAILABLE');
@@ -153,7 +153,7 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
     });
   }
 
-  it('without TRUST_PROXY nobody gets a new allowance by naming another address', async () => {
+  it('without TRUST_PROXY nobody gets a new allowance by sending another address in a header', async () => {
     const user = await addUser(deskbell);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
       await guessWrong(deskbell, user, 1, from(`203.0.113.${count}`));
@@ -163,44 +163,44 @@ onEachEngine('the limit of failed sign-ins', (engine) => {
 });
 
 onEachEngine('failed sign-ins behind proxies', (engine) => {
-  const trusting = useDeskbell(engine, { TRUST_PROXY: 'true' });
-  const behindOne = useDeskbell(engine, { TRUST_PROXY: '1' });
+  const anyProxy = useDeskbell(engine, { TRUST_PROXY: 'true' });
+  const oneProxy = useDeskbell(engine, { TRUST_PROXY: '1' });
 
   it('a guesser at one address does not lock the owner out at another', async () => {
-    const user = await addUser(trusting);
-    await guessWrong(trusting, user, FAILURES_MAX, from('203.0.113.7'));
-    await assertLocked(trusting, user, from('203.0.113.7'));
-    await assertOpen(trusting, user, from('198.51.100.1'));
+    const user = await addUser(anyProxy);
+    await guessWrong(anyProxy, user, FAILURES_MAX, from('203.0.113.7'));
+    await assertLocked(anyProxy, user, from('203.0.113.7'));
+    await assertOpen(anyProxy, user, from('198.51.100.1'));
   });
 
   it('behind one proxy the address that it names counts, not what the client wrote before it', async () => {
-    const user = await addUser(behindOne);
+    const user = await addUser(oneProxy);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
-      await guessWrong(behindOne, user, 1, from(`192.0.2.${count}, 203.0.113.7`));
+      await guessWrong(oneProxy, user, 1, from(`192.0.2.${count}, 203.0.113.7`));
     }
-    await assertLocked(behindOne, user, from('192.0.2.99, 203.0.113.7'));
-    await assertOpen(behindOne, user, from('203.0.113.7, 198.51.100.1'));
+    await assertLocked(oneProxy, user, from('192.0.2.99, 203.0.113.7'));
+    await assertOpen(oneProxy, user, from('203.0.113.7, 198.51.100.1'));
   });
 });
 
 onEachEngine('failed sign-ins in the database', (engine) => {
-  // The embedded database is one server's alone: there the next one is the same after a restart.
+  // Only one server can use the embedded database, so the next one is the same server after a restart.
   const next = engine === 'postgres' ? 'a second server' : 'the server after a restart';
   it(`${next} knows the failures of the first`, async () => {
-    const place = await newDatabasePlace(engine);
-    const first = await startDeskbell(engine, {}, place);
+    const testDatabase = await createTestDatabase(engine);
+    const first = await startDeskbell(engine, {}, testDatabase);
     let second: Deskbell | undefined;
     try {
       await guessWrong(first, AURORA, FAILURES_MAX - 1);
       if (engine === 'sqlite') await first.close();
-      second = await startDeskbell(engine, {}, place);
+      second = await startDeskbell(engine, {}, testDatabase);
       await guessWrong(second, AURORA, 1);
       await assertLocked(second, AURORA);
       if (engine === 'postgres') await assertLocked(first, AURORA);
     } finally {
       await first.close();
       await second?.close();
-      await place.remove();
+      await testDatabase.remove();
     }
   });
 });

@@ -20,10 +20,10 @@ const UNKNOWN = { email: 'nobody@aurora.example', password: AURORA.password };
 const WRONG = { email: AURORA.email, password: 'not-the-password' };
 
 onEachEngine('sign-in', (engine) => {
-  // Nothing but what is asked: a test counts the statements.
+  // No background work, because a test counts the statements.
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
 
-  it('an e-mail address and a password give two JWTs, their type and the seconds the access token lasts', async () => {
+  it('an email address and a password give two JWTs, their type and the lifetime of the access token in seconds', async () => {
     const reply = await login(deskbell);
     assert.equal(reply.status, 200, reply.text);
     assert.deepEqual(Object.keys(reply.json).sort(), [
@@ -47,19 +47,19 @@ onEachEngine('sign-in', (engine) => {
     'with spaces around it': '  owner@aurora.example ',
   };
   for (const [title, email] of Object.entries(spellings)) {
-    it(`an e-mail address ${title} is the same address`, async () => {
+    it(`an email address ${title} is the same address`, async () => {
       assert.equal((await login(deskbell, { email, password: AURORA.password })).status, 200);
     });
   }
 
   for (const password of ['Aurora-Demo', ' aurora-demo', 'aurora-demo ', 'aurora-dem', 'aurora-demo\0']) {
-    it(`a password counts to the letter: ${JSON.stringify(password)} is wrong`, async () => {
+    it(`a password must match exactly: ${JSON.stringify(password)} is wrong`, async () => {
       const { email } = await addUser(deskbell);
       assertError(await login(deskbell, { email, password }), 401, 'INVALID_CREDENTIALS');
     });
   }
 
-  it('fields that nobody knows are ignored', async () => {
+  it('unknown fields are ignored', async () => {
     const body = { ...AURORA, remember_me: true, role: 'admin', merchant_id: 2, user: { id: 2 } };
     const reply = await deskbell.call('POST', '/api/v1/auth/login', { body });
     assert.equal(reply.status, 200, reply.text);
@@ -69,7 +69,7 @@ onEachEngine('sign-in', (engine) => {
     assert.equal((await login(deskbell, AURORA, { authorization: 'Bearer stale' })).status, 200);
   });
 
-  it('an operator, who has no merchant, signs in like anybody', async () => {
+  it('an operator, who has no merchant, signs in like any user', async () => {
     assert.equal((await login(deskbell, OPERATOR)).status, 200);
   });
 
@@ -96,8 +96,8 @@ onEachEngine('sign-in', (engine) => {
 
   const strange = ['\0', 'a\0b@x.example', '\ud800', "' or 1=1 --", '💥@x.example', ' ', 'x'.repeat(320)];
   for (const email of strange) {
-    it(`the e-mail ${JSON.stringify(email).slice(0, 24)} is merely unknown`, async () => {
-      // Written by hand: JSON.stringify of a lone surrogate is what a client in another language sends.
+    it(`the email ${JSON.stringify(email).slice(0, 24)} is treated as unknown`, async () => {
+      // A string body is sent unchanged. Clients in other languages may send an escaped lone surrogate.
       const body = `{"email":${JSON.stringify(email)},"password":"\\u0000\\ud800"}`;
       const reply = await deskbell.call('POST', '/api/v1/auth/login', { body });
       assertError(reply, 401, 'INVALID_CREDENTIALS');
@@ -126,7 +126,7 @@ onEachEngine('sign-in', (engine) => {
   });
 
   for (const path of ['/auth/login', '/api/auth/login', '/api/v2/auth/login']) {
-    it(`the version stands in the path: ${path} is no address`, async () => {
+    it(`the version is part of the path: ${path} does not exist`, async () => {
       assertError(await deskbell.call('POST', path, { body: AURORA }), 404, 'NOT_FOUND');
     });
   }
@@ -187,7 +187,7 @@ onEachEngine('bodies of the auth endpoints', (engine) => {
       });
     }
 
-    it(`${endpoint} without any body at all is a validation error too`, async () => {
+    it(`${endpoint} without any body is also a validation error`, async () => {
       const reply = await deskbell.call('POST', `/api/v1/auth/${endpoint}`);
       assertError(reply, 422, 'VALIDATION_ERROR', endpoint === 'login' ? 'email' : 'refresh_token');
     });
@@ -201,13 +201,13 @@ onEachEngine('bodies of the auth endpoints', (engine) => {
   });
 });
 
-/** All but what names this one request. */
+/** Everything except the headers that differ for each request. */
 function comparableHeaders({ headers }: Reply): Record<string, string> {
   const { 'x-request-id': _id, date: _date, ...rest } = Object.fromEntries(headers);
   return rest;
 }
 
-/** What the server did meanwhile: its statements, and how often it went through a password hash. */
+/** What the server did during `act`: its statements, and how often it computed a password hash. */
 async function workOf(
   { database }: Deskbell,
   act: () => Promise<Reply>,
@@ -222,7 +222,7 @@ async function workOf(
     };
     Object.assign(database, { [name]: noted } as Partial<Database>);
   }
-  // The native hash is the only work here that comes without a name of its own.
+  // The native hash is the only work here without a specific type name.
   const hook = createHook({
     init(_id, type) {
       if (type === 'undefined') hashes += 1;

@@ -7,10 +7,10 @@ import { describe, it } from 'node:test';
 import pg from 'pg';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { newSecretKey } from '../src/secrets.ts';
-import { call, engines, newDatabasePlace } from './harness.ts';
+import { call, createTestDatabase, engines } from './harness.ts';
 import { newFolder, run, type Settings, serve } from './process.ts';
 
-/** One line a mistake on stderr and nothing else, exit code 1; and no secret anywhere. */
+/** One line per mistake on stderr and nothing else, exit code 1, and no secret anywhere. */
 async function refuses(settings: Settings, ...lines: RegExp[]): Promise<void> {
   const program = run({ PORT: '0', ...settings });
   const { code } = await program.ended;
@@ -43,7 +43,7 @@ const BAD_SETTINGS: Settings = {
 
 describe('a bad setting', () => {
   for (const [key, value] of Object.entries(BAD_SETTINGS)) {
-    it(`${key} is named, alone`, () => {
+    it(`${key} is the only one reported`, () => {
       assert.throws(
         () => readConfig({ [key]: value }),
         (error) =>
@@ -52,13 +52,13 @@ describe('a bad setting', () => {
     });
   }
 
-  it('is reported together with all others, one line each', async () => {
-    const told = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
+  it('is reported together with all other bad ones, one line each', async () => {
+    const expected = Object.keys(BAD_SETTINGS).map((key) => new RegExp(`^${key} `));
     const program = run(BAD_SETTINGS);
     assert.equal((await program.ended).code, 1);
     const lines = program.stderr().trimEnd().split('\n');
-    assert.equal(lines.length, told.length, program.stderr());
-    for (const line of told)
+    assert.equal(lines.length, expected.length, program.stderr());
+    for (const line of expected)
       assert.ok(
         lines.some((one) => line.test(one)),
         `${line} is not among\n${program.stderr()}`,
@@ -124,12 +124,12 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       other.close();
     }
   });
-  it('for an address that is not of this machine', () =>
+  it('for an address that does not belong to this machine', () =>
     refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is not an address/));
 
-  it('for a data folder below a file', () =>
+  it('for a data folder inside a file', () =>
     refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be created: /));
-  it('for a data folder where nothing may be made, not even by root', () =>
+  it('for a data folder where not even root can create a file', () =>
     refuses(
       { DATA_DIR: '/sys/deskbell' },
       /^The data folder \/sys\/deskbell cannot be created: permission denied/,
@@ -150,14 +150,14 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     writeFileSync(join(folder, 'secret.key'), '\n');
     return refuses({ DATA_DIR: folder }, /^The key in \S+ is too short/);
   });
-  it('for a key file that is missing beside the database that was sealed with it, and makes no other', async () => {
+  it('for a missing key file if the database was encrypted with it, and creates no new one', async () => {
     const folder = newFolder();
     await (await serve({ DATA_DIR: folder })).stop();
     rmSync(join(folder, 'secret.key'));
     await refuses({ DATA_DIR: folder }, /^\S+secret\.key is missing.*Restore it; .*keys rotate --revoke/);
     assert.ok(!existsSync(join(folder, 'secret.key')));
   });
-  it('for a data folder in use by another process, which goes on', async () => {
+  it('for a data folder that another process uses, which keeps running', async () => {
     const folder = newFolder();
     const first = await serve({ DATA_DIR: folder });
     await refuses({ DATA_DIR: folder }, /^The data folder \S+ is in use by another Deskbell\./);
@@ -167,12 +167,12 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
 
   it('for PostgreSQL without SECRET_KEY', () =>
     refuses({ DATABASE_URL: url }, /^SECRET_KEY must be set with DATABASE_URL\./));
-  it('for a PostgreSQL where nobody answers', () =>
+  it('for a PostgreSQL that cannot be reached', () =>
     refuses(
       { DATABASE_URL: url, SECRET_KEY: newSecretKey() },
       /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
     ));
-  it('for several where nobody answers', () =>
+  it('for several servers if none can be reached', () =>
     refuses(
       {
         DATABASE_URL: 'postgres://deskbell:hunter2@127.0.0.1:1,[::1]:1/deskbell',
@@ -197,29 +197,29 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       /^The PostgreSQL of DATABASE_URL cannot be used: /,
     ));
   if (engines.includes('postgres')) {
-    it('for a PostgreSQL without that database', async () => {
-      const place = await newDatabasePlace('postgres');
-      await place.remove();
+    it('for a PostgreSQL that does not have the database', async () => {
+      const testDatabase = await createTestDatabase('postgres');
+      await testDatabase.remove();
       await refuses(
-        place.env,
+        testDatabase.env,
         /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
       );
     });
-    it('for several of which none takes writes', async () => {
-      const place = await newDatabasePlace('postgres');
-      const { host, pathname } = new URL(place.env.DATABASE_URL!);
-      const client = new pg.Client(place.env.DATABASE_URL);
+    it('for several servers if none accepts writes', async () => {
+      const testDatabase = await createTestDatabase('postgres');
+      const { host, pathname } = new URL(testDatabase.env.DATABASE_URL!);
+      const client = new pg.Client(testDatabase.env.DATABASE_URL);
       await client.connect();
       await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = on`);
       await client.end();
       try {
-        const several = place.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
+        const several = testDatabase.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
         await refuses(
-          { ...place.env, DATABASE_URL: several },
+          { ...testDatabase.env, DATABASE_URL: several },
           /cannot be used: none of its hosts accepts writes\.$/,
         );
       } finally {
-        await place.remove();
+        await testDatabase.remove();
       }
     });
   }

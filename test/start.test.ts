@@ -7,9 +7,9 @@ import {
   AURORA,
   BOREALIS,
   call,
+  createTestDatabase,
   engines,
   NOTIFICATIONS,
-  newDatabasePlace,
   OPERATOR,
   onEachEngine,
   QUESTION,
@@ -20,12 +20,12 @@ import { newFolder, type Serving, serve } from './process.ts';
 const signIn = ({ url }: Serving, { email, password }: typeof AURORA) =>
   call(url, 'POST', '/api/v1/auth/login', { body: { email, password } });
 
-describe('the first start, with nothing set but a folder and a port', () => {
+describe('the first start, with only a folder and a port set', () => {
   const folder = newFolder();
   let server: Serving;
   before(async () => {
     server = await serve({ DATA_DIR: folder });
-    await server.says(/curl .*\n/);
+    await server.waitForOutput(/curl .*\n/);
   });
 
   it('prints the URL of the API docs first, and it works', async () => {
@@ -49,7 +49,7 @@ describe('the first start, with nothing set but a folder and a port', () => {
     assert.equal(answer.token_type, 'bearer');
   });
 
-  it('keeps its secret key where only its owner reads it', () => {
+  it('keeps its secret key in a file that only its owner can read', () => {
     assert.equal(statSync(join(folder, 'secret.key')).mode & 0o777, 0o600);
   });
 
@@ -99,7 +99,7 @@ onEachEngine('the demo', (engine) => {
     for (const user of [AURORA, BOREALIS, OPERATOR]) await deskbell.signIn(user.email, user.password);
   });
 
-  it('has five conversations, each with a customer who can be reached', async () => {
+  it('has five conversations, each with a valid phone number', async () => {
     const all = await rows('select id, merchant_id, customer_name, customer_phone from conversations');
     const merchants = Object.fromEntries(all.map(({ id, merchant_id }) => [id, merchant_id]));
     assert.deepEqual(merchants, { 1: 1, 2: 1, 3: 1, 4: 2, 5: 2 });
@@ -120,10 +120,10 @@ onEachEngine('the demo', (engine) => {
   });
 });
 
-/** SQLite gives rows without a prototype. */
+/** SQLite returns rows without a prototype. */
 const plain = (row: object) => ({ ...row });
 
-describe('the demo is written', { concurrency: 2 }, () => {
+describe('the demo is created', { concurrency: 2 }, () => {
   for (const [title, engine, settings, written] of [
     ['not with NODE_ENV=production', 'sqlite', { NODE_ENV: 'production' }, false],
     ['not with DEMO=false', 'sqlite', { DEMO: 'false' }, false],
@@ -132,12 +132,12 @@ describe('the demo is written', { concurrency: 2 }, () => {
   ] as const) {
     if (!engines.includes(engine)) continue;
     it(title, async () => {
-      const place = await newDatabasePlace(engine);
-      const { DEMO: _, ...env } = place.env;
+      const testDatabase = await createTestDatabase(engine);
+      const { DEMO: _, ...env } = testDatabase.env;
       const server = await serve({ ...env, ...settings });
       assert.equal((await signIn(server, AURORA)).status, written ? 200 : 401);
       await server.stop();
-      await place.remove();
+      await testDatabase.remove();
       assert.equal(server.stdout().includes(AURORA.password), written, 'what is not there is not offered');
       assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
     });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../scripts/services.ts';
-import { AURORA, call, NOTIFICATIONS, newDatabasePlace, onEachEngine } from './harness.ts';
-import { newFolder, openWire, root, type Serving, serve } from './process.ts';
+import { AURORA, call, createTestDatabase, NOTIFICATIONS, onEachEngine } from './harness.ts';
+import { newFolder, openConnection, root, type Serving, serve } from './process.ts';
 
-/** What a supervisor waits before it kills. */
+/** How long a supervisor waits before it kills the process. */
 const STOP_MAX_MS = 10_000;
 
 const LOGIN = JSON.stringify(AURORA);
@@ -15,14 +15,14 @@ const HALF_A_BODY = `${HALF_A_HEAD}Content-Type: application/json\r\nContent-Len
 
 async function isOpen(port: number): Promise<boolean> {
   try {
-    (await openWire(port)).socket.destroy();
+    (await openConnection(port)).socket.destroy();
     return true;
   } catch {
     return false;
   }
 }
 
-/** What came before these, on other connections, has been read by now. */
+/** After these requests, the server has also read the earlier ones on other connections. */
 async function untilRead({ url }: Serving): Promise<void> {
   for (let times = 0; times < 3; times += 1) await call(url, 'GET', '/healthz');
 }
@@ -34,12 +34,12 @@ async function timed<T>(work: Promise<T>): Promise<[T, ms: number]> {
 
 describe('a signal', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`${signal} lets requests in flight finish, closes the port and ends with 0`, async () => {
+    it(`${signal} lets requests in flight finish, closes the port and exits with code 0`, async () => {
       const server = await serve({ DATA_DIR: newFolder() });
-      const idle = await openWire(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      const idle = await openConnection(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
       await idle.until(/"ok"/);
 
-      // Passwords are hashed a few at a time: the last of these waits for the others.
+      // Only a few passwords are hashed at a time, so the last of these waits for the others.
       let answered = 0;
       const signIns = Array.from({ length: 8 }, async () => {
         const reply = await signIn(server.url);
@@ -54,20 +54,20 @@ describe('a signal', { concurrency: 3 }, () => {
         Array(8).fill(200),
       );
       assert.equal(code, 0);
-      assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: connections that have gone idle hold nothing up`);
+      assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: idle connections delayed the stop`);
       assert.equal(await isOpen(server.port), false);
       assert.match(server.stdout(), new RegExp(`"signal":"${signal}","msg":"stopping"[^]*"msg":"stopped"`));
       assert.equal(server.stderr(), '');
     });
   }
 
-  it('is not held up by requests that never arrive in full', async () => {
+  it('is not delayed by requests that never arrive completely', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
-    await openWire(server.port, HALF_A_HEAD);
-    await openWire(server.port, HALF_A_BODY);
+    await openConnection(server.port, HALF_A_HEAD);
+    await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
     const end = timed(server.stop());
-    await server.says(/"stopping"/);
+    await server.waitForOutput(/"stopping"/);
     assert.equal(await isOpen(server.port), false, 'no newcomers while it stops');
     const [{ code }, ms] = await end;
     assert.equal(code, 0);
@@ -76,17 +76,17 @@ describe('a signal', { concurrency: 3 }, () => {
 
   it('stops the process at once when it is the second one', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
-    await openWire(server.port, HALF_A_BODY);
+    await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
     server.child.kill('SIGTERM');
-    await server.says(/"stopping"/);
+    await server.waitForOutput(/"stopping"/);
     assert.equal(server.child.exitCode, null, 'it still waits for the request');
     const [{ code }, ms] = await timed(server.stop());
     assert.equal(code, 1);
     assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms`);
   });
 
-  it('to npm start ends the server too and leaves no process', async () => {
+  it('to npm start also stops the server and leaves no process', async () => {
     const port = await freePort();
     const settings = { DATA_DIR: newFolder(), PORT: String(port), HOME: newFolder() };
     const npm = await serve(settings, ['npm', 'start'], root);
@@ -94,7 +94,7 @@ describe('a signal', { concurrency: 3 }, () => {
     assert.equal((await signIn(npm.url)).status, 200);
     await npm.stop();
     assert.equal(await isOpen(port), false);
-    // The group that npm leads: signal 0 asks whether anybody is in it, and nobody may be once all were buried.
+    // Signal 0 checks whether npm's process group still has members. It must be empty once all have ended.
     const isEmpty = () => assert.throws(() => process.kill(-npm.child.pid!, 0), { code: 'ESRCH' });
     for (let tries = 0; tries < 100; tries += 1) {
       try {
@@ -107,10 +107,10 @@ describe('a signal', { concurrency: 3 }, () => {
   });
 });
 
-onEachEngine('kill -9 under writes', (engine) => {
+onEachEngine('kill -9 during writes', (engine) => {
   it('loses nothing that was acknowledged, and the next start needs no repair', async () => {
-    const place = await newDatabasePlace(engine);
-    const first = await serve(place.env);
+    const testDatabase = await createTestDatabase(engine);
+    const first = await serve(testDatabase.env);
     const token = (await signIn(first.url)).json.access_token;
     const acknowledged = new Map<string, string>();
     let writes = 0;
@@ -121,18 +121,18 @@ onEachEngine('kill -9 under writes', (engine) => {
     assert.equal((await first.ended).signal, 'SIGKILL');
     assert.ok(acknowledged.size > 150, 'half of the writes are answers');
 
-    const second = await serve(place.env);
+    const second = await serve(testDatabase.env);
     const { json } = await call(second.url, 'GET', `${NOTIFICATIONS}/`, { token });
     const found = new Map<string, string>();
     for (const { id, context, status } of json)
       found.set(`${NOTIFICATIONS}/${id}`, `${context.question} ${status}`);
     for (const [location, expected] of acknowledged) assert.equal(found.get(location), expected, location);
     await second.stop();
-    await place.remove();
+    await testDatabase.remove();
   });
 });
 
-/** Eight writers, each raising a question and answering every second one. */
+/** Eight clients that raise questions and answer every second one. */
 async function writeUntilItDies(
   { url }: Serving,
   token: string,
@@ -154,7 +154,7 @@ async function writeUntilItDies(
       acknowledged.set(location, `${question} requested`);
       onWrite();
       if (count % 2 === 0) continue;
-      // From here until it is acknowledged the answer may be there or not.
+      // From here until the acknowledgement the answer may be stored or not.
       acknowledged.delete(location);
       const answered = await write(`/${location.split('/').at(-1)}/answer`, { answer: 'Yes.' });
       assert.equal(answered.status, 200, answered.text);
@@ -164,7 +164,7 @@ async function writeUntilItDies(
   };
   const ends = await Promise.allSettled(Array.from({ length: 8 }, (_, name) => writer(name)));
   for (const end of ends) {
-    // `fetch failed` is the death of the server; an answer other than 200 is a fault.
+    // `fetch failed` means that the server was killed. A response other than 200 is a bug.
     if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
   }
 }

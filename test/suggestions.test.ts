@@ -70,7 +70,7 @@ onEachEngine('suggestions', (engine) => {
     );
   });
 
-  it('score the same question, in other words of the same stems, with 1', async () => {
+  it('score 1 for the same question with other forms of the same words', async () => {
     const id = await remember(await ask('x'), 'Do your mugs break in dishwashers?', 'No.');
     const [best] = await suggestionsFor(await ask('Does the MUG break in a dishwasher?'));
     assert.deepEqual(best, {
@@ -82,7 +82,7 @@ onEachEngine('suggestions', (engine) => {
     });
   });
 
-  it('prefer what shares the rare words', async () => {
+  it('prefer texts that share the rare words', async () => {
     for (const kind of ['Kenya', 'Brazil', 'Peru', 'Sumatra']) {
       await remember(await ask('x'), `Is the ${kind} roast in stock?`, `${kind}: yes.`);
     }

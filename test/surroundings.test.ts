@@ -14,7 +14,7 @@ import {
 describe('the docs page', () => {
   const deskbell = useDeskbell('sqlite');
 
-  it('loads with everything it asks for, all of it from here', async () => {
+  it('loads with all its files, all from this server', async () => {
     const page = await deskbell.call('GET', '/docs');
     assert.equal(page.status, 200);
     assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
@@ -27,7 +27,7 @@ describe('the docs page', () => {
     assert.doesNotMatch(page.text, /https?:\/\//);
   });
 
-  it('has a policy that lets it load nothing from elsewhere and run no script but its own', async () => {
+  it('has a policy that allows only its own files and scripts', async () => {
     const [page, again] = await Promise.all([deskbell.call('GET', '/docs'), deskbell.call('GET', '/docs')]);
     const policy = page.headers.get('content-security-policy')!;
     assert.match(policy, /^default-src 'none'; /);
@@ -38,7 +38,7 @@ describe('the docs page', () => {
     assert.notEqual(again.headers.get('content-security-policy'), policy, 'a nonce is used once');
   });
 
-  it('has a script that a browser may keep', async () => {
+  it('has a script that browsers may cache', async () => {
     const { headers, text } = await deskbell.call('GET', '/docs/scalar.js');
     assert.match(headers.get('content-type')!, /^text\/javascript/);
     assert.match(headers.get('cache-control')!, /max-age=\d+/);
@@ -49,14 +49,14 @@ describe('the docs page', () => {
 onEachEngine('operations', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  it('say that the process and its database are well', async () => {
+  it('report that the process and its database are healthy', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const { status, json } = await deskbell.call('GET', path);
       assert.deepEqual({ status, json }, { status: 200, json: { status: 'ok' } });
     }
   });
 
-  it('publish the key that a token names, and no private one', async () => {
+  it('publish the key that a token names, and no private key', async () => {
     const token = await deskbell.signIn();
     const { json, headers } = await deskbell.call('GET', '/.well-known/jwks.json');
     const { kid, alg } = decodeProtectedHeader(token);
@@ -68,7 +68,7 @@ onEachEngine('operations', (engine) => {
     assert.equal(headers.get('cache-control'), 'public, max-age=60');
   });
 
-  it('count a 500 of the contract as refused, and only a real failure as failed, with an alarm', async () => {
+  it('count a 500 of the contract as refused, and only a real failure as failed, with a log entry for an alarm', async () => {
     const token = await deskbell.signIn();
     const path = await raise(deskbell, token);
     const bad = await deskbell.call('POST', `${path}/answer`, { token, body: {} });
@@ -87,7 +87,7 @@ onEachEngine('operations', (engine) => {
   });
 });
 
-/** Of the answer endpoint, by outcome. */
+/** Counts of the answer endpoint, by outcome. */
 async function counts({ call }: Deskbell): Promise<Record<string, number>> {
   const { text, headers } = await call('GET', '/metrics');
   assert.match(headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);
@@ -99,7 +99,7 @@ async function counts({ call }: Deskbell): Promise<Record<string, number>> {
   return { refused: count('refused'), failed: count('failed') };
 }
 
-it('the times of a route are counted in buckets, each with those before it', async () => {
+it('the times of a route are counted in cumulative buckets', async () => {
   const deskbell = await startDeskbell('sqlite');
   try {
     for (const path of ['/readyz', '/readyz', '/readyz']) await deskbell.call('GET', path);
@@ -152,7 +152,7 @@ describe('every response', () => {
     }
   });
 
-  it('carries the request’s own id, or a new one where it has none that is fit to be logged', async () => {
+  it('has the request’s own id, or a new one if that is missing or invalid', async () => {
     const sent = async (id?: string) => {
       const { headers } = await deskbell.call('GET', '/healthz', {
         headers: id ? { 'x-request-id': id } : {},
@@ -165,7 +165,7 @@ describe('every response', () => {
     assert.equal(new Set(replaced).size, replaced.length);
   });
 
-  it('leaves one line of JSON in the log', async () => {
+  it('is logged as one line of JSON', async () => {
     deskbell.logged.length = 0;
     await deskbell.call('GET', `${NOTIFICATIONS}/1`, { headers: { 'x-request-id': 'seen' } });
     assert.equal(deskbell.logged.length, 1);
@@ -200,7 +200,7 @@ describe('every response', () => {
     }
   });
 
-  it('is compressed for those who ask for it, if it is long', async () => {
+  it('is compressed if it is long and the client accepts it', async () => {
     const get = async (path: string, encoding: string) => {
       const response = await fetch(deskbell.url + path, { headers: { 'accept-encoding': encoding } });
       return {

@@ -8,10 +8,10 @@ export const KNOWLEDGE = '/api/v1/knowledge';
 export const AURORA_ID = 1 as MerchantId;
 const ALMA = 1 as UserId;
 
-/** A server whose knowledge base is read, taught and edited, by Aurora where nobody else is named. */
+/** A server with functions to read and edit the knowledge base, as Aurora by default. */
 export function useKnowledge(engine: Engine) {
   const deskbell = useDeskbell(engine);
-  // There before the first test.
+  // Set before the first test.
   const tokens = { aurora: '', borealis: '' };
   before(async () => {
     tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);

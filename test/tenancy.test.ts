@@ -15,13 +15,13 @@ import {
   SUPPORT,
   useDeskbell,
 } from './harness.ts';
-import { askTogether } from './process.ts';
+import { sendPipelined } from './process.ts';
 
-/** A notification and a conversation of Borealis', as Aurora may guess them. */
+/** A notification and a conversation of Borealis, whose ids Aurora may guess. */
 const FOREIGN_ID = '7';
 const FOREIGN_CONVERSATION = 5;
 
-const NO_IDS = [
+const INVALID_IDS = [
   'abc',
   '0',
   '-1',
@@ -82,7 +82,7 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['DELETE', `${NOTIFICATIONS}/abc`],
 ];
 
-/** Everything that a client can see of it, time aside. */
+/** Everything that a client can see of a response, except its time. */
 const visible = ({ status, headers, text }: RawReply) => ({
   status,
   headers: headers.filter(([name]) => name !== 'date'),
@@ -108,7 +108,7 @@ onEachEngine('two merchants on one server', (engine) => {
       chunks: body === undefined ? [] : [body],
     });
 
-  it('says of another’s notification exactly what it says of none, of a deleted one, and of no id at all', async () => {
+  it('get the same response for another’s notification as for a missing one, a deleted one and an invalid id', async () => {
     const deleted = (await raise(deskbell, aurora)).split('/').at(-1)!;
     await deskbell.call('DELETE', `${NOTIFICATIONS}/${deleted}`, { token: aurora });
     for (const [method, path, body] of ONE_NOTIFICATION) {
@@ -117,7 +117,7 @@ onEachEngine('two merchants on one server', (engine) => {
       if (method !== 'HEAD') {
         assert.deepEqual(absent.json, { detail: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' });
       }
-      for (const id of [FOREIGN_ID, deleted, ...NO_IDS]) {
+      for (const id of [FOREIGN_ID, deleted, ...INVALID_IDS]) {
         assert.deepEqual(
           visible(await asAurora(method, path(id), body)),
           visible(absent),
@@ -127,7 +127,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('leaves another’s notification as it is', async () => {
+  it('cannot change each other’s notifications', async () => {
     const address = `${NOTIFICATIONS}/${FOREIGN_ID}`;
     const before = (await deskbell.call('GET', address, { token: borealis })).json;
     assert.equal(before.status, 'requested');
@@ -136,7 +136,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.deepEqual((await deskbell.call('GET', address, { token: borealis })).json, before);
   });
 
-  it('says of another’s conversation exactly what it says of none', async () => {
+  it('get the same response for another’s conversation as for a missing one', async () => {
     const request = (id: number | string) =>
       asAurora('POST', `${NOTIFICATIONS}/request`, JSON.stringify({ ...QUESTION, conversation_id: id }));
     const absent = await request(123456789);
@@ -150,7 +150,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('lists the merchant’s own notifications and no other', async () => {
+  it('list only their own notifications', async () => {
     await raise(deskbell, borealis, { ...QUESTION, conversation_id: FOREIGN_CONVERSATION });
     const [ofAurora, ofBorealis] = await Promise.all(
       [aurora, borealis].map((token) => deskbell.call('GET', NOTIFICATIONS, { token })),
@@ -163,17 +163,17 @@ onEachEngine('two merchants on one server', (engine) => {
       const list = await deskbell.call('GET', `${NOTIFICATIONS}${query}`, { token: aurora });
       assert.ok(list.json.length > 0 && conversations(list.json).every((id) => id <= 3), query);
     }
-    // A cursor is a place, not a key: another's leads into one's own list alone.
+    // A cursor is only a position: with another merchant's cursor a merchant still sees its own list.
     const page = await deskbell.call('GET', `${NOTIFICATIONS}?limit=1`, { token: borealis });
     const next = /<(.+)>/.exec(page.headers.get('link')!)![1]!;
     const followed = await deskbell.call('GET', next, { token: aurora });
     assert.ok(idsOf(followed).every((id) => idsOf(ofAurora!).includes(id)));
   });
 
-  it('tells each of many who ask at once of themselves, and of no other', async () => {
+  it('get only their own data if many requests come at once', async () => {
     const tokens = Array.from({ length: 30 }, (_, n) => (n % 3 === 0 ? aurora : borealis));
     for (const path of ['/api/v1/auth/me', `${NOTIFICATIONS}/?limit=1`]) {
-      const replies = await askTogether(
+      const replies = await sendPipelined(
         deskbell,
         tokens.map((token) => ({ token, line: `GET ${path}` })),
       );
@@ -184,40 +184,40 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('judges each of many answers at once by its own notification, and by no other', async () => {
+  it('have each of many simultaneous answers checked against its own notification only', async () => {
     const SUPPORT_REPLY = { agent_response_to_customer: 'Sent.', resolution_notes: 'Again.' };
     const asked = [];
     for (let n = 0; n < 8; n += 1) {
       const question = await raise(deskbell, aurora);
-      // Two: of answers to the same one, whichever comes first may be the good one.
+      // Two notifications, because with only one the first answer may be the valid one.
       const [support, other] = [
         await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
         await raise(deskbell, borealis, { ...SUPPORT, conversation_id: 4 }),
       ];
       asked.push(
-        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, says: /^HTTP\/1\.1 200/ },
-        { token: borealis, address: question, body: { answer: 'Mine.' }, says: /^HTTP\/1\.1 404/ },
+        { token: aurora, address: question, body: { answer: `Yes ${n}.` }, expected: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: question, body: { answer: 'Mine.' }, expected: /^HTTP\/1\.1 404/ },
         {
           token: borealis,
           address: other,
           body: { answer: 'No.' },
-          says: /^HTTP\/1\.1 500.*Missing admin/s,
+          expected: /^HTTP\/1\.1 500.*Missing admin/s,
         },
-        { token: borealis, address: support, body: SUPPORT_REPLY, says: /^HTTP\/1\.1 200/ },
+        { token: borealis, address: support, body: SUPPORT_REPLY, expected: /^HTTP\/1\.1 200/ },
       );
     }
-    const replies = await askTogether(
+    const replies = await sendPipelined(
       deskbell,
       asked.map(({ token, address, body }) => ({ token, line: `POST ${address}/answer`, body })),
     );
-    for (const [n, { says }] of asked.entries()) assert.match(replies[n]!, says);
-    for (const { token, address, body, says } of asked) {
-      if (!says.test('HTTP/1.1 200')) continue;
+    for (const [n, { expected }] of asked.entries()) assert.match(replies[n]!, expected);
+    for (const { token, address, body, expected } of asked) {
+      if (!expected.test('HTTP/1.1 200')) continue;
       assert.deepEqual((await deskbell.call('GET', address, { token })).json.answer, body);
     }
   });
 
-  it('keeps the Idempotency-Keys of two merchants apart', async () => {
+  it('have separate Idempotency-Keys', async () => {
     const request = (token: string, conversation_id: number) =>
       deskbell.call('POST', `${NOTIFICATIONS}/request`, {
         token,
@@ -232,7 +232,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
   });
 
-  it('turns away whoever has no good merchant’s token, at every notification endpoint', async () => {
+  it('are served by the notification endpoints only with a valid merchant’s token', async () => {
     const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     const [head, payload, signature] = aurora.split('.') as [string, string, string];
@@ -266,7 +266,7 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('judges the token before the body: without one, no body is read', async () => {
+  it('have their token checked first: without a valid one, the body is not read', async () => {
     const bodies: [contentType: string, chunks: (string | Buffer)[]][] = [
       ['application/json', ['{"broken']],
       ['application/json', [Buffer.from([0xff, 0xfe])]],
@@ -285,8 +285,8 @@ onEachEngine('two merchants on one server', (engine) => {
     }
   });
 
-  it('says TOKEN_EXPIRED of a token past its expiry', async () => {
-    // The last test here: the other tokens expire with this one.
+  it('get TOKEN_EXPIRED for an expired token', async () => {
+    // This must be the last test, because the other tokens expire too.
     deskbell.clock.advance(901);
     for (const [method, path] of ENDPOINTS) {
       const reply = await deskbell.call(method, path, { token: aurora });

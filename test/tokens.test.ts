@@ -24,7 +24,7 @@ const list = (deskbell: Deskbell, token?: string) => deskbell.call('GET', '/api/
 onEachEngine('the lifetime of a token', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  it('the access token contains user, merchant, role, start and expiry', async () => {
+  it('the access token contains user, merchant, role, issue time and expiry', async () => {
     const { json } = await login(deskbell);
     const { jti, iat, exp, ...claims } = decodeJwt(json.access_token);
     assert.deepEqual(claims, {
@@ -60,7 +60,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     assert.equal((await me(deskbell, access_token)).status, 200);
   });
 
-  it('a refresh token may be used again, and refreshing leaves earlier access tokens alone', async () => {
+  it('a refresh token may be used again, and refreshing does not end earlier access tokens', async () => {
     const { json } = await login(deskbell);
     assert.equal((await refresh(deskbell, json.refresh_token)).status, 200);
     assert.equal((await refresh(deskbell, json.refresh_token)).status, 200);
@@ -78,7 +78,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     assert.ok(!('merchant_id' in claims));
   });
 
-  it('an access token works for its fifteen minutes and is TOKEN_EXPIRED from then on', async () => {
+  it('an access token works for its fifteen minutes and is TOKEN_EXPIRED after that', async () => {
     const { access_token } = (await login(deskbell)).json;
     deskbell.clock.advance(890);
     assert.equal((await me(deskbell, access_token)).status, 200);
@@ -90,7 +90,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     assert.equal((await refresh(deskbell, refresh_token)).status, 200);
   });
 
-  it('a refresh token works for thirty days and is TOKEN_EXPIRED from then on', async () => {
+  it('a refresh token works for thirty days and is TOKEN_EXPIRED after that', async () => {
     const { refresh_token } = (await login(deskbell)).json;
     deskbell.clock.advance(THIRTY_DAYS_SECONDS - 10);
     assert.equal((await refresh(deskbell, refresh_token)).status, 200);
@@ -177,7 +177,7 @@ onEachEngine('the current user', (engine) => {
     ['an operator', OPERATOR, { id: 3, name: 'Odile Operator', role: 'admin' }],
   ] as const;
   for (const [title, user, expected] of users) {
-    it(`${title} reads their own record: five fields, its time in UTC`, async () => {
+    it(`${title} reads their own record: five fields, with the time in UTC`, async () => {
       const reply = await me(deskbell, await deskbell.signIn(user.email, user.password));
       assert.equal(reply.status, 200, reply.text);
       const { created_at, ...rest } = reply.json;
@@ -186,7 +186,7 @@ onEachEngine('the current user', (engine) => {
     });
   }
 
-  it('the e-mail address is shown as it was stored, however it was typed at sign-in', async () => {
+  it('the email address is shown as it was stored, however it was typed at sign-in', async () => {
     const token = await deskbell.signIn(AURORA.email.toUpperCase(), AURORA.password);
     assert.equal((await me(deskbell, token)).json.email, AURORA.email);
   });
@@ -213,15 +213,15 @@ onEachEngine('the current user', (engine) => {
     ['the scheme alone', () => ({ authorization: 'Bearer' }), 401],
     ['the token alone', (token) => ({ authorization: token }), 401],
     ['another scheme', (token) => ({ authorization: `Basic ${token}` }), 401],
-    ['a scheme that begins alike', (token) => ({ authorization: `Bearers ${token}` }), 401],
+    ['a scheme that begins the same', (token) => ({ authorization: `Bearers ${token}` }), 401],
     ['two tokens', (token) => ({ authorization: `Bearer ${token} ${token}` }), 401],
     ['a list of tokens', (token) => ({ authorization: `Bearer ${token}, Bearer ${token}` }), 401],
     ['a cookie', (token) => ({ cookie: `access_token=${token}` }), 401],
-    ['the scheme in small letters', (token) => ({ authorization: `bearer ${token}` }), 200],
-    ['the scheme in capitals', (token) => ({ authorization: `BEARER ${token}` }), 200],
+    ['the scheme in lower case', (token) => ({ authorization: `bearer ${token}` }), 200],
+    ['the scheme in upper case', (token) => ({ authorization: `BEARER ${token}` }), 200],
   ];
   for (const [title, make, status] of headers) {
-    it(`a token sent with ${title} is ${status === 200 ? 'taken' : 'refused'}`, async () => {
+    it(`a token sent with ${title} is ${status === 200 ? 'accepted' : 'refused'}`, async () => {
       const reply = await deskbell.call('GET', '/api/v1/auth/me', { headers: make(await deskbell.signIn()) });
       if (status === 200) assert.equal(reply.status, 200, reply.text);
       else assertError(reply, 401, 'INVALID_TOKEN');
@@ -236,14 +236,14 @@ onEachEngine('the current user', (engine) => {
   });
 });
 
-onEachEngine('lifetimes and issuer as set', (engine) => {
+onEachEngine('the settings for lifetimes and issuer', (engine) => {
   const deskbell = useDeskbell(engine, {
     ACCESS_TOKEN_TTL_SECONDS: '60',
     REFRESH_TOKEN_TTL_SECONDS: '3600',
     TOKEN_ISSUER: 'https://bell.example',
   });
 
-  it('both lifetimes and the issuer are settings, and expires_in follows them', async () => {
+  it('both lifetimes and the issuer can be set, and expires_in follows them', async () => {
     const { access_token, refresh_token, expires_in } = (await login(deskbell)).json;
     assert.equal(expires_in, 60);
     assert.equal((await refresh(deskbell, refresh_token)).json.expires_in, 60);

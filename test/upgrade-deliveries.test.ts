@@ -7,11 +7,11 @@ import { forEngine } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { run, settingsOf } from './command.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
-  newDatabasePlace,
   onEachEngine,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { phoneOf } from './shops.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
@@ -48,7 +48,7 @@ interface OldDelivery {
   mode?: 'reply' | 'campaign';
   waiting_for?: string;
   attempts?: number;
-  /** From now. */
+  /** Relative to now. */
   due_seconds?: number;
   taken_over?: number;
   unsettled?: boolean;
@@ -57,7 +57,7 @@ interface OldDelivery {
 
 const HOUR_SECONDS = 3600;
 
-/** One in every state that a server may leave behind. Each has its name as key and as text. */
+/** One delivery in every state that a server may leave. Its name is also its key and its text. */
 const DELIVERIES: Record<string, OldDelivery> = {
   queued: { recipient: phoneOf(1), state: 'queued' },
   second: { recipient: phoneOf(2), state: 'queued' },
@@ -84,9 +84,9 @@ const DELIVERIES: Record<string, OldDelivery> = {
   failed: { recipient: phoneOf(12), state: 'failed', attempts: 16 },
   'another merchant’s': { recipient: phoneOf(2), state: 'queued', merchant_id: 2 },
 };
-const GO_AT_ONCE = ['queued', 'second', 'third', 'fourth', 'reply behind it', 'another merchant’s'];
+const SENT_AT_ONCE = ['queued', 'second', 'third', 'fourth', 'reply behind it', 'another merchant’s'];
 
-/** As the old release has written it. */
+/** Inserts it in the format of the old release. */
 async function fill(database: Database, now: Date): Promise<void> {
   const at = (seconds: number) => new Date(now.getTime() + seconds * 1000).toISOString();
   const time = at(-60);
@@ -135,7 +135,7 @@ async function fill(database: Database, now: Date): Promise<void> {
       [`whatsapp:${META.phoneNumberId}`, delivery.recipient, time],
     );
   }
-  // Somebody else has used the day's limit, for one hour more.
+  // Another customer uses the daily limit for one more hour.
   await database.run(
     `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values (1, '+34699999999', $1, 'k')`,
     [at(-23 * HOUR_SECONDS)],
@@ -143,12 +143,12 @@ async function fill(database: Database, now: Date): Promise<void> {
 }
 
 onEachEngine('deliveries of a database from before the upgrade', (engine) => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let meta: Meta;
   let deskbell: Deskbell;
   before(async () => {
-    place = await newDatabasePlace(engine);
-    const database = await openDatabase(readConfig(place.env), 'serve');
+    testDatabase = await createTestDatabase(engine);
+    const database = await openDatabase(readConfig(testDatabase.env), 'serve');
     await migrateAsBefore(database, '2026-01-01T00:00:00.000Z');
     await fill(database, new Date());
     await database.close();
@@ -157,7 +157,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     meta = await startMeta({ now: () => now() });
     meta.statuses = [];
     for (const { recipient } of Object.values(DELIVERIES)) await meta.customerWrites(recipient);
-    deskbell = await startDeskbell(engine, metaEnv(meta, { CHANNEL_DAILY_LIMIT: '1' }), place);
+    deskbell = await startDeskbell(engine, metaEnv(meta, { CHANNEL_DAILY_LIMIT: '1' }), testDatabase);
     now = deskbell.clock.now;
     meta.webhookUrl = `${deskbell.url}/webhooks/whatsapp`;
     await deskbell.allSent();
@@ -166,7 +166,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
   after(async () => {
     await deskbell?.close();
     await meta?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
   const stateOf = async (key: string) =>
@@ -186,9 +186,9 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     await deskbell.allSent();
   };
 
-  it('go out at once where nothing holds them back, in order', async () => {
-    assert.deepEqual(sentKeys(), [...GO_AT_ONCE].sort());
-    for (const key of GO_AT_ONCE) assert.equal(await stateOf(key), 'sent', key);
+  it('are sent at once and in order if nothing blocks them', async () => {
+    assert.deepEqual(sentKeys(), [...SENT_AT_ONCE].sort());
+    for (const key of SENT_AT_ONCE) assert.equal(await stateOf(key), 'sent', key);
     const toOne = meta.accepted.filter(({ to, key }) => to === phoneOf(2) && !key.includes('merchant'));
     assert.deepEqual(
       toOne.map(({ content }) => content),
@@ -196,7 +196,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     );
   });
 
-  it('keep what is known of them', async () => {
+  it('keep their history', async () => {
     const env = { ...settingsOf(deskbell), ...metaEnv(meta) };
     const { json } = await run(['delivery', 'show', `${await idOf('sent')}`, '--merchant', '1', '--json'], {
       env,
@@ -211,7 +211,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     assert.equal(row!.reference, 'ticket 1');
   });
 
-  it('still get the statuses of what was sent before', async () => {
+  it('still get statuses if they were sent before', async () => {
     await report('sent', 'delivered');
     assert.equal(await stateOf('sent'), 'delivered');
     for (const key of ['arrived', 'unsettled']) {
@@ -221,7 +221,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     }
   });
 
-  it('whose worker died are sent again if no status comes, and those that wait go out in their time', async () => {
+  it('are sent again if their worker died and no status comes, and are sent on time if they wait', async () => {
     await later(40);
     assert.deepEqual([await stateOf('retried'), await stateOf('lost')], ['sent', 'sending']);
     await later(60);
@@ -235,7 +235,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     assert.deepEqual([await stateOf('campaign'), await stateOf('campaign behind it')], ['sent', 'sent']);
   });
 
-  it('that have failed can be sent again; in all nothing is lost, and nothing was sent twice', async () => {
+  it('can be retried if they have failed; none is lost, and none is sent twice', async () => {
     const env = { ...settingsOf(deskbell), ...metaEnv(meta) };
     const done = await run(['delivery', 'retry', '--all', '--state', 'failed', '--merchant', '1'], { env });
     assert.equal(done.code, 0, done.stderr);

@@ -101,14 +101,14 @@ describe('the webhook channel', () => {
   }
 
   for (const status of [200, 202, 204]) {
-    it(`takes ${status} for sent`, async () => {
+    it(`treats ${status} as sent`, async () => {
       receiver.answer = (response) => response.writeHead(status).end();
       assert.equal((await send()).outcome, 'sent');
     });
   }
 
   for (const status of [301, 400, 401, 403, 404, 405, 408, 409, 413, 422, 425, 429, 500, 503]) {
-    it(`retries after ${status}, and tells the merchant why`, async () => {
+    it(`retries after ${status}, and shows the merchant why`, async () => {
       receiver.answer = (response) => response.writeHead(status).end(`a page about ${TEXT}`);
       const { reason, ...result } = (await send()) as { reason: string };
       assert.deepEqual(result, { outcome: 'retry', code: `HTTP_${status}` });
@@ -116,7 +116,7 @@ describe('the webhook channel', () => {
     });
   }
 
-  it('stops the channel until somebody resumes it after 410', async () => {
+  it('stops the channel after 410 until somebody resumes it', async () => {
     receiver.answer = (response) => response.writeHead(410).end();
     const { reason, ...result } = (await send()) as { reason: string };
     assert.deepEqual(result, { outcome: 'channel_stopped', code: 'HTTP_410', untilResumed: true });
@@ -134,7 +134,7 @@ describe('the webhook channel', () => {
     }
   });
 
-  it('honours Retry-After of 429 and 503, for a day at most', async () => {
+  it('respects Retry-After of 429 and 503, for a day at most', async () => {
     const afterSeconds = async (value: string, status = 429) => {
       receiver.answer = (response) => response.writeHead(status, { 'retry-after': value }).end();
       return ((await send()) as { afterSeconds?: number }).afterSeconds;
@@ -234,7 +234,7 @@ describe('the webhook channel', () => {
       assert.equal(receiver.received.length, 0);
     });
 
-    it('when a name leads there', async () => {
+    it('if a host name resolves to one', async () => {
       const local = webhook(`http://localhost:${receiver.port}/`, { allowPrivate: false });
       refused(await local.send(MESSAGE, 'text'));
       assert.match((await local.check()) ?? '', /^localhost: the address is in a private network/);
@@ -243,7 +243,7 @@ describe('the webhook channel', () => {
       assert.equal(receiver.received.length, 1);
     });
 
-    it('when a name starts to lead there after it was checked', async () => {
+    it('if a host name resolves to one after it was checked', async () => {
       const answers = ['203.0.114.1', '127.0.0.1'];
       let looks = 0;
       const resolve: Resolve = (_host, _options, done) =>
@@ -254,12 +254,12 @@ describe('the webhook channel', () => {
       assert.equal(first, '203.0.114.1');
       const channel = webhook(`http://rebound.example:${receiver.port}/`, { allowPrivate: false, resolve });
       refused(await channel.send(MESSAGE, 'text'));
-      // One lookup for the connection, which goes to the address that was checked.
+      // One lookup for the connection, which uses the address that was checked.
       assert.equal(looks, 2);
       assert.equal(receiver.received.length, 0);
     });
 
-    it('and knows their addresses', () => {
+    it('and recognizes their addresses', () => {
       const inside =
         '0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.1.2.3 169.254.1.1 172.16.0.1 172.31.255.255 192.168.0.1 198.18.0.1 224.0.0.1 255.255.255.255 :: ::1 ::ffff:8.8.8.8 ::127.0.0.1 64:ff9b::7f00:1 2002:7f00:1:: 2001:0:7f00:1:: fc00::1 fdff::1 fe80::1%eth0 fec0::1 ff02::1 nonsense';
       const outside =

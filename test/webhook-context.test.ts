@@ -7,7 +7,7 @@ import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 const CONTEXT =
   '{ "question": "Is it \\u00e9 or é?", "z": 1, "a": 12345678901234567890, "n": 1.0, "e": 1E400, "10": [ ], "2": {"b":null,"a":-0}}';
 
-onEachEngine('what a receiver can correlate a message with', (engine) => {
+onEachEngine('the context that a receiver gets with a message', (engine) => {
   let receiver: Receiver;
   let deskbell: Deskbell;
   before(async () => {
@@ -20,7 +20,7 @@ onEachEngine('what a receiver can correlate a message with', (engine) => {
     await receiver?.close();
   });
 
-  it('is in the body, byte for byte, and the same in every attempt, although the notification is gone', async () => {
+  it('is in the body, byte for byte, and the same in every attempt, even if the notification is deleted', async () => {
     const token = await deskbell.signIn();
     const [conversation] = await deskbell.database.run<{ id: number }>(
       `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)

@@ -32,7 +32,7 @@ onEachEngine('messages by webhook', (engine) => {
     receiver.answer = (response) => response.writeHead(204).end();
   });
 
-  it('keep their id and their bytes over retries, with a new signature each time', async () => {
+  it('keep their id and their bytes in retries, with a new signature each time', async () => {
     const statuses = [503, 429, 200];
     receiver.answer = (response) => response.writeHead(statuses[receiver.received.length - 1]!).end();
     const id = await sending.put(FIRST);
@@ -98,7 +98,7 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal(receiver.received.length, 1);
     for (const [id, code] of [
       [first, 'HTTP_410'],
-      // The merchant's queue rests: this one was not touched.
+      // The merchant's queue is paused, so this one was not attempted.
       [second, null],
     ] as const) {
       const { state, last_code, attempts } = await sending.row(id);

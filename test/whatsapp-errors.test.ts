@@ -12,7 +12,7 @@ interface Expected {
   reason?: RegExp;
   attempts?: number;
   due?: [from: number, to: number];
-  /** For how long the merchant's queue rests, because its channel is stopped. */
+  /** How long the merchant's queue is paused, because its channel is stopped. */
   restSeconds?: number;
 }
 
@@ -94,7 +94,7 @@ onEachEngine('each error of WhatsApp', (engine) => {
       `update deliveries set state = 'failed' where state in ('queued', 'sending', 'waiting')`,
     );
     await database.run('delete from channel_stops');
-    // Its queue rests while the channel is stopped: as after `channel resume`.
+    // The queue is paused while the channel is stopped. This does the same as `channel resume`.
     await makeQueuesDue(database, clock.now());
   }
   afterEach(clear);

@@ -10,8 +10,8 @@ import { newPhone, useWhatsApp } from './whatsapp.ts';
 
 const DAY_SECONDS = 24 * 3600;
 
-onEachEngine('what the webhook of WhatsApp brought', (engine) => {
-  // Nobody works on it but this test.
+onEachEngine('an update from WhatsApp’s webhook', (engine) => {
+  // Only this test processes updates.
   const whatsapp = useWhatsApp(engine, { WORKER: 'false' });
   const work = () => {
     const { deskbell } = whatsapp;
@@ -23,7 +23,7 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
   const count = async (sql: string, ...params: (string | number)[]) =>
     (await whatsapp.deskbell.database.one<{ n: number }>(`select count(*) as n from ${sql}`, params))!.n;
 
-  it('is acknowledged before it is worked on, and outlives whoever took it', async () => {
+  it('is acknowledged before it is processed, and survives if the process stops', async () => {
     const phone = newPhone();
     await whatsapp.meta.customerWrites(phone);
     assert.equal(await count('customer_windows where phone = $1', phone), 0);
@@ -32,7 +32,7 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
     assert.equal(await work(), 0);
   });
 
-  it('has its effect once when several workers take it', async () => {
+  it('has one effect if several workers process it', async () => {
     const { deskbell, meta } = whatsapp;
     const id = await whatsapp.put(newPhone());
     await deskbell.database.run(
@@ -53,7 +53,7 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
     assert.equal(await count('delivery_events where delivery_id = $1', id), 2);
   });
 
-  it('is kept while Meta may repeat it, and no longer', async () => {
+  it('is stored as long as Meta may repeat it, and no longer', async () => {
     const { deskbell, meta } = whatsapp;
     const { database, clock } = deskbell;
     const removeOld = async () => {
@@ -69,7 +69,7 @@ onEachEngine('what the webhook of WhatsApp brought', (engine) => {
     assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);
     clock.advance(9 * DAY_SECONDS);
     await removeOld();
-    // Nobody has worked on this one yet.
+    // This one is not processed yet.
     assert.equal(await count('inbound_updates'), 1);
   });
 });

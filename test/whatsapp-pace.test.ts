@@ -12,7 +12,7 @@ import {
   type Turn,
 } from '../src/delivery/channels/whatsapp/pace.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
-import { type DatabasePlace, newDatabasePlace, onEachEngine } from './harness.ts';
+import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
 import { root, run } from './process.ts';
 import { enqueue, FIRST } from './sending.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
@@ -21,19 +21,19 @@ const START = Date.parse('2026-01-15T09:30:00.000Z');
 const at = (ms: number) => new Date(START + ms);
 
 onEachEngine('the pace of a WhatsApp number', (engine) => {
-  let place: DatabasePlace;
-  /** Two workers have a connection each. SQLite has one process, and so one worker. */
+  let testDatabase: TestDatabase;
+  /** Two workers, each with its own connection. SQLite has one process, so one worker. */
   const workers: Database[] = [];
   before(async () => {
-    place = await newDatabasePlace(engine);
-    const open = () => openDatabase(readConfig(place.env), 'serve');
+    testDatabase = await createTestDatabase(engine);
+    const open = () => openDatabase(readConfig(testDatabase.env), 'serve');
     workers.push(await open());
     await migrate(workers[0]!, () => at(0));
     workers.push(engine === 'postgres' ? await open() : workers[0]!);
   });
   after(async () => {
     for (const worker of new Set(workers)) await worker.close();
-    await place.remove();
+    await testDatabase.remove();
   });
   const worker = (n: number) => workers[n % 2]!;
 
@@ -44,7 +44,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
   };
   const turnAt = (turn: Turn) => ('atMs' in turn ? turn.atMs - START : undefined);
 
-  it('gives every message of all workers a time of its own, evenly spaced', async () => {
+  it('gives every message of all workers its own time, evenly spaced', async () => {
     const channel = newChannel();
     const turns = await Promise.all(
       Array.from({ length: 60 }, (_, n) => reserveTurn(worker(n), channel, `+${n}`, at(0))),
@@ -67,7 +67,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.ok(times.length > 150, `${times.length} in 2.5 s`);
   });
 
-  it('makes a message wait that would take a slot for more than a second, and charges the customer nothing', async () => {
+  it('makes a message wait if its slot is more than a second away, and does not count it for the customer', async () => {
     const channel = newChannel();
     for (let n = 0; n < 67; n += 1) await reserveNextTurn(worker(n), channel, at(0));
     const paced = { mustWait: 'NUMBER_PACE', retryInMs: 1000 };
@@ -93,7 +93,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.equal(later.filter((turn) => 'atMs' in turn).length, 45);
   });
 
-  it('forgets customers who are free again, and no others', async () => {
+  it('removes only customers whose limit is free again', async () => {
     const [database] = workers;
     const channel = newChannel();
     for (let from = 0; from < 2500; from += 500) {
@@ -110,29 +110,29 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
   });
 });
 
-/** Counted where it matters: at WhatsApp's end, with processes as operators run them. */
+/** Counts at WhatsApp's side, with separate processes as operators run them. */
 onEachEngine('WhatsApp’s own limits', (engine) => {
   const CUSTOMERS = 300;
   const OFTEN = '+3546600000';
   let meta: Meta;
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   before(async () => {
     meta = await startMeta({ now: () => new Date(), portfolioLimit: 10_000 });
     meta.statuses = [];
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
   });
   after(async () => {
     await meta.close();
-    await place.remove();
+    await testDatabase.remove();
   });
 
-  it(`are kept by ${engine === 'postgres' ? 'two workers together' : 'the server'}`, async () => {
-    await fillQueue(place, [
+  it(`are respected by ${engine === 'postgres' ? 'two workers together' : 'the server'}`, async () => {
+    await fillQueue(testDatabase, [
       ...Array.from({ length: CUSTOMERS }, (_, n) => `+35467${String(n).padStart(5, '0')}`),
       ...Array.from({ length: 60 }, () => OFTEN),
     ]);
     const settings = {
-      ...place.env,
+      ...testDatabase.env,
       ...metaEnv(meta, { WHATSAPP_TEMPLATE: META.template }),
       CHANNEL_DAILY_LIMIT: '100000',
       DEMO: 'false',
@@ -169,7 +169,7 @@ onEachEngine('WhatsApp’s own limits', (engine) => {
   });
 });
 
-async function fillQueue({ env }: DatabasePlace, recipients: readonly string[]): Promise<void> {
+async function fillQueue({ env }: TestDatabase, recipients: readonly string[]): Promise<void> {
   const database = await openDatabase(readConfig(env), 'serve');
   try {
     await migrate(database, () => new Date());

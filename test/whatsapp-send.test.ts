@@ -9,7 +9,7 @@ const TEMPLATE = { WHATSAPP_TEMPLATE: META.template };
 
 onEachEngine('a message over WhatsApp', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
-  const { send, row, later } = lazily(whatsapp);
+  const { send, row, later } = whenStarted(whatsapp);
 
   it('is the merchant’s answer, as free text, to a customer who wrote within 24 hours', async () => {
     const { deskbell, meta } = whatsapp;
@@ -108,7 +108,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     await meta.customerWrites(phone);
     const before = meta.accepted.length;
     const ids: number[] = [];
-    // The clock runs: the number has its own, faster pace.
+    // The clock runs, because the number has its own, higher limit.
     deskbell.clock.go();
     const began = deskbell.clock.now().getTime();
     for (let n = 0; n < 48; n += 1) ids.push(await whatsapp.put(phone));
@@ -131,7 +131,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
 
 onEachEngine('a message over WhatsApp without a template', (engine) => {
   const whatsapp = useWhatsApp(engine);
-  const { send, row } = lazily(whatsapp);
+  const { send, row } = whenStarted(whatsapp);
 
   for (const mode of ['reply', 'campaign'] as const) {
     it(`waits for the customer as a ${mode}, and is sent as soon as the customer writes`, async () => {
@@ -178,7 +178,7 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
 
 onEachEngine('an attempt of unknown outcome', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
-  const { send, row, later } = lazily(whatsapp);
+  const { send, row, later } = whenStarted(whatsapp);
 
   it('is settled by a status with its key and not sent twice', async () => {
     const { meta } = whatsapp;
@@ -241,7 +241,7 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
 
 onEachEngine('the channel as a whole', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
-  const { send, row, later } = lazily(whatsapp);
+  const { send, row, later } = whenStarted(whatsapp);
 
   it('is stopped when it refuses everything, is reported to the operator, and resumes on its own', async () => {
     const { meta, deskbell } = whatsapp;
@@ -250,7 +250,7 @@ onEachEngine('the channel as a whole', (engine) => {
     const two = await send(newPhone());
     for (const [id, code] of [
       [one, '190'],
-      // The merchant's queue rests: this one was not touched.
+      // The merchant's queue is paused, so this one was not attempted.
       [two, null],
     ] as const) {
       const { state, attempts, last_code } = await row(id);
@@ -271,7 +271,7 @@ onEachEngine('the channel as a whole', (engine) => {
 
 onEachEngine('a daily limit at Meta that is lower than ours', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE, 2);
-  const { send, row, later } = lazily(whatsapp);
+  const { send, row, later } = whenStarted(whatsapp);
 
   it('delays the messages above it by a day and loses none', async () => {
     const ids: number[] = [];
@@ -284,7 +284,7 @@ onEachEngine('a daily limit at Meta that is lower than ours', (engine) => {
 });
 
 /** The functions of a fixture that is filled when its suite starts. */
-function lazily(whatsapp: ReturnType<typeof useWhatsApp>) {
+function whenStarted(whatsapp: ReturnType<typeof useWhatsApp>) {
   return {
     send: (...args: Parameters<typeof whatsapp.send>) => whatsapp.send(...args),
     row: (id: number) => whatsapp.row(id),

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, NOTIFICATIONS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
-import { openWire } from './process.ts';
+import { openConnection } from './process.ts';
 
-/** Below fetch: what comes over the wire byte by byte, late, broken, or all at once. */
+/** Requests that fetch cannot send: byte by byte, late, broken, or all at once. */
 
 const BODY = JSON.stringify(AURORA);
 const LOGIN_HEAD = [
@@ -29,46 +29,46 @@ describe('a slow client', { concurrency: true }, () => {
   const deskbell = useDeskbell('sqlite');
   const port = () => Number(new URL(deskbell.url).port);
 
-  /** Sends a beginning and then a byte a second: slow, not silent. */
-  async function cutOff(bytes: string, drip: string): Promise<number> {
+  /** Sends the start and then one byte per second: slow, but not silent. */
+  async function cutOff(bytes: string, piece: string): Promise<number> {
     const start = performance.now();
-    const wire = await openWire(port(), bytes);
-    const dripping = setInterval(() => wire.socket.write(drip), 1000);
+    const connection = await openConnection(port(), bytes);
+    const timer = setInterval(() => connection.socket.write(piece), 1000);
     try {
-      assertBrokenReply(await wire.closed, 408, 'REQUEST_TIMEOUT');
+      assertBrokenReply(await connection.closed, 408, 'REQUEST_TIMEOUT');
     } finally {
-      clearInterval(dripping);
-      wire.socket.destroy();
+      clearInterval(timer);
+      connection.socket.destroy();
     }
     return (performance.now() - start) / 1000;
   }
 
-  it('that sends half a head is cut off with 408 after ten seconds', async () => {
+  it('is disconnected with 408 after ten seconds if it sends half a header', async () => {
     const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'z');
     assert.ok(seconds >= 9 && seconds < 20, `${seconds} s`);
   });
-  it('that sends half a body is cut off with 408 after twelve seconds', async () => {
+  it('is disconnected with 408 after twelve seconds if it sends half a body', async () => {
     const seconds = await cutOff(`${LOGIN_HEAD}\r\n\r\n{`, ' ');
     assert.ok(seconds >= 11 && seconds < 22, `${seconds} s`);
   });
-  it('is let go of even if it does not hang up itself', async () => {
-    const wire = await openWire(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
-    await wire.closed;
-    // The other side is gone: what is written now is answered with a reset.
-    const gone = new Promise((resolve) => wire.socket.once('close', resolve));
-    const writing = setInterval(() => wire.socket.write('x'), 50);
+  it('is disconnected even if it does not close the connection', async () => {
+    const connection = await openConnection(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    await connection.closed;
+    // The other side has closed the connection, so it answers with a reset.
+    const gone = new Promise((resolve) => connection.socket.once('close', resolve));
+    const writing = setInterval(() => connection.socket.write('x'), 50);
     try {
       await gone;
     } finally {
       clearInterval(writing);
     }
   });
-  it('that reads slowly gets everything, however long it takes', async () => {
+  it('gets the whole response if it reads slowly', async () => {
     const token = await deskbell.signIn();
     const body = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(200_000) } };
     for (let n = 0; n < 60; n += 1) await raise(deskbell, token, body);
     const start = performance.now();
-    const { socket } = await openWire(
+    const { socket } = await openConnection(
       port(),
       `GET ${NOTIFICATIONS}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
     );
@@ -88,17 +88,19 @@ describe('a slow client', { concurrency: true }, () => {
     assert.ok(bytes > 60 * 200_000, `${bytes} bytes`);
     assert.ok(seconds > 12, `${seconds} s were no test`);
   });
-  it('holds up nobody else', async () => {
-    const wires = await Promise.all(Array.from({ length: 50 }, () => openWire(port(), LOGIN_HEAD)));
+  it('does not delay other clients', async () => {
+    const connections = await Promise.all(
+      Array.from({ length: 50 }, () => openConnection(port(), LOGIN_HEAD)),
+    );
     assert.equal((await deskbell.call('GET', '/healthz')).status, 200);
-    for (const { socket } of wires) socket.destroy();
+    for (const { socket } of connections) socket.destroy();
   });
 });
 
-onEachEngine('on the wire', (engine) => {
+onEachEngine('raw connections', (engine) => {
   const deskbell = useDeskbell(engine);
   const LAST = 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-  const send = (bytes: string) => openWire(Number(new URL(deskbell.url).port), bytes);
+  const send = (bytes: string) => openConnection(Number(new URL(deskbell.url).port), bytes);
 
   for (const [title, bytes] of [
     ['garbage', '\x00\x01\x02\r\n\r\n'],
@@ -108,48 +110,50 @@ onEachEngine('on the wire', (engine) => {
     ['a length and chunks', `${LOGIN_HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
     ['a header with a line break in it', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\rb\r\n\r\n'],
   ] as const) {
-    it(`${title} is answered with 400 in the shape of every error`, async () => {
+    it(`${title} is answered with 400 in the common error format`, async () => {
       assertBrokenReply(await (await send(bytes)).closed, 400, 'BAD_REQUEST');
     });
   }
 
-  it('headers beyond measure are answered with 431', async () => {
-    const wire = await send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`);
-    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+  it('headers that are too large are answered with 431', async () => {
+    const connection = await send(
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
+    );
+    assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
-  it('who sends far more of them still hears of it', async () => {
-    const wire = await send('');
-    // Busy with sending, it listens late.
-    wire.socket.pause();
-    wire.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
+  it('a client that sends far too many headers still gets the response', async () => {
+    const connection = await send('');
+    // The client is busy sending, so it reads late.
+    connection.socket.pause();
+    connection.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
     await sleep(200);
-    wire.socket.resume();
-    assertBrokenReply(await wire.closed, 431, 'HEADERS_TOO_LARGE');
+    connection.socket.resume();
+    assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
-  it('requests that are sent together are answered in their order', async () => {
+  it('pipelined requests are answered in order', async () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    const wire = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
-    const received = await wire.closed;
+    const connection = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
+    const received = await connection.closed;
     const statuses = [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
     assert.deepEqual(statuses, [200, 200, 404, 200]);
     assert.ok(received.indexOf('access_token') < received.indexOf('NOT_FOUND'));
   });
 
-  it('a connection serves again and again', async () => {
-    const wire = await send('');
+  it('a connection can be reused', async () => {
+    const connection = await send('');
     for (let count = 1; count <= 5; count += 1) {
-      wire.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-      await wire.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
+      connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      await connection.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
     }
-    wire.socket.destroy();
+    connection.socket.destroy();
   });
 
-  it('a body may come in pieces', async () => {
-    const wire = await send(`${LOGIN_HEAD}\r\n\r\n`);
-    for (const byte of BODY) wire.socket.write(byte);
-    await wire.until(/^HTTP\/1\.1 200 .*refresh_token/s);
-    wire.socket.destroy();
+  it('a body may arrive in pieces', async () => {
+    const connection = await send(`${LOGIN_HEAD}\r\n\r\n`);
+    for (const byte of BODY) connection.socket.write(byte);
+    await connection.until(/^HTTP\/1\.1 200 .*refresh_token/s);
+    connection.socket.destroy();
   });
 });

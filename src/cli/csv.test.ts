@@ -29,8 +29,8 @@ describe('reading CSV', () => {
     ['tabs', 'a\tb\n1\t2', [good(2, '1', '2')]],
     ['column names in capitals', ' A , B \n1,2', [good(2, '1', '2')]],
     ['a quote within a field', 'a,b\n1"x",2', [good(2, '1"x"', '2')]],
-    ['fields that are missing', 'a,b\n1', [{ line: 2, fields: { a: '1' } }]],
-    ['a field too many', 'a,b\n1,2,3', [{ line: 2, problem: 'the line has 3 fields, the header 2' }]],
+    ['missing fields', 'a,b\n1', [{ line: 2, fields: { a: '1' } }]],
+    ['too many fields', 'a,b\n1,2,3', [{ line: 2, problem: 'the line has 3 fields, the header 2' }]],
     [
       'a quote that is never closed, and goes on with the next line',
       'a,b\n"1,2\n3,4\n',
@@ -43,11 +43,11 @@ describe('reading CSV', () => {
     ],
   ];
   for (const [title, text, expected] of cases) {
-    it(`takes ${title}`, () => assert.deepEqual(csv(text), expected));
-    it(`takes ${title} letter by letter`, () => assert.deepEqual(csv(...text), expected));
+    it(`reads ${title}`, () => assert.deepEqual(csv(text), expected));
+    it(`reads ${title} character by character`, () => assert.deepEqual(csv(...text), expected));
   }
 
-  it('gives back what was written, however the file is cut', () => {
+  it('returns what was written, however the file is split', () => {
     const field = fc.string({
       unit: fc.constantFrom('a', '"', ',', '\n', '\r', ';', ' ', 'é'),
       maxLength: 8,
@@ -64,7 +64,7 @@ describe('reading CSV', () => {
     );
   });
 
-  it('is not swallowed by one quote, and keeps little of a line without an end', () => {
+  it('recovers after a stray quote, and holds little of an endless line in memory', () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `${index},x`);
     lines[5] = '"5,x';
     const read = csv(...`a,b\n${lines.join('\n')}`.match(/[\s\S]{1,10000}/g)!);
@@ -83,7 +83,7 @@ describe('reading CSV', () => {
 });
 
 describe('reading JSON Lines', () => {
-  it('gives objects by their line and says what is none', () => {
+  it('returns objects with their lines and reports invalid lines', () => {
     const text = '{"a":1}\r\n\n[1]\n{"a"\nnull\n{"a":2}';
     const expected = [
       { line: 1, fields: { a: 1 } },
@@ -96,7 +96,7 @@ describe('reading JSON Lines', () => {
     assert.deepEqual(readAll(createJsonLinesReader(), [...text]), expected);
   });
 
-  it('keeps little of a line without an end', () => {
+  it('holds little of an endless line in memory', () => {
     const pieces = [...Array.from({ length: 50 }, () => 'y'.repeat(10_000)), '\n{"a":1}\n'];
     assert.deepEqual(readAll(createJsonLinesReader(), pieces), [
       { line: 1, problem: 'the line is too long' },

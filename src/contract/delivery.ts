@@ -163,7 +163,7 @@ export const SimulatorMessages = Type.Array(
     read: Type.Boolean({ description: 'Whether the customer has seen it.' }),
   }),
   {
-    description: 'What the telephone shows, oldest first.',
+    description: 'The messages on the test phone, oldest first.',
     examples: [
       [{ id: 1, from_customer: true, text: 'Is it organic?', at: '2026-01-15T09:30:00.000Z', read: true }],
     ],

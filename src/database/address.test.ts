@@ -23,7 +23,7 @@ it('reads the hosts of an address as libpq does', () => {
   }
 });
 
-it('looks for the server that takes writes, unless the address says any', () => {
+it('looks for the server that accepts writes, unless the address says any', () => {
   const target = (query: string) => readPostgresAddress(`postgres://one,two/db${query}`).target;
   assert.equal(target(''), 'read-write');
   assert.equal(target('?target_session_attrs=read-write'), 'read-write');

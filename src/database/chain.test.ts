@@ -36,7 +36,7 @@ describe('a chain as one statement', () => {
     }
   });
 
-  it('keeps the chains of a group apart', () => {
+  it('keeps the chains of a group separate', () => {
     const sql = groupSql([delivery, event], 2, 100);
     for (const part of [
       'delivery_0 as (insert into a values ($1, $2) returning id)',

@@ -4,11 +4,11 @@ import { canonicalText, splitStatements } from './statements.ts';
 
 describe('splitting a script into statements', () => {
   const cases: Record<string, [script: string, statements: string[]]> = {
-    'ends a statement at each semicolon, the last one with or without': [
+    'ends a statement at each semicolon, which the last one may omit': [
       'create table a (x text);\ninsert into a values (1);; \n select 2',
       ['create table a (x text)', 'insert into a values (1)', 'select 2'],
     ],
-    'leaves quotes alone': [
+    'does not split inside quotes': [
       `insert into a values ('it''s; -- one'); update "a;b" set \`c;\` = E'\\';' ; select 1`,
       [`insert into a values ('it''s; -- one')`, `update "a;b" set \`c;\` = E'\\';'`, 'select 1'],
     ],
@@ -16,7 +16,7 @@ describe('splitting a script into statements', () => {
       `-- don't; stop\nselect 1; /* "it's; */ select 2;\n-- the end;`,
       [`-- don't; stop\nselect 1`, `/* "it's; */ select 2`],
     ],
-    'keeps a dollar-quoted body whole, and $1 is no quote': [
+    'does not split a dollar-quoted body, and does not treat $1 as a quote': [
       'create function f() returns trigger as $$ begin x; end $$ language plpgsql; select $1, $2; do $a$ $$; $a$;',
       [
         'create function f() returns trigger as $$ begin x; end $$ language plpgsql',
@@ -24,7 +24,7 @@ describe('splitting a script into statements', () => {
         'do $a$ $$; $a$',
       ],
     ],
-    'keeps the body of an SQLite trigger whole, with a case inside': [
+    'does not split the body of an SQLite trigger, with a case inside': [
       `create trigger t after update on a when new.x <> 'end' begin
         update b set y = case when new.x then 1 else 2 end;
         delete from c;
@@ -38,7 +38,7 @@ describe('splitting a script into statements', () => {
         'select 1',
       ],
     ],
-    'takes a PostgreSQL trigger, which has no body, as one statement': [
+    'treats a PostgreSQL trigger, which has no body, as one statement': [
       'create trigger t after insert on a for each row execute function f(); select 1;',
       ['create trigger t after insert on a for each row execute function f()', 'select 1'],
     ],

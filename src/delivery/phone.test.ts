@@ -95,7 +95,7 @@ describe('a phone number', () => {
       assert.match(problemOf(text, country), problem));
   }
 
-  it('of every country is read in the way people of that country write it', () => {
+  it('is read in the national format of every country', () => {
     for (const country of getCountries()) {
       const example = getExampleNumber(country, examples);
       if (!example) continue;
@@ -106,14 +106,14 @@ describe('a phone number', () => {
 });
 
 describe('a country', () => {
-  it('is two capital letters that the numbering plans know', () => {
+  it('is two capital letters from the numbering plans', () => {
     for (const text of ['ES', 'US', 'AE', 'IS']) assert.ok(isCountry(text), text);
     for (const text of ['', 'es', 'ESP', 'XX', 'UK', '34', '__proto__', 'constructor'])
       assert.ok(!isCountry(text), text);
   });
 });
 
-describe('whatever is given as a phone number', () => {
+describe('any text as a phone number', () => {
   const country = fc.option(fc.constantFrom(...getCountries()), { nil: undefined });
   const numberLike = fc
     .tuple(
@@ -127,7 +127,7 @@ describe('whatever is given as a phone number', () => {
     fc.string({ maxLength: 80 }),
   );
 
-  it('gives + and digits, the same again for its own result, or a problem without a digit of it', () => {
+  it('gives + and digits, stable if read again, or an error that does not repeat its digits', () => {
     let numbers = 0;
     fc.assert(
       fc.property(anything, country, country, (text, own, other) => {
@@ -145,12 +145,12 @@ describe('whatever is given as a phone number', () => {
     assert.ok(numbers > 100, `${numbers} numbers`);
   });
 
-  it('is not read beyond its length: a long text costs no more than a short one', () => {
+  it('is not read beyond the maximum length: a long text costs no more than a short one', () => {
     for (const part of ['+', '0', '(', ' ', '1', '1 ', '+1 ext', '\u200b', '٠-']) {
       const text = part.repeat(5_000_000 / part.length);
       const startedAt = performance.now();
       for (let calls = 0; calls < 1000; calls += 1) assert.match(problemOf(text, 'US'), /longer than 64/);
-      // One look at 5 MB takes some milliseconds; a thousand would take seconds.
+      // Reading 5 MB once takes a few milliseconds; a thousand times would take seconds.
       assert.ok(performance.now() - startedAt < 500);
     }
   });

@@ -3,58 +3,58 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { rawMember } from './json.ts';
 
-/** A JSON text that means this value, with white space and escapes as the numbers of `whim` say. */
-function print(value: unknown, whim: () => number): string {
-  const space = () => ['', '', ' ', '\n', '\t\r\n  '][whim() % 5]!;
+/** Prints this value as JSON, with white space and escapes chosen by the numbers of `random`. */
+function print(value: unknown, random: () => number): string {
+  const space = () => ['', '', ' ', '\n', '\t\r\n  '][random() % 5]!;
   const list = (open: string, items: string[], close: string) =>
     open + space() + items.map((item) => space() + item + space()).join(',') + close;
-  if (typeof value === 'string') return printText(value, whim);
+  if (typeof value === 'string') return printText(value, random);
   if (Array.isArray(value))
     return list(
       '[',
-      value.map((item) => print(item, whim)),
+      value.map((item) => print(item, random)),
       ']',
     );
-  if (value instanceof Members) return list('{', value.texts(whim, space), '}');
-  if (typeof value === 'object' && value !== null) return print(new Members(Object.entries(value)), whim);
+  if (value instanceof Members) return list('{', value.texts(random, space), '}');
+  if (typeof value === 'object' && value !== null) return print(new Members(Object.entries(value)), random);
   return JSON.stringify(value);
 }
 
-function printText(text: string, whim: () => number): string {
+function printText(text: string, random: () => number): string {
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
   const printed = units.map((unit, at) => {
     const hex = `\\u${unit.toString(16).padStart(4, '0')}`;
-    if (whim() % 4 === 0) return hex;
+    if (random() % 4 === 0) return hex;
     const char = text[at]!;
     if (char === '"' || char === '\\') return `\\${char}`;
-    if (char === '/' && whim() % 2 === 0) return '\\/';
+    if (char === '/' && random() % 2 === 0) return '\\/';
     return unit < 0x20 || (unit >= 0xd800 && unit <= 0xdfff) ? hex : char;
   });
   return `"${printed.join('')}"`;
 }
 
-/** An object as its text has it: in order, and with keys that may repeat. */
+/** The members of an object in text order. Keys may repeat. */
 class Members {
   readonly entries: [string, unknown][];
-  /** The text of the value that JSON.parse takes, for each key. */
+  /** For each key, the text of the value that JSON.parse uses. */
   readonly taken = new Map<string, string>();
 
   constructor(entries: [string, unknown][]) {
     this.entries = entries;
   }
 
-  texts(whim: () => number, space: () => string): string[] {
+  texts(random: () => number, space: () => string): string[] {
     return this.entries.map(([key, value]) => {
-      const text = print(value, whim);
+      const text = print(value, random);
       this.taken.set(key, text);
-      return `${printText(key, whim)}${space()}:${space()}${text}`;
+      return `${printText(key, random)}${space()}:${space()}${text}`;
     });
   }
 }
 
 /**
  * After a key with a backslash in it, V8 may misread a later key that is spelled with an escape
- * (nodejs/node#63785). What JSON.parse is compared with has no such keys; they have a test of their own.
+ * (nodejs/node#63785). The comparison with JSON.parse leaves out such keys; they have their own test.
  */
 const unit = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((char) => char !== '\\');
 const key = fc.oneof(
@@ -66,12 +66,12 @@ const value = fc.oneof(
   fc.string({ unit: fc.constantFrom('\\', '"', '{', '}', '[', ']', ',', ':', '/', 'a') }),
 );
 const entries = fc.array(fc.tuple(key, value), { maxLength: 8 });
-const whims = fc.infiniteStream(fc.nat(1000));
+const randomNumbers = fc.infiniteStream(fc.nat(1000));
 
 describe('rawMember', () => {
-  it('cuts out the very text that JSON.parse reads, for every member of every object', () => {
+  it('returns the exact text that JSON.parse reads, for every member of every object', () => {
     fc.assert(
-      fc.property(entries, whims, fc.constantFrom('', ' ', '\r\n\t'), (given, stream, around) => {
+      fc.property(entries, randomNumbers, fc.constantFrom('', ' ', '\r\n\t'), (given, stream, around) => {
         const members = new Members(given);
         const whole = around + print(members, () => stream.next().value) + around;
         const parsed = JSON.parse(whole) as Record<string, unknown>;
@@ -97,7 +97,7 @@ describe('rawMember', () => {
     for (const [whole, name, text] of rows) assert.equal(rawMember(whole, name), text, whole);
   });
 
-  it('finds nothing where there is no such member, though its name stand in a text or deeper', () => {
+  it('finds nothing if the member is missing, even if its name is in a string or a nested object', () => {
     for (const text of [
       '{}',
       ' { } ',

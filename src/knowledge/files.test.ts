@@ -9,7 +9,7 @@ const DOCUMENTS = [
 ];
 
 describe('a file of documents', () => {
-  it('in Markdown has one for each line that begins with “# ”', () => {
+  it('has one for each line that begins with “# ” in Markdown', () => {
     const text =
       '\ufeff\r\n# Opening hours\r\n\r\nFrom 10 to 19.\r\n\r\n## Sundays\r\nClosed.\r\n# Returns\nWithin 30 days.';
     assert.deepEqual(parseDocuments(text, 'md'), [
@@ -18,7 +18,7 @@ describe('a file of documents', () => {
     ]);
   });
 
-  it('in JSON Lines has one for each line', () => {
+  it('has one for each line in JSON Lines', () => {
     const text =
       '{"title":" Opening\\nhours ","body":"From 10 to 19.","other":1}\n\n{"title":"B","body":"C"}\n';
     assert.deepEqual(parseDocuments(text, 'jsonl'), [
@@ -27,7 +27,7 @@ describe('a file of documents', () => {
     ]);
   });
 
-  it('names what it cannot use, and never repeats it', () => {
+  it('is refused with the line and the reason, but without its content', () => {
     assert.deepEqual(parseDocuments('Preface\nmore\n# Empty\n\n# \nBody\n# Good\nText', 'md'), [
       { line: 1, problem: 'text before the first title' },
       { line: 3, problem: 'body must not be blank' },
@@ -53,14 +53,14 @@ describe('a file of documents', () => {
     );
   });
 
-  it('is nothing where there is nothing', () => {
+  it('has no documents if it is empty', () => {
     for (const format of ['md', 'jsonl'] as const) {
       assert.deepEqual(parseDocuments('', format), []);
       assert.equal(formatDocuments([], format), '');
     }
   });
 
-  it('that was exported is imported as it was', () => {
+  it('is imported exactly as it was exported', () => {
     for (const format of ['md', 'jsonl'] as const) {
       const contents = (text: string) =>
         parseDocuments(text, format).map((document) => 'content' in document && document.content);

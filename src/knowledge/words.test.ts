@@ -60,7 +60,7 @@ const DIFFERENT: [string, string][] = [
 
 describe('words', () => {
   for (const [language, groups] of Object.entries(SAME)) {
-    it(`are the same in their forms (${language})`, () => {
+    it(`are the same in all their forms (${language})`, () => {
       for (const group of groups) {
         const stems = new Set(group.split(' ').map((word) => stemsOf(word).join(' ')));
         assert.equal(stems.size, 1, `${group}: ${[...stems]}`);
@@ -68,12 +68,12 @@ describe('words', () => {
     });
   }
 
-  it('are not the same where they mean something else', () => {
+  it('are not the same if their meaning differs', () => {
     for (const [one, other] of DIFFERENT)
       assert.notDeepEqual(stemsOf(one), stemsOf(other), `${one} ${other}`);
   });
 
-  it('that say nothing are left out', () => {
+  it('are left out if they are stop words', () => {
     assert.deepEqual(stemsOf('Do you have the decaf? ¿Tienen el descafeinado? Vocês têm o decaf?'), [
       'decaf',
       'descafein',
@@ -81,7 +81,7 @@ describe('words', () => {
     assert.deepEqual(stemsOf('هل القهوة من البرازيل'), ['قهوه', 'برازيل']);
   });
 
-  it('of scripts without spaces are pairs of characters, and each character can be found', () => {
+  it('are pairs of characters in scripts without spaces, and each character can be found', () => {
     assert.deepEqual(indexWordsOf('緑茶です'), {
       stems: ['緑茶', '茶で', 'です'],
       forms: ['緑', '茶', 'で', 'す'],
@@ -91,7 +91,7 @@ describe('words', () => {
     assert.deepEqual(stemsOf('हिन्दी'), ['हिन्दी']);
   });
 
-  it('of a search are wanted all, the last perhaps incomplete', () => {
+  it('are all required in a search, and the last may be incomplete', () => {
     assert.deepEqual(queryOf('decaf Beans', 16), [
       [{ word: 'decaf' }],
       [{ word: 'bean' }, { word: 'beans', isPrefix: true }],
@@ -103,7 +103,7 @@ describe('words', () => {
     assert.equal(queryOf('alpha beta gamma '.repeat(100), 2).length, 2);
   });
 
-  it('never hold anything but letters, marks and digits, nor more than 64 of them', () => {
+  it('contain only letters, marks and digits, at most 64 of them', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         const { stems, forms } = indexWordsOf(text);

@@ -6,7 +6,7 @@ import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
 import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
-import { judgeAnswer } from './rules.ts';
+import { checkAnswer } from './rules.ts';
 import {
   type FindNotification,
   findAnswerSchema,
@@ -45,19 +45,19 @@ export async function answerNotification(
   const notification = await find({ merchantId, id });
   if (!notification) throw notificationNotFound();
 
-  const verdict = judgeAnswer(
+  const decision = checkAnswer(
     {
       type: notification.notification_type,
       status: notification.status,
       answeredFields: JSON.parse(notification.answered_fields) as string[],
-      fits: await answerCheck(queries, notification.answer_schema_id),
+      matchesSchema: await answerCheck(queries, notification.answer_schema_id),
     },
     body,
   );
-  if (verdict.do === 'refuse') throw verdict.error;
+  if (decision.do === 'refuse') throw decision.error;
 
   const mark = markAnswered(merchantId, id, {
-    answer: JSON.stringify(verdict.answer),
+    answer: JSON.stringify(decision.answer),
     answeredBy: userId,
     at,
   });
@@ -66,7 +66,7 @@ export async function answerNotification(
     if (row) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   };
-  if (verdict.send === 'nothing') {
+  if (decision.send === 'nothing') {
     await assertWon(await queries.chain([mark], merchantId));
     return { message: 'Notification resolved without a reply.' };
   }
@@ -81,15 +81,15 @@ export async function answerNotification(
     context: notification.context,
     country: notification.country,
     recipient: typeof leadPhone === 'string' && leadPhone.trim() ? leadPhone : notification.customer_phone,
-    mode: verdict.send,
-    content: verdict.content,
+    mode: decision.send,
+    content: decision.content,
     at,
   };
   const { steps: sending, waitsUntil } = await outbox.prepare(queries, merchantId, message, mark.name);
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
-  const lesson = { documentId, question, answer: verdict.content, notificationId: id, userId, at };
+  const lesson = { documentId, question, answer: decision.content, notificationId: id, userId, at };
   const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
-  if (verdict.learn && documentId !== undefined) {
+  if (decision.learn && documentId !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
@@ -98,7 +98,7 @@ export async function answerNotification(
       await learn(tx, merchantId, lesson);
     });
   } else {
-    const learning = verdict.learn ? learnSteps(merchantId, lesson, mark.name) : [];
+    const learning = decision.learn ? learnSteps(merchantId, lesson, mark.name) : [];
     await assertWon(await queries.chain([...steps, ...learning], merchantId));
   }
   return {

@@ -34,7 +34,7 @@ import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { insertNotification } from './raise.ts';
-import { judgeRequest } from './rules.ts';
+import { checkRequest } from './rules.ts';
 import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
@@ -221,9 +221,9 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
       },
       (request, reply) =>
         write(request, reply, async (queries) => {
-          const verdict = judgeRequest(request.body);
-          if (verdict.do === 'refuse') throw verdict.error;
-          const { type, conversationId } = verdict;
+          const decision = checkRequest(request.body);
+          if (decision.do === 'refuse') throw decision.error;
+          const { type, conversationId } = decision;
           const contextText = rawMember(request.bodyText, 'context')!;
           const merchantId = merchantOf(request);
           const id = await insertNotification(queries, {

@@ -3,15 +3,15 @@ import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { NOTIFICATION_TYPES, type NotificationType, type Status } from '../contract/notifications.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
-import { type AnswerVerdict, judgeAnswer, judgeRequest, type RequestVerdict } from './rules.ts';
+import { type AnswerDecision, checkAnswer, checkRequest, type RequestDecision } from './rules.ts';
 
-/** A verdict in one line: what is done, or what is said. */
-function told(verdict: RequestVerdict | AnswerVerdict): string {
-  if (verdict.do === 'refuse')
-    return `${verdict.error.code} ${verdict.error.field ?? '-'}: ${verdict.error.message}`;
-  if (verdict.do === 'raise') return `raise ${verdict.type} in ${verdict.conversationId}`;
-  const learn = verdict.send !== 'nothing' && verdict.learn;
-  return `send ${verdict.send}, learn ${learn}, keep ${JSON.stringify(verdict.answer)}`;
+/** A decision in one line: the action, or the error. */
+function describeDecision(decision: RequestDecision | AnswerDecision): string {
+  if (decision.do === 'refuse')
+    return `${decision.error.code} ${decision.error.field ?? '-'}: ${decision.error.message}`;
+  if (decision.do === 'raise') return `raise ${decision.type} in ${decision.conversationId}`;
+  const learn = decision.send !== 'nothing' && decision.learn;
+  return `send ${decision.send}, learn ${learn}, keep ${JSON.stringify(decision.answer)}`;
 }
 
 const valid = (type: NotificationType) => ({
@@ -21,79 +21,85 @@ const valid = (type: NotificationType) => ({
 });
 
 describe('a request', () => {
-  it('is raised when its context holds every requested field of its type', () => {
+  it('is raised if its context has every requested field of its type', () => {
     for (const type of NOTIFICATION_TYPES) {
-      assert.equal(told(judgeRequest(valid(type))), `raise ${type} in 1`);
+      assert.equal(describeDecision(checkRequest(valid(type))), `raise ${type} in 1`);
     }
   });
 
-  it('is refused when one requested field is missing, null or blank, whatever the type', () => {
+  it('is refused if a requested field is missing, null or blank, for every type', () => {
     for (const type of NOTIFICATION_TYPES) {
       for (const field of KINDS[type].requestedFields) {
         for (const value of [undefined, null, '', '\u2003']) {
           const { context, ...rest } = valid(type);
-          const verdict = judgeRequest({ ...rest, context: { ...context, [field]: value } });
-          assert.equal(told(verdict), `VALIDATION_ERROR ${field}: ${field} is required`);
+          const decision = checkRequest({ ...rest, context: { ...context, [field]: value } });
+          assert.equal(describeDecision(decision), `VALIDATION_ERROR ${field}: ${field} is required`);
         }
       }
     }
   });
 
-  it('is refused when a known key has another type, and takes null for an absent one', () => {
+  it('is refused if a known key has the wrong type; null counts as missing', () => {
     const { context, ...rest } = valid('user_question_request');
     for (const [field, kind] of CONTEXT_TYPES) {
       const wrong = kind === 'integer' ? '7' : 7;
       const named = kind === 'integer' ? 'an integer' : 'a string';
-      const verdict = judgeRequest({ ...rest, context: { ...context, [field]: wrong } });
-      assert.equal(told(verdict), `VALIDATION_ERROR ${field}: ${field} must be ${named}`);
+      const decision = checkRequest({ ...rest, context: { ...context, [field]: wrong } });
+      assert.equal(describeDecision(decision), `VALIDATION_ERROR ${field}: ${field} must be ${named}`);
       if (field in context) continue;
-      const withNull = judgeRequest({ ...rest, context: { ...context, [field]: null } });
+      const withNull = checkRequest({ ...rest, context: { ...context, [field]: null } });
       assert.equal(withNull.do, 'raise', field);
     }
   });
 
-  it('sees own members alone: what every object inherits is absent', () => {
+  it('reads own members only: inherited members count as missing', () => {
     const inherited = Object.create(valid('user_question_request'));
     assert.equal(
-      told(judgeRequest(inherited)),
+      describeDecision(checkRequest(inherited)),
       'VALIDATION_ERROR notification_type: notification_type is required',
     );
     const context = Object.create({ question: 'Inherited?' });
-    const verdict = judgeRequest({ ...valid('user_question_request'), context });
-    assert.equal(told(verdict), 'VALIDATION_ERROR question: question is required');
+    const decision = checkRequest({ ...valid('user_question_request'), context });
+    assert.equal(describeDecision(decision), 'VALIDATION_ERROR question: question is required');
   });
 
-  it('names no conversation by a number that is no id', () => {
+  it('has no conversation if the number is not an id', () => {
     for (const id of [0, -0, -1, -(2 ** 53), 2 ** 53, 1e30, Number.MAX_VALUE]) {
-      const verdict = judgeRequest({ ...valid('user_question_request'), conversation_id: id });
-      assert.equal(told(verdict), 'CONVERSATION_NOT_FOUND conversation_id: Conversation not found.');
+      const decision = checkRequest({ ...valid('user_question_request'), conversation_id: id });
+      assert.equal(
+        describeDecision(decision),
+        'CONVERSATION_NOT_FOUND conversation_id: Conversation not found.',
+      );
     }
     for (const id of [0.5, Number.POSITIVE_INFINITY, Number.NaN, '1', true]) {
-      const verdict = judgeRequest({ ...valid('user_question_request'), conversation_id: id });
-      assert.equal(told(verdict), 'VALIDATION_ERROR conversation_id: conversation_id must be an integer');
+      const decision = checkRequest({ ...valid('user_question_request'), conversation_id: id });
+      assert.equal(
+        describeDecision(decision),
+        'VALIDATION_ERROR conversation_id: conversation_id must be an integer',
+      );
     }
   });
 });
 
 const ajv = new Ajv2020({ strict: false });
-const judge = (type: NotificationType, body: unknown, status: Status = 'requested') =>
-  told(
-    judgeAnswer(
+const check = (type: NotificationType, body: unknown, status: Status = 'requested') =>
+  describeDecision(
+    checkAnswer(
       {
         type,
         status,
         answeredFields: KINDS[type].answeredFields,
-        fits: ajv.compile(KINDS[type].answerSchema),
+        matchesSchema: ajv.compile(KINDS[type].answerSchema),
       },
       body,
     ),
   );
 
 const MISSING = 'Missing admin response content in context (expected field:';
-const UNFIT = 'Answer validation failed against JSON schema:';
+const SCHEMA_ERROR = 'Answer validation failed against JSON schema:';
 const REPLY = { agent_response_to_customer: 'R', resolution_notes: 'N' };
 
-const QUESTION_ANSWERS: [body: unknown, told: string][] = [
+const QUESTION_ANSWERS: [body: unknown, expected: string][] = [
   [{ answer: 'A' }, 'send reply, learn true, keep {"answer":"A"}'],
   [{ answer: 'A', only_send_campaign: false }, 'send reply, learn true, keep {"answer":"A"}'],
   [
@@ -114,17 +120,17 @@ const QUESTION_ANSWERS: [body: unknown, told: string][] = [
   ],
   [{ answer: ' ' }, `VALIDATION_ERROR answer: ${MISSING} answer)`],
   [Object.create({ answer: 'A' }), `VALIDATION_ERROR answer: ${MISSING} answer)`],
-  [{ answer: ['A'] }, `VALIDATION_ERROR answer: ${UNFIT} answer must be string`],
+  [{ answer: ['A'] }, `VALIDATION_ERROR answer: ${SCHEMA_ERROR} answer must be string`],
   [
     { answer: '😀'.repeat(4097) },
-    `VALIDATION_ERROR answer: ${UNFIT} answer must NOT have more than 4096 characters`,
+    `VALIDATION_ERROR answer: ${SCHEMA_ERROR} answer must NOT have more than 4096 characters`,
   ],
   [[], 'VALIDATION_ERROR body: body must be a JSON object'],
   [null, 'VALIDATION_ERROR body: body must be a JSON object'],
   [undefined, 'VALIDATION_ERROR body: body must be a JSON object'],
 ];
 
-const SUPPORT_ANSWERS: [body: unknown, told: string][] = [
+const SUPPORT_ANSWERS: [body: unknown, expected: string][] = [
   [REPLY, `send reply, learn false, keep ${JSON.stringify(REPLY)}`],
   [
     { ...REPLY, only_send_campaign: true },
@@ -139,7 +145,7 @@ const SUPPORT_ANSWERS: [body: unknown, told: string][] = [
   [{ agent_response_to_customer: 7 }, 'VALIDATION_ERROR resolution_notes: resolution_notes is required'],
   [
     { ...REPLY, resolution_notes: 7 },
-    `VALIDATION_ERROR resolution_notes: ${UNFIT} resolution_notes must be string`,
+    `VALIDATION_ERROR resolution_notes: ${SCHEMA_ERROR} resolution_notes must be string`,
   ],
 ];
 
@@ -148,33 +154,33 @@ describe('an answer', () => {
     ['user_question_request', QUESTION_ANSWERS],
     ['user_support_request', SUPPORT_ANSWERS],
   ] as const) {
-    it(`to a ${type} is judged by the contract`, () => {
-      for (const [body, expected] of rows) assert.equal(judge(type, body), expected);
+    it(`to a ${type} is checked against the contract`, () => {
+      for (const [body, expected] of rows) assert.equal(check(type, body), expected);
     });
   }
 
-  it('that comes second is refused, whatever it says', () => {
+  it('is refused if it is the second, whatever its content', () => {
     const already =
       'ALREADY_ANSWERED -: This notification has already been answered and cannot be answered again.';
     for (const body of [{ answer: 'A' }, { resolve_only: true }, { resolve_only: 1 }, {}, null]) {
-      assert.equal(judge('user_question_request', body, 'answered'), already);
+      assert.equal(check('user_question_request', body, 'answered'), already);
     }
   });
 });
 
-describe('the table of kinds', () => {
-  it('asks in its schemas for the fields it names, each a text of 1 to 4,096 characters', () => {
+describe('the table of types', () => {
+  it('requires in its schemas the fields that it lists, each a text of 1 to 4,096 characters', () => {
     for (const type of NOTIFICATION_TYPES) {
       const { answeredFields, answerSchema } = KINDS[type];
-      const fits = ajv.compile(answerSchema);
+      const matches = ajv.compile(answerSchema);
       const with_ = (field: string, value: unknown) => ({
         ...Object.fromEntries(answeredFields.map((name) => [name, 'Text.'])),
         [field]: value,
       });
       for (const field of answeredFields) {
-        for (const value of ['.', ' . ', '😀'.repeat(4096)]) assert.ok(fits(with_(field, value)));
+        for (const value of ['.', ' . ', '😀'.repeat(4096)]) assert.ok(matches(with_(field, value)));
         for (const value of [undefined, null, '', ' \n', 7, 'x'.repeat(4097)]) {
-          assert.ok(!fits(with_(field, value)), `${field} ${value}`);
+          assert.ok(!matches(with_(field, value)), `${field} ${value}`);
         }
       }
     }

@@ -11,7 +11,7 @@ import {
 } from '../errors.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
 
-/** The rules of the contract, without a database: from what is stored and what was sent to what to do. */
+/** The rules of the contract, without a database: they decide what to do from the stored notification and the request. */
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -26,12 +26,12 @@ const member = (object: Fields, key: string): unknown =>
 const isMissing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
-export type RequestVerdict =
+export type RequestDecision =
   | { do: 'raise'; type: NotificationType; conversationId: number }
   | { do: 'refuse'; error: ApiError };
 
-export function judgeRequest(body: unknown): RequestVerdict {
-  const refuse = (error: ApiError): RequestVerdict => ({ do: 'refuse', error });
+export function checkRequest(body: unknown): RequestDecision {
+  const refuse = (error: ApiError): RequestDecision => ({ do: 'refuse', error });
   if (!isObject(body)) return refuse(invalid('body', 'body must be a JSON object'));
 
   for (const field of ['notification_type', 'conversation_id', 'context']) {
@@ -56,8 +56,9 @@ export function judgeRequest(body: unknown): RequestVerdict {
   for (const [field, kind] of CONTEXT_TYPES) {
     const value = member(context, field);
     if (value === undefined || value === null) continue;
-    const fits = kind === 'integer' ? Number.isInteger(value) : typeof value === 'string';
-    if (!fits) return refuse(invalid(field, `${field} must be ${kind === 'integer' ? 'an' : 'a'} ${kind}`));
+    const isValid = kind === 'integer' ? Number.isInteger(value) : typeof value === 'string';
+    if (!isValid)
+      return refuse(invalid(field, `${field} must be ${kind === 'integer' ? 'an' : 'a'} ${kind}`));
   }
   if (conversationId < 1 || !Number.isSafeInteger(conversationId)) return refuse(conversationNotFound());
   return { do: 'raise', type, conversationId };
@@ -67,16 +68,16 @@ export interface Answerable {
   type: NotificationType;
   status: Status;
   answeredFields: readonly string[];
-  fits: ValidateFunction;
+  matchesSchema: ValidateFunction;
 }
 
-export type AnswerVerdict =
+export type AnswerDecision =
   | { do: 'answer'; answer: Fields; send: 'reply' | 'campaign'; content: string; learn: boolean }
   | { do: 'answer'; answer: Fields; send: 'nothing' }
   | { do: 'refuse'; error: ApiError };
 
-export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerdict {
-  const refuse = (error: ApiError): AnswerVerdict => ({ do: 'refuse', error });
+export function checkAnswer(notification: Answerable, body: unknown): AnswerDecision {
+  const refuse = (error: ApiError): AnswerDecision => ({ do: 'refuse', error });
   if (notification.status === 'answered') return refuse(alreadyAnswered());
   if (!isObject(body)) return refuse(invalid('body', 'body must be a JSON object'));
 
@@ -99,10 +100,10 @@ export function judgeAnswer(notification: Answerable, body: unknown): AnswerVerd
   const missing = others.find((field) => isMissing(member(body, field)));
   if (missing !== undefined) return refuse(required(missing));
 
-  if (!notification.fits(body)) {
-    const [error] = notification.fits.errors ?? [];
+  if (!notification.matchesSchema(body)) {
+    const [error] = notification.matchesSchema.errors ?? [];
     const field = error?.instancePath.split('/')[1];
-    return refuse(answerFailsSchema(field, `${field ?? 'answer'} ${error?.message ?? 'does not fit'}`));
+    return refuse(answerFailsSchema(field, `${field ?? 'answer'} ${error?.message ?? 'is not valid'}`));
   }
 
   const answer: Record<string, unknown> = {};

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { type DatabasePlace, QUESTION, raise, startDeskbell } from '../harness.ts';
+import { QUESTION, raise, startDeskbell, type TestDatabase } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Receiver, webhookEnv } from '../receiver.ts';
 import { isNotRun } from './notRun.ts';
@@ -25,7 +25,7 @@ interface Parts {
   engine: Engine;
   shell: Shell;
   receiver?: Receiver;
-  place?: DatabasePlace;
+  testDatabase?: TestDatabase;
   /** What a sample names, and what takes its place here. */
   standIns: Record<string, string>;
 }
@@ -40,7 +40,7 @@ export function runPage(page: string, open: () => Promise<Parts>): void {
   after(async () => {
     await parts?.shell.close();
     await parts?.receiver?.close();
-    await parts?.place?.remove();
+    await parts?.testDatabase?.remove();
   });
   const samples = samplesOf(page).filter((sample) => !isNotRun(sample) && sample.language !== 'text');
   for (const [index, sample] of samples.entries()) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { AURORA, BOREALIS, call, newDatabasePlace } from '../harness.ts';
+import { AURORA, BOREALIS, call, createTestDatabase } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Attack, exchange } from './abuse/exchange.ts';
 import { malformedTraffic } from './abuse/malformed.ts';
@@ -30,9 +30,9 @@ export const abuse: Fault = {
   async run(engine, size) {
     const count = size === 'short' ? 800 : 20_000;
     const seed = Number(process.env.ABUSE_SEED ?? Date.now() % 2 ** 31);
-    const place = await newDatabasePlace(engine);
+    const testDatabase = await createTestDatabase(engine);
     const server = await serve({
-      ...place.env,
+      ...testDatabase.env,
       LOG_LEVEL: 'error',
       RATE_LIMIT_PER_MINUTE: '0',
       ACCESS_TOKEN_TTL_SECONDS: '3600',
@@ -116,7 +116,7 @@ export const abuse: Fault = {
       ];
     } finally {
       await server.stop();
-      await place.remove();
+      await testDatabase.remove();
     }
   },
 };

@@ -2,13 +2,13 @@ import pg from 'pg';
 import type { Engine } from '../../src/database/database.ts';
 import {
   AURORA,
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
-  newDatabasePlace,
   rawCall,
   startDeskbell,
+  type TestDatabase,
 } from '../harness.ts';
-import { openWire } from '../process.ts';
+import { openConnection } from '../process.ts';
 import { CANARY, type Call, callsByDocument, callsByHand, OPERATIONS, PHONE } from './canaries/calls.ts';
 import { runCommands, throughSimulator, throughWebhook, throughWhatsApp } from './canaries/channels.ts';
 import { type Fault, none } from './fault.ts';
@@ -68,10 +68,10 @@ export const canaries: Fault = {
 function* databaseStates(
   engine: Engine,
   deskbell: Deskbell,
-  place: DatabasePlace,
+  testDatabase: TestDatabase,
 ): Generator<[title: string, () => Promise<void>, end?: () => Promise<void>]> {
   yield ['while everything works', async () => {}];
-  const lockHolder = engine === 'postgres' ? new pg.Client(place.env.DATABASE_URL) : undefined;
+  const lockHolder = engine === 'postgres' ? new pg.Client(testDatabase.env.DATABASE_URL) : undefined;
   if (lockHolder) {
     yield [
       'while the tables are locked',
@@ -110,13 +110,13 @@ function* databaseStates(
   ];
   yield [
     'when the database is gone',
-    () => (engine === 'postgres' ? place.remove() : deskbell.database.close()),
+    () => (engine === 'postgres' ? testDatabase.remove() : deskbell.database.close()),
   ];
 }
 
 async function sendThroughApi(engine: Engine, leaks: Leaks) {
-  const place = await newDatabasePlace(engine);
-  const deskbell = await startDeskbell(engine, { LOG_LEVEL: 'trace' }, place);
+  const testDatabase = await createTestDatabase(engine);
+  const deskbell = await startDeskbell(engine, { LOG_LEVEL: 'trace' }, testDatabase);
   const codes = new Set<string>();
   let calls = 0;
   try {
@@ -124,7 +124,7 @@ async function sendThroughApi(engine: Engine, leaks: Leaks) {
       await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA })
     ).json;
     const secrets = [CANARY, PHONE, AURORA.email, AURORA.password, token, refresh_token];
-    for (const [title, begin, end] of databaseStates(engine, deskbell, place)) {
+    for (const [title, begin, end] of databaseStates(engine, deskbell, testDatabase)) {
       await begin();
       const send = async ([method, path, options]: Call) => {
         const { status, text, json } = await deskbell.call(method, path, options);
@@ -148,7 +148,7 @@ async function sendThroughApi(engine: Engine, leaks: Leaks) {
     return { calls, codes, reached: reachedRoutes(deskbell) };
   } finally {
     await deskbell.close().catch(() => {});
-    if (engine === 'sqlite') await place.remove();
+    if (engine === 'sqlite') await testDatabase.remove();
   }
 }
 
@@ -158,7 +158,7 @@ async function sendInvalidHttp(deskbell: Deskbell, leaks: Leaks): Promise<void> 
     (await rawCall(deskbell, 'PURGE', `/${CANARY}`, { headers: { 'content-type': CANARY } })).text,
   ];
   for (const bytes of [`${CANARY} / HTTP/1.1\r\n\r\n`, `GET / HTTP/1.1\r\n${CANARY}\r\n\r\n`]) {
-    texts.push(await (await openWire(Number(new URL(deskbell.url).port), bytes)).closed);
+    texts.push(await (await openConnection(Number(new URL(deskbell.url).port), bytes)).closed);
   }
   for (const text of texts)
     if (text === '' || text.includes(CANARY)) leaks.errors.push(`invalid HTTP: ${text}`);

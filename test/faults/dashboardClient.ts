@@ -47,7 +47,7 @@ export function startDashboardClient(url: string, token: string): DashboardClien
     try {
       let processed = 0;
       while (!stopped && !ended) {
-        const events = stream.heard.slice(processed);
+        const events = stream.events.slice(processed);
         processed += events.length;
         if (events.some(({ event }) => event === 'inbox')) {
           await load();

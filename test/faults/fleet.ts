@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { AURORA, call, NOTIFICATIONS, newDatabasePlace } from '../harness.ts';
+import { AURORA, call, createTestDatabase, NOTIFICATIONS } from '../harness.ts';
 import { type DashboardClient, seenKey, startDashboardClient } from './dashboardClient.ts';
 import { shortenWaits, type WaitLimits } from './disturbances.ts';
 import { type Fault, type Finding, none } from './fault.ts';
@@ -33,13 +33,13 @@ export const fleet: Fault = {
   engines: ['postgres'],
   async run(engine, size) {
     const options = SIZES[size];
-    const place = await newDatabasePlace(engine);
+    const testDatabase = await createTestDatabase(engine);
     const env = {
       LOG_LEVEL: 'error',
       RATE_LIMIT_PER_MINUTE: '0',
       ACCESS_TOKEN_TTL_SECONDS: '86400',
       WORKER: 'false',
-      ...place.env,
+      ...testDatabase.env,
     };
     const processes: KillableProcess[] = [];
     let proxy: LoopbackProxy | undefined;
@@ -55,7 +55,7 @@ export const fleet: Fault = {
       const second = await others[1];
       await Promise.all(others);
       proxy = await startProxy([first.port, second.port]);
-      database = await openDatabase(readConfig(place.env), 'command');
+      database = await openDatabase(readConfig(testDatabase.env), 'command');
       if (options.waits) running.push(shortenWaits(database, options.waits));
 
       const url = `http://127.0.0.1:${proxy.port}`;
@@ -83,7 +83,7 @@ export const fleet: Fault = {
       await proxy?.close();
       await Promise.all(processes.map((process) => process.stop()));
       await database?.close();
-      await place.remove();
+      await testDatabase.remove();
     }
   },
 };

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { FAILURES_MAX } from '../../src/auth/store.ts';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { AURORA, call, type DatabasePlace, newDatabasePlace, OPERATOR } from '../harness.ts';
+import { AURORA, call, createTestDatabase, OPERATOR, type TestDatabase } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
 import { type Fault, type Finding, holds, none } from './fault.ts';
 import { auc, aucStandardError } from './figures.ts';
@@ -17,13 +17,13 @@ export const guessing: Fault = {
   title: 'password guessing, and guessing who has an account',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
-    const place = await newDatabasePlace(engine);
+    const testDatabase = await createTestDatabase(engine);
     const full = size === 'full';
     try {
       return [
-        ...(await withServer(place, 'false', (server) => guessFromOneAddress(server))),
-        ...(await withServer(place, 'true', async (server) => {
-          const accounts = await addAccounts(place);
+        ...(await withServer(testDatabase, 'false', (server) => guessFromOneAddress(server))),
+        ...(await withServer(testDatabase, 'true', async (server) => {
+          const accounts = await addAccounts(testDatabase);
           return [
             ...(await guessFromManyAddresses(server, full ? 30 : 2)),
             ...(await (full ? compareTimes(server, accounts) : compareAnswers(server, accounts))),
@@ -31,13 +31,13 @@ export const guessing: Fault = {
         })),
       ];
     } finally {
-      await place.remove();
+      await testDatabase.remove();
     }
   },
 };
 
 async function withServer(
-  { env }: DatabasePlace,
+  { env }: TestDatabase,
   trustProxy: string,
   work: (server: Serving) => Promise<Finding[]>,
 ): Promise<Finding[]> {
@@ -111,7 +111,7 @@ type Kind = 'known' | 'unknown' | 'disabled' | 'operator';
 type Accounts = Record<Kind, string[]>;
 const ACCOUNTS_PER_KIND = 20;
 
-async function addAccounts({ env }: DatabasePlace): Promise<Accounts> {
+async function addAccounts({ env }: TestDatabase): Promise<Accounts> {
   const database = await openDatabase(readConfig(env), 'command');
   const newEmails = () =>
     Array.from({ length: ACCOUNTS_PER_KIND }, () => `${randomBytes(8).toString('hex')}@shop.example`);

@@ -88,11 +88,11 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     async function slowestNotifiedMs(): Promise<number> {
       let slowest = 0;
       for (let time = 0; time < NOTIFY_TIMES; time += 1) {
-        const before = stream.heard.length;
+        const before = stream.events.length;
         const startedAt = performance.now();
         const reply = await raise();
         if (reply.status !== 200) return Number.NaN;
-        const isNotified = () => stream.heard.slice(before).some(({ event }) => event === 'inbox');
+        const isNotified = () => stream.events.slice(before).some(({ event }) => event === 'inbox');
         while (!isNotified() && performance.now() - startedAt < 10_000) await sleep(5);
         slowest = Math.max(slowest, performance.now() - startedAt);
       }

@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { AURORA, call, NOTIFICATIONS, newDatabasePlace, outcome, QUESTION } from '../harness.ts';
+import { AURORA, call, createTestDatabase, NOTIFICATIONS, outcome, QUESTION } from '../harness.ts';
 import { type Fault, none } from './fault.ts';
 import { type KillableServer, startKillableServer } from './servers.ts';
 
@@ -18,18 +18,18 @@ export const races: Fault = {
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const rounds = size === 'short' ? 5 : 200;
-    const place = await newDatabasePlace(engine);
+    const testDatabase = await createTestDatabase(engine);
     const servers: KillableServer[] = [];
     let database: Database | undefined;
     const env = {
       LOG_LEVEL: 'error',
       RATE_LIMIT_PER_MINUTE: '0',
       ACCESS_TOKEN_TTL_SECONDS: '86400',
-      ...place.env,
+      ...testDatabase.env,
     };
     try {
       for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) servers.push(await startKillableServer(env));
-      database = await openDatabase(readConfig(place.env), 'command');
+      database = await openDatabase(readConfig(testDatabase.env), 'command');
       const urls = servers.map(({ url }) => url);
       const login = await call(urls[0]!, 'POST', '/api/v1/auth/login', { body: AURORA });
       const token: string = login.json.access_token;
@@ -69,7 +69,7 @@ export const races: Fault = {
     } finally {
       await Promise.all(servers.map((server) => server.stop()));
       await database?.close();
-      await place.remove();
+      await testDatabase.remove();
     }
   },
 };

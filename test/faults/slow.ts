@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, call, NOTIFICATIONS, newDatabasePlace, QUESTION } from '../harness.ts';
+import { AURORA, call, createTestDatabase, NOTIFICATIONS, QUESTION } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
 import { type Fault, none } from './fault.ts';
 import { percentile } from './figures.ts';
@@ -23,8 +23,8 @@ export const slow: Fault = {
   // Closing them does not involve the database, so one engine is enough.
   engines: ['sqlite'],
   async run(engine, size) {
-    const place = await newDatabasePlace(engine);
-    const server = await serve({ ...place.env, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' });
+    const testDatabase = await createTestDatabase(engine);
+    const server = await serve({ ...testDatabase.env, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' });
     const connections: SlowConnection[] = [];
     try {
       const { access_token: token } = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA }))
@@ -70,7 +70,7 @@ export const slow: Fault = {
     } finally {
       for (const { socket } of connections) socket.destroy();
       await server.stop();
-      await place.remove();
+      await testDatabase.remove();
     }
   },
 };

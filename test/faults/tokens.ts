@@ -11,7 +11,7 @@ import {
   refresh,
   startDeskbell,
 } from '../harness.ts';
-import { openWire } from '../process.ts';
+import { openConnection } from '../process.ts';
 import { type Fault, none } from './fault.ts';
 import { FORGERIES, type Genuine, HAND_BUILT, serverKey, signedWith, tampered } from './tokens/forgeries.ts';
 
@@ -155,7 +155,7 @@ function unusualHeaders({
 /** Writes the bytes directly, because fetch would correct them. */
 async function sendHeaders({ url }: Deskbell, lines: readonly string[]) {
   const head = ['GET /api/v1/auth/me HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
-  const wire = await openWire(Number(new URL(url).port));
+  const wire = await openConnection(Number(new URL(url).port));
   wire.socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'));
   const [answer = '', text = ''] = (await wire.closed).split('\r\n\r\n');
   wire.socket.destroy();

@@ -45,7 +45,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/tokens.ts',
       find: 'currentDate: now(),',
       replace: 'currentDate: new Date(0),',
-      test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED from then on',
+      test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED after that',
     },
     {
       name: 'a refresh token passes for an access token',
@@ -110,14 +110,14 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/config.ts',
       find: `if (given === undefined || given === 'false') return false;`,
       replace: `if (given === 'false') return false;\n  if (given === undefined) return true;`,
-      test: 'without TRUST_PROXY nobody gets a new allowance by naming another address',
+      test: 'without TRUST_PROXY nobody gets a new allowance by sending another address in a header',
     },
     {
       name: 'parallel guesses are checked beyond the limit',
       file: 'src/auth/store.ts',
       find: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}',
       replace: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < 1000',
-      test: 'of forty simultaneous guesses only those within the limit are checked, and a right one after it is refused',
+      test: 'of forty simultaneous guesses only those within the limit are checked, and a right one after them is refused',
     },
   ]),
   ...caughtBy('test/rate-limits.test.ts', [
@@ -156,7 +156,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/sessionRoutes.ts',
       find: `if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();`,
       replace: `if (headers[MARK] !== '1' && site !== undefined) throw notFromDashboard();`,
-      test: 'a request from another site is forbidden, and nothing of it is done',
+      test: 'a request from another site is forbidden, and changes nothing',
     },
   ]),
   ...caughtBy('test/faults/canaries.test.ts', [
@@ -184,7 +184,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/settings.ts',
       find: 'const sealed = vault.seal(JSON.stringify(settings), channelPurpose(merchantId));',
       replace: 'const sealed = JSON.stringify(settings);',
-      test: 'is sealed: its secret and address are nowhere in the database',
+      test: 'is encrypted: its secret and URL are nowhere in the database',
     },
   ]),
   ...caughtBy('test/webhook-private.test.ts', [
@@ -202,7 +202,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/webhook/publicAddress.ts',
       find: 'const allowed = found.filter(({ address }) => isPublicAddress(address));',
       replace: 'const allowed = found;',
-      test: 'when a name leads there',
+      test: 'if a host name resolves to one',
     },
   ]),
 ];

@@ -8,14 +8,14 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/deliveries.ts',
       find: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $3`, [',
       replace: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where $1 > 0 and id = $3`, [',
-      test: 'deliveries, telephones and limits of another merchant are absent',
+      test: 'deliveries, test phones and limits of another merchant are not found',
     },
     {
       name: 'the daily limit is not enforced',
       file: 'src/delivery/quota.ts',
       find: 'if (freeAt) return { reserved: false, freeAt };',
       replace: '',
-      test: 'lets campaigns wait in order for the first free place, and says until when',
+      test: 'makes campaigns wait in order until the limit allows them, and says until when',
     },
   ]),
   ...caughtBy('test/whatsapp-webhook.test.ts', [
@@ -66,7 +66,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
   ]),
-  ...caughtBy('test/outbox-worker.test.ts', [
+  ...caughtBy('test/delivery-worker.test.ts', [
     {
       name: 'a worker settles an attempt after it has lost the lease',
       file: 'src/delivery/queue/settle.ts',
@@ -74,17 +74,17 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
         and due_at = lease`,
       replace: `and (state = 'sending' or attempts = attempt
         or due_at = lease)`,
-      test: 'ignores what the former holder of a lease says',
+      test: 'ignores an outcome from a worker whose lease has passed to another',
     },
     {
       name: 'a message is sent although its lease has expired',
       file: 'src/delivery/worker/prepare.ts',
       find: 'if (Date.parse(delivery.due_at) - now().getTime() < ATTEMPT_MAX_MS) {',
       replace: 'if (Date.parse(delivery.due_at) < 0) {',
-      test: 'does not send what its lease no longer covers',
+      test: 'does not send a message if its lease leaves too little time',
     },
   ]),
-  ...caughtBy('test/outbox-order.test.ts', [
+  ...caughtBy('test/delivery-order.test.ts', [
     {
       name: 'messages to one customer overtake each other',
       file: 'src/delivery/queue/claim.ts',
@@ -124,7 +124,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/webhook/answers.ts',
       find: 'if (status === 410) return',
       replace: `if (status === 404) return { outcome: 'failed', code, reason: GONE };\n  if (status === 410) return`,
-      test: 'retries after 404, and tells the merchant why',
+      test: 'retries after 404, and shows the merchant why',
     },
   ]),
   ...caughtBy('test/webhook-messages.test.ts', [
@@ -133,7 +133,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/webhook/channel.ts',
       find: `'webhook-id': message.key,`,
       replace: "'webhook-id': `${message.key}-${message.attempts}`,",
-      test: 'keep their id and their bytes over retries, with a new signature each time',
+      test: 'keep their id and their bytes in retries, with a new signature each time',
     },
   ]),
   ...caughtBy('test/database-away.test.ts', [
@@ -142,15 +142,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/database/postgres.ts',
       find: `pool.on('error', (error) => options.onConnectionLost?.(error));`,
       replace: '',
-      test: 'PostgreSQL is stopped under a server at rest, which stays and recovers',
+      test: 'an idle server keeps running when PostgreSQL stops, and recovers',
     },
     {
       name: 'a query waits for a frozen database without a time-out',
       file: 'src/database/postgres.ts',
       find: '    query_timeout: QUERY_TIMEOUT_MS,\n',
       replace: '',
-      within: 'PostgreSQL is frozen under a running server',
-      test: 'refuses what it cannot do, quickly, and does what it can',
+      within: 'PostgreSQL is frozen while a server runs',
+      test: 'quickly refuses requests that need the database, and serves the others',
     },
   ]),
   ...caughtBy('test/delivery-fairness.test.ts', [
@@ -174,7 +174,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/worker/slots.ts',
       find: 'campaignsMax: perChannel > 1 ? Math.min(max, left - 1) : max',
       replace: 'campaignsMax: max',
-      test: 'leave one call for replies',
+      test: 'leave one call free for replies',
     },
   ]),
   ...caughtBy('test/delivery-breaker.test.ts', [
@@ -183,14 +183,14 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/worker/breaker.ts',
       find: 'const TIMEOUTS_MAX = 5;',
       replace: 'const TIMEOUTS_MAX = 5000;',
-      test: 'opens after five time-outs in a row, and everybody can see it',
+      test: 'opens after five time-outs in a row, and reports it',
     },
     {
       name: 'every worker sends a probe',
       file: 'src/delivery/worker/breaker.ts',
       find: `return mayProbe ? 'probe' : { until: until.toISOString() };`,
       replace: `return mayProbe || stop.until !== '' ? 'probe' : { until: until.toISOString() };`,
-      test: 'sends a single probe, of all workers, and waits twice as long after each that fails',
+      test: 'sends a single probe across all workers, and waits twice as long after each failed one',
     },
   ]),
   ...caughtBy('test/delivery-lanes.test.ts', [
@@ -199,14 +199,14 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/claim.ts',
       find: 'and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}',
       replace: 'and e.recipient = d.recipient and e.state in ${OPEN}',
-      test: 'have a lane each: a reply does not wait for a campaign that waits for the daily limit',
+      test: 'have separate queues: a reply does not wait for a campaign that waits for the daily limit',
     },
     {
       name: 'a blocked message is never released',
       file: 'src/delivery/queue/release.ts',
       find: `and (due_at = '\${NEVER}' or due_at <= $2)`,
       replace: 'and due_at <= $2',
-      test: 'is kept in both lanes of a customer, whatever fails',
+      test: 'is kept in both queues of a customer, whatever fails',
     },
   ]),
   ...caughtBy('test/delivery-channel-change.test.ts', [
@@ -215,7 +215,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/whatsapp/inbound.ts',
       find: 'if (channel_id === null) return',
       replace: 'if (channel_id !== undefined) return',
-      test: 'does not send again through the new number what the old one reports as sent',
+      test: 'does not resend a message through the new number if the old one reports it as sent',
     },
   ]),
   ...caughtBy('test/phone-numbers.test.ts', [

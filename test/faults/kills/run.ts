@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import { newDatabasePlace } from '../../harness.ts';
+import { createTestDatabase } from '../../harness.ts';
 import { type Meta, metaEnv, startMeta } from '../../stand-ins/meta.ts';
 import {
   makeDue,
@@ -56,7 +56,7 @@ export async function runRounds<T>(
 ): Promise<T> {
   const { engine } = options;
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-kills-'));
-  const place = await newDatabasePlace(engine);
+  const testDatabase = await createTestDatabase(engine);
   const meta = await startMeta({ now: () => new Date() });
   const history = await openHistory(join(folder, 'history.jsonl'));
   const servers: KillableServer[] = [];
@@ -67,12 +67,12 @@ export async function runRounds<T>(
     RATE_LIMIT_PER_MINUTE: '0',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
     CHANNEL_DAILY_LIMIT: String(2 * CUSTOMERS),
-    ...place.env,
+    ...testDatabase.env,
     ...metaEnv(meta),
   };
   try {
     for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) servers.push(await startKillableServer(env));
-    database = await openDatabase(readConfig(place.env), 'command');
+    database = await openDatabase(readConfig(testDatabase.env), 'command');
     const scenarios = (options.kills + 1) * options.scenariosPerRound;
     await openWindows(meta, database, servers, Math.min(scenarios, CUSTOMERS));
     meta.next(...randomChannelFaults(scenarios * 3, options.timeOuts));
@@ -103,7 +103,7 @@ export async function runRounds<T>(
     await Promise.all(servers.map((server) => server.stop()));
     await database?.close();
     await history.close();
-    await place.remove();
+    await testDatabase.remove();
     rmSync(folder, { recursive: true, force: true });
   }
 }

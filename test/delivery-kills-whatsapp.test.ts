@@ -5,18 +5,18 @@ import { CUSTOMER, useKilling } from './killing.ts';
 import type { Serving } from './process.ts';
 import { type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 
-onEachEngine('a message on WhatsApp outlives the death of its server in flight', (engine) => {
+onEachEngine('a WhatsApp message whose server is killed during the call', (engine) => {
   const killing = useKilling(engine);
-  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  const { reuse, start, kill, answer, delivery, until, untilState, expireWaits } = killing;
   let meta: Meta;
   before(async () => {
     meta = await startMeta({ now: () => new Date() });
   });
   after(() => meta?.close());
 
-  /** A server on WhatsApp whose customer has just written; statuses come when the test says so. */
+  /** A server with WhatsApp whose customer has just written. The test decides when statuses come. */
   async function startOnWhatsApp(): Promise<Serving> {
-    const server = await have(metaEnv(meta));
+    const server = await reuse(metaEnv(meta));
     meta.webhookUrl = `${server.url}/webhooks/whatsapp`;
     await meta.customerWrites(CUSTOMER);
     await until('the window is open', () => killing.database.one('select 1 from customer_windows'));
@@ -24,13 +24,13 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
     return server;
   }
 
-  it('the echo says that it went, and nothing goes twice', async () => {
+  it('is not sent twice if a status says that it was sent', async () => {
     const first = await startOnWhatsApp();
     meta.next({ hang: 'after' });
     await answer(first);
     await until('it is accepted', () => meta.accepted.length === 1);
-    await die(first);
-    await timePasses();
+    await kill(first);
+    await expireWaits();
     const second = await start(metaEnv(meta));
     await until('it is taken over', () =>
       killing.database.one('select 1 from deliveries where unsettled_since is not null'),
@@ -41,7 +41,7 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
     assert.deepEqual([...meta.tally().values()], [1]);
   });
 
-  it('without an echo it goes once more, under the same key', async () => {
+  it('is sent once more, under the same key, if no status comes', async () => {
     for (const hang of ['before', 'after'] as const) {
       const before = { accepted: meta.accepted.length, held: meta.holding() };
       const first = await startOnWhatsApp();
@@ -50,13 +50,13 @@ onEachEngine('a message on WhatsApp outlives the death of its server in flight',
       await untilState('sending');
       if (hang === 'after') await until('it is accepted', () => meta.accepted.length === before.accepted + 1);
       else await until('it is held', () => meta.holding() === before.held + 1);
-      await die(first);
-      await timePasses();
+      await kill(first);
+      await expireWaits();
       await start(metaEnv(meta));
       await until('it is taken over', () =>
         killing.database.one('select 1 from deliveries where unsettled_since is not null'),
       );
-      await timePasses();
+      await expireWaits();
       await untilState('sent');
       const { key } = (await delivery())!;
       assert.equal(meta.tally().get(key), hang === 'after' ? 2 : 1);

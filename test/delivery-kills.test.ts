@@ -9,60 +9,60 @@ import { useKilling } from './killing.ts';
 import type { Serving } from './process.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 
-onEachEngine('a message outlives the death of its server', (engine) => {
+onEachEngine('a message survives if its server is killed', (engine) => {
   const killing = useKilling(engine);
-  const { have, start, die, answer, delivery, until, untilState, timePasses } = killing;
+  const { reuse, start, kill, answer, delivery, until, untilState, expireWaits } = killing;
   let receiver: Receiver;
   before(async () => {
     receiver = await startReceiver();
   });
   after(() => receiver?.close());
 
-  /** How often the newest message was taken by the channel. */
-  async function timesTaken(): Promise<number> {
+  /** How often the channel accepted the newest message. */
+  async function timesAccepted(): Promise<number> {
     const { key } = (await delivery())!;
     return receiver.received.filter(({ headers }) => headers['webhook-id'] === key).length;
   }
-  const isCalled = async () => (await delivery()) !== undefined && (await timesTaken()) > 0;
-  const takeAll = () => {
+  const isCalled = async () => (await delivery()) !== undefined && (await timesAccepted()) > 0;
+  const acceptAll = () => {
     receiver.answer = (response) => response.writeHead(204).end();
   };
 
-  it('that dies before anybody has taken it up', async () => {
+  it('before the message is claimed', async () => {
     const server = await start({ WORKER: 'false', ...webhookEnv(receiver) });
     await answer(server);
-    await die(server);
+    await kill(server);
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 1);
+    assert.equal(await timesAccepted(), 1);
   });
 
-  it('that dies after the claim, before the channel is called', async () => {
-    const server = await have(webhookEnv(receiver));
-    await (engine === 'postgres' ? dieHeldUp(server) : dieFrozen(server));
-    assert.deepEqual([(await delivery())?.state, await timesTaken()], ['sending', 0]);
-    await timePasses();
+  it('after the claim, before the channel is called', async () => {
+    const server = await reuse(webhookEnv(receiver));
+    await (engine === 'postgres' ? killWhileLocked(server) : killWhileFrozen(server));
+    assert.deepEqual([(await delivery())?.state, await timesAccepted()], ['sending', 0]);
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 1);
+    assert.equal(await timesAccepted(), 1);
   });
 
-  /** A campaign is counted in this table between the two. */
-  async function dieHeldUp(server: Serving): Promise<void> {
-    const client = new pg.Client(killing.place.env.DATABASE_URL);
+  /** A campaign is counted in this table between claim and call. */
+  async function killWhileLocked(server: Serving): Promise<void> {
+    const client = new pg.Client(killing.testDatabase.env.DATABASE_URL);
     await client.connect();
     try {
       await client.query('begin; lock table reached_customers in share mode');
       await answer(server, { only_send_campaign: true });
       await untilState('sending');
-      await die(server);
+      await kill(server);
     } finally {
       await client.end();
     }
   }
 
-  /** A campaign's place in the day's limit is two commits between claim and call: time to freeze it there. */
-  async function dieFrozen(server: Serving): Promise<void> {
+  /** Reserving a campaign's quota needs two commits between claim and call, which leaves time to freeze it there. */
+  async function killWhileFrozen(server: Serving): Promise<void> {
     for (let n = 0; n < 100; n += 1) {
       const before = receiver.received.length;
       const answered = answer(server, { only_send_campaign: true }, `+34600000${100 + n}`);
@@ -77,89 +77,89 @@ onEachEngine('a message outlives the death of its server', (engine) => {
       server.child.kill('SIGSTOP');
       await sleep(50);
       if (receiver.received.length === before && (await delivery())?.state === 'sending') {
-        await Promise.all([die(server), answered.catch(() => {})]);
+        await Promise.all([kill(server), answered.catch(() => {})]);
         return;
       }
       server.child.kill('SIGCONT');
       await answered;
       await untilState('sent');
     }
-    assert.fail('it was never caught between the two');
+    assert.fail('it was never stopped between claim and call');
   }
 
-  it('that dies while the channel is being called', async () => {
+  it('during the call to the channel', async () => {
     receiver.answer = () => {};
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await until('the channel is called', isCalled);
-    await die(server);
-    takeAll();
+    await kill(server);
+    acceptAll();
     const { due_at: leaseUntil } = (await delivery())!;
-    assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, a poll included');
-    await timePasses();
+    assert.ok(Date.parse(leaseUntil) - Date.now() < 28_000, 'taken over within 30 s, including a poll');
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
   });
 
-  it('that dies after the channel took it, before that is written', async () => {
-    let take: () => void = () => {};
+  it('after the channel accepted the message, before that is stored', async () => {
+    let accept: () => void = () => {};
     receiver.answer = (response) => {
-      take = () => response.writeHead(204).end();
+      accept = () => response.writeHead(204).end();
     };
-    const server = await have(webhookEnv(receiver));
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await until('the channel is called', isCalled);
-    const letGo = await holdWrites();
-    take();
+    const releaseWrites = await holdWrites();
+    accept();
     await sleep(250);
-    await die(server);
-    await letGo();
+    await kill(server);
+    await releaseWrites();
     assert.equal((await delivery())?.state, 'sending');
-    takeAll();
-    await timePasses();
+    acceptAll();
+    await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesTaken(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
   });
 
   async function holdWrites(): Promise<() => Promise<void>> {
     if (engine === 'sqlite') {
-      const holder = new DatabaseSync(databaseFile(killing.place.env.DATA_DIR!));
+      const holder = new DatabaseSync(databaseFile(killing.testDatabase.env.DATA_DIR!));
       holder.exec('begin immediate');
       return async () => holder.close();
     }
-    const client = new pg.Client(killing.place.env.DATABASE_URL);
+    const client = new pg.Client(killing.testDatabase.env.DATABASE_URL);
     await client.connect();
     await client.query('begin; lock table deliveries in share mode');
     return () => client.end();
   }
 
-  it('that dies after that is written', async () => {
-    const server = await have(webhookEnv(receiver));
+  it('after the outcome is stored', async () => {
+    const server = await reuse(webhookEnv(receiver));
     await answer(server);
     await untilState('sent');
-    await die(server);
+    await kill(server);
     const calls = receiver.received.length;
     const next = await start(webhookEnv(receiver));
-    // What is sent behind it shows that the worker has looked.
+    // A later message is sent, so the worker has polled.
     await answer(next);
     await untilState('sent');
-    assert.deepEqual([receiver.received.length, await timesTaken()], [calls + 1, 1]);
+    assert.deepEqual([receiver.received.length, await timesAccepted()], [calls + 1, 1]);
   });
 
   if (engine === 'postgres') {
-    it('and is taken over by another server within 30 seconds', { timeout: 60_000 }, async () => {
+    it('and another server takes it over within 30 seconds', { timeout: 60_000 }, async () => {
       receiver.answer = () => {};
-      const first = await have(webhookEnv(receiver));
+      const first = await reuse(webhookEnv(receiver));
       await answer(first);
       await until('the channel is called', isCalled);
       await start(webhookEnv(receiver));
-      takeAll();
-      await die(first);
-      const diedAt = Date.now();
-      await until('it is sent again', async () => (await timesTaken()) === 2, 30_000);
-      assert.ok(Date.now() - diedAt < 30_000);
+      acceptAll();
+      await kill(first);
+      const killedAt = Date.now();
+      await until('it is sent again', async () => (await timesAccepted()) === 2, 30_000);
+      assert.ok(Date.now() - killedAt < 30_000);
       await untilState('sent');
     });
   }

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
 import {
-  type DatabasePlace,
+  createTestDatabase,
   type Deskbell,
   engines,
-  newDatabasePlace,
   onEachEngine,
   raise,
   startDeskbell,
+  type TestDatabase,
 } from './harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { enqueue } from './sending.ts';
@@ -30,25 +30,25 @@ interface Workers {
 /** Two servers on one PostgreSQL; the embedded database has one. */
 function useWorkers(engine: Engine, settings: Record<string, string> = {}): Workers {
   const workers = {} as Workers;
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   before(async () => {
-    place = await newDatabasePlace(engine);
+    testDatabase = await createTestDatabase(engine);
     const receiver = await startReceiver();
     const all: Deskbell[] = [];
     Object.assign(workers, { all, receiver });
     for (let n = engine === 'postgres' ? 2 : 1; n > 0; n -= 1) {
-      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, place));
+      all.push(await startDeskbell(engine, { ...webhookEnv(receiver), ...settings }, testDatabase));
     }
     workers.first = all[0]!;
   });
   after(async () => {
     for (const deskbell of workers.all ?? []) await deskbell.close();
     await workers.receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
   workers.later = async (seconds) => {
     for (const { clock } of workers.all) clock.advance(seconds);
-    // Twice: what one has released, another may have claimed.
+    // Twice: another worker may have claimed what the first released.
     for (let n = 0; n < 2; n += 1) await Promise.all(workers.all.map((deskbell) => deskbell.allSent()));
   };
   workers.put = async (messages) => {
@@ -73,7 +73,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
       `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
     );
 
-  it('go out 250 a day, the first first, none lost and none beyond the limit', async () => {
+  it('are sent in order, 250 a day, with none lost and none above the limit', async () => {
     const { receiver, first } = workers;
     const times: { at: number; to: string }[] = [];
     receiver.answer = (response, received) => {
@@ -96,10 +96,10 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
         assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
         assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
         const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
-        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in line waits ${days} days`);
+        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in the queue waits ${days} days`);
       }
     }
-    assert.equal(receiver.received.length, 500, 'nobody twice');
+    assert.equal(receiver.received.length, 500, 'no customer gets a message twice');
     for (const [n, { at }] of times.entries()) {
       const inADay = new Set(
         times
@@ -107,7 +107,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
           .filter((one) => one.at > at - DAY_SECONDS * 1000)
           .map(({ to }) => to),
       );
-      assert.ok(inADay.size <= 250, 'at no moment more');
+      assert.ok(inADay.size <= 250, 'never more than 250 in 24 hours');
     }
   });
 });
@@ -119,14 +119,14 @@ onEachEngine('messages to one customer', (engine) => {
     const { receiver, first } = workers;
     const accepted = new Map<string, string[]>();
     receiver.answer = (response, received) => {
-      const luck = Math.random();
-      if (luck < 0.15) return void response.writeHead(503).end();
-      if (luck < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
+      const random = Math.random();
+      if (random < 0.15) return void response.writeHead(503).end();
+      if (random < 0.25) return void response.writeHead(429, { 'retry-after': '7' }).end();
       const list = accepted.get(recipientOf(received)) ?? [];
       accepted.set(recipientOf(received), list);
       if (!list.includes(received.json.data.content)) list.push(received.json.data.content);
-      // Taken, but nobody hears of it.
-      if (luck < 0.35) return void response.destroy();
+      // Accepted, but the response is lost.
+      if (random < 0.35) return void response.destroy();
       response.writeHead(204).end();
     };
     await workers.put(
@@ -144,7 +144,7 @@ onEachEngine('messages to one customer', (engine) => {
     }
   });
 
-  it('that wait behind another do not keep the worker awake', async () => {
+  it('do not keep the worker busy while they wait for an earlier one', async () => {
     const { receiver, first, all } = workers;
     receiver.answer = (response) => response.writeHead(503, { 'retry-after': '600' }).end();
     await workers.put(
@@ -160,8 +160,8 @@ onEachEngine('messages to one customer', (engine) => {
       };
     }
     await sleep(1000);
-    // One for each worker by its safety net; it was two hundred a second.
-    assert.ok(claims <= 4, `${claims} looks in a second`);
+    // One poll for each worker. Without this promise it was two hundred a second.
+    assert.ok(claims <= 4, `${claims} polls in a second`);
     receiver.answer = (response) => response.writeHead(204).end();
     for (let n = 0; n < 3; n += 1) await workers.later(601);
     const { left } = (await first.database.one<{ left: number }>(
@@ -176,7 +176,7 @@ interface Clocked {
   calledAt: number;
 }
 
-/** Answers so many times and gives when each was acknowledged, and when the channel was called. */
+/** Answers this many times. Returns the times from each acknowledgement to the call of the channel, sorted. */
 async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number): Promise<number[]> {
   const token = await deskbell.signIn();
   const times: Clocked[] = [];
@@ -199,7 +199,7 @@ async function timeAnswers(deskbell: Deskbell, receiver: Receiver, count: number
 
 const median = (sorted: readonly number[]) => sorted[Math.floor(sorted.length / 2)]!;
 
-onEachEngine('an answer leaves at once', (engine) => {
+onEachEngine('an answer is sent at once', (engine) => {
   const workers = useWorkers(engine);
 
   it('by its own server', async (t) => {
@@ -208,7 +208,7 @@ onEachEngine('an answer leaves at once', (engine) => {
     assert.ok(median(times) < 1000);
   });
 
-  it('or by the next look, where the call to wake up is lost', async () => {
+  it('or by the next poll, if the wake-up signal is lost', async () => {
     const before = workers.receiver.received.length;
     await workers.put([{ recipient: phone(1), content: 'Unannounced', mode: 'reply' }]);
     for (let waited = 0; waited < 5000 && workers.receiver.received.length === before; waited += 20)
@@ -218,31 +218,31 @@ onEachEngine('an answer leaves at once', (engine) => {
 });
 
 describe('an answer on a server that does not send', { skip: !engines.includes('postgres') }, () => {
-  let place: DatabasePlace;
+  let testDatabase: TestDatabase;
   let receiver: Receiver;
   let server: Deskbell;
   let worker: Deskbell;
   before(async () => {
-    place = await newDatabasePlace('postgres');
+    testDatabase = await createTestDatabase('postgres');
     receiver = await startReceiver();
-    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, place);
-    worker = await startDeskbell('postgres', webhookEnv(receiver), place);
+    server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, testDatabase);
+    worker = await startDeskbell('postgres', webhookEnv(receiver), testDatabase);
   });
   after(async () => {
     await server?.close();
     await worker?.close();
     await receiver?.close();
-    await place?.remove();
+    await testDatabase?.remove();
   });
 
-  it('is sent by a worker elsewhere, woken rather than looking', async (t) => {
+  it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {
     const times = await timeAnswers(server, receiver, 50);
     t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
-    // Looking every two seconds, half would take longer than one.
+    // With polling every two seconds, half of them would take longer than one second.
     assert.ok(median(times) < 500);
   });
 
-  it('is sent although the worker’s ear was cut off', async () => {
+  it('is sent even after the worker’s listening connection was cut', async () => {
     await worker.database.all(
       `select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'deskbell signals' and datname = current_database()`,
@@ -250,10 +250,10 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
     const [longest] = await timeAnswers(server, receiver, 1);
     assert.ok(longest! < 30_000);
     let usual = Number.POSITIVE_INFINITY;
-    // While it is deaf each of them waits for the next look, two seconds after the one before.
-    for (let goes = 0; goes < 5 && usual > 1000; goes += 1) {
+    // Until the connection is back, each message waits for the next poll, which comes every two seconds.
+    for (let tries = 0; tries < 5 && usual > 1000; tries += 1) {
       usual = median(await timeAnswers(server, receiver, 5));
     }
-    assert.ok(usual < 1000, `it does not hear again: ${usual} ms`);
+    assert.ok(usual < 1000, `signals do not arrive again: ${usual} ms`);
   });
 });

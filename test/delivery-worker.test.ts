@@ -42,14 +42,14 @@ onEachEngine('a worker in trouble', (engine) => {
     result = () => SENT;
   });
   let lines = 0;
-  /** To a customer of its own. */
+  /** Each message goes to a different customer. */
   const put = () => sending.put(FIRST, { recipient: `+3545550${++lines + 100}` });
 
-  it('does not send what its lease no longer covers', async () => {
+  it('does not send a message if its lease leaves too little time', async () => {
     let plans = 0;
     plan = async () => {
       plans += 1;
-      // The database took its time: eight seconds are left of twenty, and an attempt may need twelve.
+      // The database was slow: eight of twenty seconds are left, and an attempt may need twelve.
       if (plans === 1) sending.clock.advance(12);
       return { go: 'text' };
     };
@@ -57,10 +57,10 @@ onEachEngine('a worker in trouble', (engine) => {
     await sending.settle();
     const { state, attempts, key } = await sending.row(id);
     assert.deepEqual([state, attempts, sent], ['sent', 1, [key]]);
-    assert.equal(plans, 2, 'it was claimed anew');
+    assert.equal(plans, 2, 'it was claimed again');
   });
 
-  it('gives back what failed before the attempt: nothing was sent', async () => {
+  it('releases messages that failed before the attempt: nothing was sent', async () => {
     plan = () => {
       plan = async () => ({ go: 'text' });
       return away();
@@ -74,7 +74,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.equal((await sending.row(id)).state, 'sent');
   });
 
-  it('writes down what was sent as soon as the database is back, and does not send it twice', async () => {
+  it('stores the outcome as soon as the database is back, and does not send twice', async () => {
     const { database } = sending;
     const { transaction } = database;
     result = () => {
@@ -91,7 +91,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.deepEqual([(await sending.row(id)).state, sent.length], ['sent', 1]);
   });
 
-  it('ignores what the former holder of a lease says', async () => {
+  it('ignores an outcome from a worker whose lease has passed to another', async () => {
     const { database, clock } = sending;
     let late: () => void = () => {};
     const answered = new Promise<void>((resolve) => {
@@ -101,7 +101,7 @@ onEachEngine('a worker in trouble', (engine) => {
       plan = async () => {
         resolve();
         await answered;
-        return { wait: 'customer', reason: 'of old' };
+        return { wait: 'customer', reason: 'outdated' };
       };
     });
     const id = await put();
@@ -120,7 +120,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.equal((await sending.row(id)).state, 'sent');
   });
 
-  it('gives up on outcomes that stay unknown', async () => {
+  it('marks a message as failed if its outcomes stay unknown', async () => {
     result = () => ({ outcome: 'unknown', code: 'TIMEOUT' });
     const id = await put();
     for (let n = 0; n < 20; n += 1) await sending.settle(2 * 3600);
@@ -129,12 +129,12 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.match(reason!, /nobody knows/);
   });
 
-  it('looks no more often where the database refuses', async () => {
+  it('does not poll more often if the database refuses', async () => {
     const { database } = sending;
     const { run } = database;
-    let looks = 0;
+    let polls = 0;
     database.run = () => {
-      looks += 1;
+      polls += 1;
       return away();
     };
     try {
@@ -149,15 +149,15 @@ onEachEngine('a worker in trouble', (engine) => {
     } finally {
       database.run = run;
     }
-    assert.ok(looks <= 2, `${looks} looks in a second`);
+    assert.ok(polls <= 2, `${polls} polls in a second`);
     await sending.settle();
   });
 
-  it('promises the n-th in line the place that is the n-th to become free', async () => {
+  it('tells the n-th message in the queue when the n-th part of the daily limit becomes free', async () => {
     const { database, clock } = sending;
     const at = clock.now();
     const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);
-    const outlook = () => quotaFreeAt(database, FIRST, '+1999', 3, at);
+    const freeAt = () => quotaFreeAt(database, FIRST, '+1999', 3, at);
     const ago = (h: number) => new Date(at.getTime() - h * 3_600_000).toISOString();
     await database.run(
       `insert into reached_customers (merchant_id, recipient, reached_at, delivery_key) values ($1, $2, $3, $4)`,
@@ -165,7 +165,7 @@ onEachEngine('a worker in trouble', (engine) => {
     );
     const found: (number | undefined)[] = [];
     for (let n = 0; n < 9; n += 1) {
-      const until = await outlook();
+      const until = await freeAt();
       found.push(until && hours(until));
       await database.run(
         `insert into deliveries (merchant_id, key, notification_id, conversation_id, recipient, mode, content, context,
@@ -174,7 +174,7 @@ onEachEngine('a worker in trouble', (engine) => {
         [FIRST, `line-${n}`, `+200${n}`, at.toISOString()],
       );
     }
-    // One place was taken 20 hours ago; the two free ones are taken now, by those ahead.
+    // One of the three was used 20 hours ago. The first two messages use the other two now.
     assert.deepEqual(found, [undefined, undefined, 4, 24, 24, 28, 48, 48, 52]);
   });
 });
