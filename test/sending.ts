@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { openVault } from '../src/auth/vault.ts';
 import { readConfig } from '../src/config.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
@@ -46,7 +47,8 @@ export const TEXT = 'Yes, we have a Colombian decaf.';
 
 /** Makes workers check every merchant's queue, after a test has changed when messages are due. */
 export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
-  await queries.run('update delivery_queues set due_at = $1 where due_at > $1', [at.toISOString()]);
+  // With a new version: a worker that is looking must not move the queue by what it saw.
+  await queries.run('update delivery_queues set due_at = $1, version = $2', [at.toISOString(), randomUUID()]);
 }
 
 type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<NewDelivery>;

@@ -88,8 +88,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'messages to one customer overtake each other',
       file: 'src/delivery/queue/claim.ts',
-      find: 'and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}) as first_id',
-      replace: 'and e.recipient = d.recipient and e.id = d.id and e.state in ${OPEN}) as first_id',
+      find: `const first = rows.filter((row) => row.id === row.first_id);`,
+      replace: `const first = rows.filter((row) => row.id >= row.first_id);`,
       test: 'never overtake each other, whatever fails',
     },
   ]),
@@ -196,9 +196,9 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/delivery-lanes.test.ts', [
     {
       name: 'replies and campaigns share a lane',
-      file: 'src/delivery/queue/claim.ts',
-      find: 'and e.recipient = d.recipient and e.mode = d.mode and e.state in ${OPEN}',
-      replace: 'and e.recipient = d.recipient and e.state in ${OPEN}',
+      file: 'src/delivery/queue/table.ts',
+      find: 'where f.merchant_id = $1 and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`',
+      replace: `where f.merchant_id = $1 and f.recipient = \${recipient} and f.mode >= '' and f.state in \${OPEN})\``,
       test: 'have separate queues: a reply does not wait for a campaign that waits for the daily limit',
     },
     {
