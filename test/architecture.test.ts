@@ -95,8 +95,7 @@ const TABLES: Record<string, readonly string[]> = {
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
-    ...['reached_customers', 'customer_windows',
-    'former_channels', 'inbound_updates', 'simulator_messages'],
+    ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   database: ['schema_migrations'],
 };
