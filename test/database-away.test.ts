@@ -80,7 +80,7 @@ if (engines.includes('postgres')) {
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];
     try {
       await Promise.all([holder.connect(), other.connect()]);
-      await holder.query('begin; lock table customer_windows in exclusive mode');
+      await holder.query('begin; lock table deliveries in access exclusive mode');
       await other.query(`
         insert into inbound_updates (id, channel_id, payload, received_at)
           select 'update ' || n, 'whatsapp:1', '{"kind":"message","phone":"+34611550000","at":"2026-01-01"}', '2026'

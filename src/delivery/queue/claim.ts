@@ -53,9 +53,10 @@ export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefine
 /** When the next message is due, if there is one. */
 export async function nextDueAt(queries: Queries): Promise<string | undefined> {
   const row = await queries.one<{ due_at: string }>(
-    'select due_at from delivery_queues order by due_at limit 1',
+    'select due_at from delivery_queues where due_at < $1 order by due_at limit 1',
+    [NEVER],
   );
-  return row?.due_at === NEVER ? undefined : row?.due_at;
+  return row?.due_at;
 }
 
 export interface Turn {
