@@ -33,7 +33,7 @@ import { nextLink } from '../http/paging.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
-import { insertNotification } from './raise.ts';
+import { createRaise } from './raise.ts';
 import { checkRequest } from './rules.ts';
 import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
 
@@ -50,6 +50,7 @@ const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
+  const raise = createRaise(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** Performs a write, only once if it has an Idempotency-Key. */
@@ -226,7 +227,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           const { type, conversationId } = decision;
           const contextText = rawMember(request.bodyText, 'context')!;
           const merchantId = merchantOf(request);
-          const id = await insertNotification(queries, {
+          const id = await raise(queries, {
             merchantId,
             type,
             conversationId,
