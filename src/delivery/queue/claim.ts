@@ -240,6 +240,8 @@ export async function wakeLateQueues(database: Database, at: Date): Promise<void
 interface Rest {
   until: string;
   at: Date;
+  /** The channel that is stopped. Absent: it rests for another reason. */
+  stoppedChannel?: string;
   /** Whether the reason still holds. */
   isStill: () => Promise<boolean>;
 }
@@ -248,7 +250,7 @@ interface Rest {
 export async function restQueue(
   database: Database,
   merchantId: MerchantId,
-  { until, at, isStill }: Rest,
+  { until, at, stoppedChannel, isStill }: Rest,
 ): Promise<void> {
   // In this order: whoever changes the reason changes the version too, and then this does nothing.
   const row = await database.one<{ version: string }>(
@@ -257,5 +259,12 @@ export async function restQueue(
   );
   if (!row || !(await isStill())) return;
   const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
-  await moveQueue(database, merchantId, { version: row.version, dueAt: until < latest ? until : latest });
+  const dueAt = until < latest ? until : latest;
+  // In the statement itself: a channel that is used again at this moment wakes only the queues that rest already.
+  const isStopped =
+    stoppedChannel === undefined ? '' : 'and exists (select 1 from channel_stops where channel_id = $4)';
+  await database.run(
+    `update delivery_queues set due_at = $3 where merchant_id = $1 and version = $2 ${isStopped} returning merchant_id`,
+    [merchantId, row.version, dueAt, ...(stoppedChannel === undefined ? [] : [stoppedChannel])],
+  );
 }

@@ -79,7 +79,8 @@ export function createTurns(parts: TurnParts): () => Promise<Round> {
     if (typeof gate === 'object') {
       // Its channel may have been replaced, and the old one may still be cached.
       const isStill = async () => (await channels.readAgain(merchantId)).id === channel.id;
-      await restQueue(database, merchantId, { until: gate.until, at: now(), isStill });
+      const rest = { until: gate.until, at: now(), stoppedChannel: channel.id, isStill };
+      await restQueue(database, merchantId, rest);
       return 'done';
     }
     const isProbe = gate === 'probe';
