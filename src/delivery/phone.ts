@@ -73,7 +73,7 @@ function parse(written: string, defaultCountry?: CountryCode): ParsedPhone {
   }
 }
 
-/** For a stored number: as it was written where it is none. */
+/** A stored number as E.164, or as it was written if it is not valid. */
 export function phoneOrText(text: string): string {
   const parsed = parsePhone(text, undefined);
   return 'phone' in parsed ? parsed.phone : text;

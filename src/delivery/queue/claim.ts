@@ -149,11 +149,11 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
       where q.merchant_id = $1 order by d.due_at, d.id`,
     [merchantId, at.toISOString(), channelId],
   );
-  const [any] = rows;
+  const [firstRow] = rows;
   return {
-    version: any?.version,
-    isStopped: any?.stopped === 1,
-    nextAt: earliest(any?.next_reply, any?.next_campaign),
+    version: firstRow?.version,
+    isStopped: firstRow?.stopped === 1,
+    nextAt: earliest(firstRow?.next_reply, firstRow?.next_campaign),
     rows: rows.filter(({ id }) => id !== null),
   };
 }

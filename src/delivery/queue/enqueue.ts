@@ -70,7 +70,7 @@ const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
 
 export type Address =
   | { state: 'queued'; recipient: string }
-  /** The number is none, so nothing can be sent. The reason quotes it, since the merchant must correct it. */
+  /** The number is not valid, so nothing can be sent. The reason quotes it, since the merchant must correct it. */
   | { state: 'failed'; recipient: string; reason: string };
 
 export function readAddress(

@@ -115,7 +115,7 @@ export async function lookAgainAtAll(
   while (await database.transaction((tx) => lookAgain(tx, merchantId, waitingFor, at)));
 }
 
-/** Queues that rest until a channel is used again are looked at at this time, one merchant after another. */
+/** Makes queues due that rest until a channel is used again, one merchant after another. */
 export async function wakeQueues(tx: Queries, restingUntil: readonly string[], at: Date): Promise<void> {
   for (const until of restingUntil) {
     const rows = await tx.all<{ merchant_id: MerchantId }>(
