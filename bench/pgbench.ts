@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
-import { chainSql, paramsOf } from '../src/database/chain.ts';
+import { chainParams, chainSql } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
 import { answerNotification } from '../src/notifications/answer.ts';
@@ -123,7 +123,7 @@ async function record(
       one: recordCall(queries.one),
       run: recordCall(queries.run),
       chain: (steps) => {
-        statements.push({ sql: chainSql(steps), params: paramsOf(steps) });
+        statements.push({ sql: chainSql(steps), params: chainParams([steps]) });
         return queries.chain(steps);
       },
     };
@@ -139,6 +139,22 @@ async function record(
       }),
   });
   return statements;
+}
+
+/** Rows as JSON: the text to keep, and the expression that puts in what is new each time. A key is a new UUID. */
+function rowsExpression(rows: string, name: string, known: ReadonlyMap<Param, string>): [string, string] {
+  const used = new Set<string>();
+  const text = JSON.stringify(JSON.parse(rows), (_, value) => {
+    const variable = known.get(value);
+    if (variable) used.add(variable);
+    if (variable) return `@${variable}`;
+    return typeof value === 'string' && /^[\da-f-]{36}$/.test(value) ? '@key' : value;
+  });
+  const expression = [...used].reduce(
+    (inner, variable) => `replace(${inner}, '"@${variable}"', (:${variable})::text)`,
+    `replace(:${name}::text, '@key', gen_random_uuid()::text)`,
+  );
+  return [text, expression];
 }
 
 interface PgbenchJob {
@@ -164,12 +180,13 @@ async function runPgbench(
       const value = params[Number(position) - 1]!;
       const variable = known.get(value);
       if (variable) return `:${variable}`;
-      // A key must be new each time; null has no variable.
-      if (typeof value === 'string' && /^[\da-f-]{36}$/.test(value)) return 'gen_random_uuid()::text';
       if (value === null) return 'null';
       const name = `fixed${fixed.length}`;
-      fixed.push('-D', `${name}=${value}`);
-      return `:${name}`;
+      const [text, expression] = String(value).startsWith('[{')
+        ? rowsExpression(String(value), name, known)
+        : [value, `:${name}`];
+      fixed.push('-D', `${name}=${text}`);
+      return expression;
     });
     if (newId === undefined) return `${text};`;
     known.set(newId, `made${index}_id`);

@@ -290,9 +290,9 @@ onEachEngine('five hundred messages', (engine) => {
       transaction((tx) =>
         work({
           ...tx,
-          run(sql, params) {
-            if (sql.includes('with change (delivery, attempt')) outcomeWrites += 1;
-            return tx.run(sql, params);
+          chain(steps) {
+            if (steps[0]!.name === 'settled') outcomeWrites += 1;
+            return tx.chain(steps);
           },
         }),
       );

@@ -57,7 +57,7 @@ type Sent = Omit<NewDelivery, 'reference' | 'context' | 'country'> & Partial<New
 export async function enqueue(queries: Queries, merchantId: MerchantId, given: Sent): Promise<number> {
   const delivery: NewDelivery = { reference: null, context: '{}', country: null, ...given };
   const steps = enqueueSteps(merchantId, delivery, readAddress(delivery, undefined));
-  return (await queries.chain<{ id: number }>(steps))!.id;
+  return (await queries.chain<{ id: number }>(steps))[0]!.id;
 }
 
 /** `channel` replaces the channels from the settings. */

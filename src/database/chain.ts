@@ -1,86 +1,105 @@
 import type { Param } from './database.ts';
 
-/** A statement that may build on an earlier one. The first of a chain is `returning` something. */
+/**
+ * A write that may build on earlier ones. PostgreSQL runs all steps of a chain as one statement, in which no step sees
+ * what another wrote to a table: it reads what that one is `returning`. SQLite runs one step after another.
+ */
 export interface Step {
-  /** Later steps read what this one is `returning` under this name: one row, or none. */
+  /** Later steps read what this one is `returning` under this name. */
   name: string;
-  /** The step that this one builds on, which it reads with `from <after>`. If that gave no row, this one does nothing. */
-  after?: string | undefined;
+  /** What to write. This step and later ones read it as `<name>_rows`. */
+  rows?: StepRows;
   sql: string;
-  params: readonly Param[];
-  /** Several chains in one statement share it: it reads what `after` gave to all of them. It has no parameters. */
-  shared?: true;
 }
 
-/** For PostgreSQL: the chain as one statement. Gives what its first step is `returning`. */
-export function chainSql(steps: readonly Step[]): string {
-  return `with ${parts(steps, '', 0)} select * from ${steps[0]!.name}`;
+interface StepRows {
+  columns: Readonly<Record<string, 'bigint' | 'integer' | 'text'>>;
+  values: readonly Row[];
+  /** Adds a column `id` with a new id of this table for each row. */
+  newIdsOf?: string;
 }
 
 /**
- * For PostgreSQL: several chains with the same texts as one statement, so that they share a trip and a commit. Gives a
- * row for each chain whose first step gave one. The first row sets how long the statement may wait for a lock.
+ * For PostgreSQL: the chain as one statement. Its text is the same for any number of rows, so that PostgreSQL plans it
+ * once. With `lockWaitMaxMs` it waits no longer than that for a lock.
  */
-export function groupSql(steps: readonly Step[], size: number, lockWaitMaxMs: number): string {
-  const places = Array.from({ length: size }, (_, place) => place);
-  const first = steps[0]!.name;
-  const rows = places.map((place) => `select ${place}, to_json(${first}_${place}) from ${first}_${place}`);
-  const own = steps.filter(({ shared }) => !shared);
-  const all = [
-    ...places.map((place) => parts(own, `_${place}`, place * paramCount(own))),
-    ...sharedParts(steps, size),
-  ];
-  return `with ${all.join(', ')}
-    select -1 as place, to_json(set_config('lock_timeout', '${lockWaitMaxMs}', true)) as row
-    union all ${rows.join(' union all ')}`;
+export function chainSql(steps: readonly Step[], lockWaitMaxMs?: number): string {
+  let position = 0;
+  const parts = steps.flatMap(({ name, rows, sql }) => {
+    const step = `${name} as (${sql})`;
+    if (!rows) return step;
+    const columns = Object.entries(rows.columns).map((column) => column.join(' '));
+    const more = [
+      ...(rows.newIdsOf ? [`nextval(pg_get_serial_sequence('${rows.newIdsOf}', 'id')) as id`] : []),
+      // The first rows are read before anything is written.
+      ...(lockWaitMaxMs && position === 0 ? [`set_config('lock_timeout', '${lockWaitMaxMs}', true)`] : []),
+    ];
+    position += 1;
+    return [
+      `${name}_rows as materialized (select ${['r.*', ...more].join(', ')}
+        from json_to_recordset(cast($${position} as json)) as r (${columns.join(', ')}))`,
+      step,
+    ];
+  });
+  return `with ${parts.join(', ')} select * from ${steps[0]!.name}`;
 }
 
-/** Steps that all chains of a group share. One statement cannot write the same row twice. */
-const sharedParts = (steps: readonly Step[], size: number): string[] =>
-  steps
-    .filter(({ shared }) => shared)
-    .map(({ name, after, sql }) => {
-      const rows = Array.from({ length: size }, (_, place) => `select * from ${after}_${place}`);
-      return `${name} as (${sql.replaceAll(`from ${after} `, `from (${rows.join(' union all ')}) ${after} `)})`;
-    });
+/** The parameters of several chains with the same texts, as one. */
+export const chainParams = (chains: readonly (readonly Step[])[]): string[] =>
+  chains[0]!.flatMap(({ rows }, step) =>
+    rows ? [JSON.stringify(chains.flatMap((chain) => chain[step]!.rows!.values))] : [],
+  );
 
-export const paramsOf = (steps: readonly Step[]): Param[] => steps.flatMap(({ params }) => params);
+export type Row = Readonly<Record<string, string | number | null>>;
 
-const paramCount = (steps: readonly Step[]): number =>
-  steps.reduce((count, { params }) => count + params.length, 0);
-
-/** The steps as common table expressions, with `suffix` behind their names and their parameters numbered on. */
-function parts(steps: readonly Step[], suffix: string, paramsBefore: number): string {
-  let before = paramsBefore;
-  return steps
-    .map(({ name, after, sql, params }) => {
-      const offset = before;
-      before += params.length;
-      let text = sql.replace(/\$(\d+)/g, (_, position) => `$${offset + Number(position)}`);
-      if (after !== undefined) {
-        const reads = new RegExp(`\\bfrom ${after}\\b`, 'g');
-        // Nothing else would stop it where the other step gave no row.
-        if (!reads.test(text)) throw new Error(`${name} does not read from ${after}`);
-        text = text.replace(reads, `from ${after}${suffix} as ${after}`);
-      }
-      return `${name}${suffix} as (${text})`;
-    })
-    .join(', ');
+interface Relation {
+  columns: readonly string[];
+  rows: readonly Row[];
 }
 
-/** For SQLite: one step after another. Each gets the row that it builds on. */
-export function runSteps<Row>(
-  steps: readonly Step[],
-  run: (sql: string, params: readonly Param[]) => object | undefined,
-): Row | undefined {
-  const made = new Map<string, object | undefined>();
-  for (const { name, after, sql, params } of steps) {
-    const row = after === undefined ? {} : made.get(after);
-    if (!row) continue;
-    const values = [...params];
-    const known = Object.values(row).map((value) => `$${values.push(value)}`);
-    const head = after === undefined ? '' : `with ${after} (${Object.keys(row)}) as (values (${known})) `;
-    made.set(name, run(head + sql, values));
+export interface SqliteSteps {
+  run(sql: string, params: readonly Param[]): Relation;
+  /** The last id that the table has given to a row. */
+  lastIdOf(table: string): number;
+}
+
+/** For SQLite: one step after another. Gives what the first is `returning`. */
+export function runSteps(steps: readonly Step[], { run, lastIdOf }: SqliteSteps): readonly Row[] {
+  const relations = new Map<string, Relation>();
+  for (const { name, rows, sql } of steps) {
+    if (rows) relations.set(`${name}_rows`, relationOf(rows, lastIdOf));
+    const words = wordsIn(sql);
+    const params: Param[] = [];
+    const heads: string[] = [];
+    for (const [relation, content] of relations) {
+      if (words.has(relation)) heads.push(`${relation} (${content.columns}) as (${listed(content, params)})`);
+    }
+    relations.set(name, run(heads.length > 0 ? `with ${heads} ${sql}` : sql, params));
   }
-  return made.get(steps[0]!.name) as Row | undefined;
+  return relations.get(steps[0]!.name)!.rows;
+}
+
+function relationOf({ columns, values, newIdsOf }: StepRows, lastIdOf: SqliteSteps['lastIdOf']): Relation {
+  const names = Object.keys(columns);
+  if (!newIdsOf) return { columns: names, rows: values };
+  const last = lastIdOf(newIdsOf);
+  return { columns: [...names, 'id'], rows: values.map((row, index) => ({ ...row, id: last + 1 + index })) };
+}
+
+/** The rows as a list of parameters, which are added to `params`. */
+function listed({ columns, rows }: Relation, params: Param[]): string {
+  if (rows.length === 0) return `select ${columns.map(() => 'null')} where false`;
+  const lines = rows.map((row) => `(${columns.map((column) => `$${params.push(row[column] ?? null)}`)})`);
+  return `values ${lines}`;
+}
+
+const knownWords = new Map<string, ReadonlySet<string>>();
+
+function wordsIn(sql: string): ReadonlySet<string> {
+  let words = knownWords.get(sql);
+  if (!words) {
+    words = new Set(sql.match(/\w+/g));
+    knownWords.set(sql, words);
+  }
+  return words;
 }

@@ -1,38 +1,44 @@
-import { groupSql, paramsOf, type Step } from './chain.ts';
+import { chainParams, chainSql, type Step } from './chain.ts';
 import type { Param } from './database.ts';
 
 /**
  * Chains with the same texts that wait at the same moment run as one statement, with one trip and one commit: with 32
- * connections an answer takes 1.6 times less processor time. If the server refuses a group, each of its chains runs
+ * connections PostgreSQL works a third as long on an answer. If the server refuses a group, each of its chains runs
  * alone. Chains of an owner whose rows are locked wait in a queue of their own, so that other owners do not wait.
  */
-export type RunChain = <Row>(steps: readonly Step[], owner?: number) => Promise<Row | undefined>;
+export type RunChain = <Row>(steps: readonly Step[], owner?: number) => Promise<Row[]>;
 
 interface GroupParts {
   query: <Row>(sql: string, params: readonly Param[]) => Promise<Row[]>;
-  runAlone: <Row>(steps: readonly Step[]) => Promise<Row | undefined>;
+  runAlone: <Row>(steps: readonly Step[]) => Promise<Row[]>;
   /** Why the server refused a statement, so that nothing of it was written. Nothing for any other failure. */
   refusalOf: (error: unknown) => 'locked' | 'refused' | undefined;
   /** Statements at the same time. The chains that come meanwhile form the next groups. */
   runningMax: number;
 }
 
-/** Few sizes, since PostgreSQL plans each text several times on each connection: 2 and 4 cost more than they gained. */
-const SIZES = [16, 8, 1] as const;
-/** More in one statement gain nothing, and its plan grows. */
-const STEPS_MAX = 64;
+/** A larger statement would keep its callers waiting longer than it saves. */
+const GROUP_MAX = 32;
 /** What other owners may feel of a lock. */
 const LOCK_WAIT_MAX_MS = 100;
-/** Chains with longer parameters run alone: the others would wait for them. */
-const PARAMS_MAX_LENGTH = 32_768;
+/** Chains with more to write run alone: the others would wait for them. */
+const CHAIN_MAX_LENGTH = 32_768;
 
 interface Waiting {
   owner: number;
   steps: readonly Step[];
   texts: string;
-  resolve: (row: unknown) => void;
+  /** Of the row that the first step is `returning`. Two chains for the same row never share a statement. */
+  key: string;
+  resolve: (rows: unknown[]) => void;
   reject: (error: unknown) => void;
 }
+
+interface FirstRow {
+  merchant_id: number;
+  id: number;
+}
+const keyOf = ({ merchant_id, id }: FirstRow) => `${merchant_id} ${id}`;
 
 export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
   const groupTexts = new Map<string, string>();
@@ -41,12 +47,11 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   let running = 0;
   let scheduled = false;
 
-  function textFor({ steps, texts }: Waiting, size: number): string {
-    const key = `${size} ${texts}`;
-    let sql = groupTexts.get(key);
+  function textFor({ steps, texts }: Waiting): string {
+    let sql = groupTexts.get(texts);
     if (!sql) {
-      sql = groupSql(steps, size, LOCK_WAIT_MAX_MS);
-      groupTexts.set(key, sql);
+      sql = chainSql(steps, LOCK_WAIT_MAX_MS);
+      groupTexts.set(texts, sql);
     }
     return sql;
   }
@@ -55,12 +60,9 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
 
   async function runGroup(group: readonly Waiting[]): Promise<void> {
     try {
-      const rows = await query<{ place: number; row: unknown }>(
-        textFor(group[0]!, group.length),
-        group.flatMap(({ steps }) => paramsOf(steps)),
-      );
-      const byPlace = new Map(rows.map(({ place, row }) => [place, row]));
-      for (const [place, { resolve }] of group.entries()) resolve(byPlace.get(place));
+      const rows = await query<FirstRow>(textFor(group[0]!), chainParams(group.map(({ steps }) => steps)));
+      const byKey = new Map(rows.map((row) => [keyOf(row), row]));
+      for (const { key, resolve } of group) resolve(byKey.has(key) ? [byKey.get(key)] : []);
     } catch (error) {
       const refusal = refusalOf(error);
       if (!refusal) for (const { reject } of group) reject(error);
@@ -93,15 +95,15 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   }
 
   function takeGroup(): Waiting[] {
-    const [{ texts, steps }] = waiting as [Waiting];
-    const alike = waiting.filter((each) => each.texts === texts);
-    const sizeMax = Math.min(alike.length, STEPS_MAX / steps.length);
+    const [{ texts }] = waiting as [Waiting];
+    const keys = new Set<string>();
+    const taken = waiting.filter((each) => {
+      if (each.texts !== texts || keys.size === GROUP_MAX || keys.has(each.key)) return false;
+      return keys.add(each.key);
+    });
+    waiting = waiting.filter((each) => !taken.includes(each));
     // By owner, so that two processes take the same rows in the same order.
-    const group = alike
-      .slice(0, SIZES.find((size) => size <= sizeMax) ?? 1)
-      .sort((a, b) => a.owner - b.owner);
-    waiting = waiting.filter((each) => !group.includes(each));
-    return group;
+    return taken.sort((a, b) => a.owner - b.owner);
   }
 
   function start(): void {
@@ -116,11 +118,11 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   }
 
   return <Row>(steps: readonly Step[], owner?: number) => {
-    const length = paramsOf(steps).reduce<number>((sum, param) => sum + String(param).length, 0);
-    if (owner === undefined || length > PARAMS_MAX_LENGTH) return runAlone<Row>(steps);
-    return new Promise<Row | undefined>((resolve, reject) => {
+    if (owner === undefined || lengthOf(steps) > CHAIN_MAX_LENGTH) return runAlone<Row>(steps);
+    return new Promise<Row[]>((resolve, reject) => {
       const texts = steps.map(({ sql }) => sql).join(';');
-      const each: Waiting = { owner, steps, texts, resolve: resolve as Waiting['resolve'], reject };
+      const key = keyOf(steps[0]!.rows!.values[0] as unknown as FirstRow);
+      const each: Waiting = { owner, steps, texts, key, resolve: resolve as Waiting['resolve'], reject };
       if (lockedOwners.has(owner)) return queueBehindLock(each);
       waiting.push(each);
       if (scheduled) return;
@@ -129,4 +131,14 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
       setImmediate(start);
     });
   };
+}
+
+function lengthOf(steps: readonly Step[]): number {
+  let length = 0;
+  for (const { rows } of steps) {
+    for (const row of rows?.values ?? []) {
+      for (const value of Object.values(row)) if (typeof value === 'string') length += value.length;
+    }
+  }
+  return length;
 }

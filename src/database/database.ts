@@ -21,9 +21,10 @@ export interface Queries {
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   /**
    * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
-   * merchant whose rows they write, may share a commit with those that run at the same time.
+   * merchant whose rows they write, may share a statement with those that run at the same time. Their first step has one
+   * row with `merchant_id` and `id`, and is `returning` both.
    */
-  chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row | undefined>;
+  chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
 }
 
 /**

@@ -12,3 +12,8 @@ const ID_IN: Readonly<Record<Engine, (column: string, parameter: string) => stri
   // The planner knows the index for `= any(array)`; for a sub-select over JSON it guessed 100 rows.
   postgres: (column, parameter) => `${column} = any(cast(${parameter} as bigint[]))`,
 };
+
+/** The condition that `column` is one of the few ids that a select gives. */
+export const idInSelect = (engine: Engine, column: string, select: string): string =>
+  // As an array for the same reason.
+  engine === 'sqlite' ? `${column} in (${select})` : `${column} = any(array(${select}))`;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { chainSql, paramsOf, type Step } from './chain.ts';
+import { chainParams, chainSql, type Step } from './chain.ts';
 import { createChainGroups } from './chainGroups.ts';
 import {
   type Database,
@@ -111,7 +111,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     all: query,
     one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
     run: query,
-    chain: async <Row>(steps: readonly Step[]) => (await query<Row>(chainSql(steps), paramsOf(steps)))[0],
+    chain: <Row>(steps: readonly Step[]) => query<Row>(chainSql(steps), chainParams([steps])),
   });
 
   const connect = async (): Promise<pg.PoolClient> => {

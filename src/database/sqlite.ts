@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runSteps, type Step } from './chain.ts';
+import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
 import type { Database, Param, Transaction } from './database.ts';
 import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
@@ -39,14 +39,21 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   };
 
+  const runStep: SqliteSteps['run'] = (sql, params) => {
+    const statement = write(sql);
+    const rows = statement.all(...bound(params)) as Row[];
+    return { rows, columns: rows[0] ? Object.keys(rows[0]) : statement.columns().map(({ name }) => name) };
+  };
+  const lastIdOf: SqliteSteps['lastIdOf'] = (table) =>
+    (write('select seq from sqlite_sequence where name = $1').get(table)?.seq as number | undefined) ?? 0;
+
   const tx: Transaction = {
     engine: 'sqlite',
     all: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
       write(sql).get(...bound(params)) as Row | undefined,
     run: async <Row>(sql: string, params: readonly Param[] = []) => write(sql).all(...bound(params)) as Row[],
-    chain: async <Row>(steps: readonly Step[]) =>
-      runSteps<Row>(steps, (sql, params) => write(sql).get(...bound(params))),
+    chain: async <Row>(steps: readonly Step[]) => runSteps(steps, { run: runStep, lastIdOf }) as Row[],
     // SQLite runs transactions one after another.
     tryLock: async () => true,
     lock: async () => {},

@@ -134,22 +134,64 @@ export async function createDocuments(
 const parametersOf = (params: Param[], values: readonly Param[]): string[] =>
   values.map((value) => `$${params.push(value)}`);
 
-/** The document and its first version. With `after`, only if that step returned a row. */
+/**
+ * A document from an answer, and its first version, if the step `after` is `returning` the merchant and id of the
+ * notification.
+ */
 export const createDocumentSteps = (
   merchantId: MerchantId,
   content: Content,
-  origin: Origin,
-  after?: string,
-): Step[] => [
-  {
-    name: 'document',
-    after,
-    sql: `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
-      select cast($1 as bigint), $2, $3, $4, $4, $5, $6, $7 ${after ? `from ${after}` : ''} returning ${FIELDS}`,
-    params: [merchantId, content.title, content.body, origin.at.toISOString(), ...wordColumns(content)],
-  },
-  versionStep(merchantId, origin, 'document'),
-];
+  { what, userId, notificationId, at }: Origin,
+  after: string,
+): Step[] => {
+  const [titleWords, words, wordForms] = wordColumns(content);
+  return [
+    {
+      name: 'document',
+      rows: {
+        newIdsOf: 'documents',
+        columns: {
+          merchant_id: 'bigint',
+          title: 'text',
+          body: 'text',
+          title_words: 'text',
+          words: 'text',
+          word_forms: 'text',
+          what: 'text',
+          user_id: 'bigint',
+          notification_id: 'bigint',
+          at: 'text',
+        },
+        values: [
+          {
+            merchant_id: merchantId,
+            ...content,
+            title_words: titleWords,
+            words,
+            word_forms: wordForms,
+            what,
+            user_id: userId,
+            notification_id: notificationId,
+            at: at.toISOString(),
+          },
+        ],
+      },
+      sql: `insert into documents (id, merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+        select r.id, r.merchant_id, r.title, r.body, r.at, r.at, r.title_words, r.words, r.word_forms
+          from document_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id
+        returning merchant_id, id, version`,
+    },
+    {
+      name: 'document_version',
+      sql: `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
+          notification_id, created_at)
+        select d.merchant_id, d.id, d.version, r.title, r.body, r.what,
+          (select u.id from users u where u.id = r.user_id), r.notification_id, r.at
+          from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
+        returning document_id`,
+    },
+  ];
+};
 
 /**
  * Locks a document until the transaction ends and writes what `decide` returns as its next version. Returns
@@ -225,20 +267,6 @@ async function insertVersions(
     params,
   );
 }
-
-const versionStep = (
-  merchantId: MerchantId,
-  { what, userId, notificationId, at }: Origin,
-  after: string,
-): Step => ({
-  name: 'document_version',
-  after,
-  sql: `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
-      notification_id, created_at)
-    select cast($1 as bigint), id, version, title, body, $2, (select u.id from users u where u.id = $3),
-      cast($4 as bigint), $5 from ${after}`,
-  params: [merchantId, what, userId, notificationId, at.toISOString()],
-});
 
 const wordColumns = ({ title, body }: Content): [titleWords: string, words: string, forms: string] => {
   const { stems, forms } = indexWordsOf(`${title}\n${body}`);

@@ -120,25 +120,39 @@ export interface Answered {
   answer: string;
 }
 
-/** Stores an answered question for suggestions. It is deleted with its notification. */
+/**
+ * Stores an answered question for suggestions. It is deleted with its notification. With `after`, a step that is
+ * `returning` the merchant and id of the notification, only if that gave a row.
+ */
 export const rememberAnswered = (
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
   after?: string,
 ): Step => ({
   name: 'answered_question',
-  after,
+  rows: {
+    columns: {
+      merchant_id: 'bigint',
+      notification_id: 'bigint',
+      question: 'text',
+      answer: 'text',
+      words: 'text',
+    },
+    values: [
+      {
+        merchant_id: merchantId,
+        notification_id: notificationId,
+        question: storableText(question),
+        answer: storableText(answer),
+        words: stemsOf(question).slice(0, WORDS_MAX).join(' '),
+      },
+    ],
+  },
   // Without `where`, SQLite reads `on` as part of a join.
   sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words)
-    select cast($1 as bigint), cast($2 as bigint), $3, $4, $5 ${after ? `from ${after}` : ''} where true
+    select r.merchant_id, r.notification_id, r.question, r.answer, r.words from answered_question_rows r
+      ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''} where true
     on conflict (merchant_id, notification_id) do update
       set question = excluded.question, answer = excluded.answer, words = excluded.words
     returning notification_id`,
-  params: [
-    merchantId,
-    notificationId,
-    storableText(question),
-    storableText(answer),
-    stemsOf(question).slice(0, WORDS_MAX).join(' '),
-  ],
 });

@@ -62,8 +62,8 @@ export async function answerNotification(
     at,
   });
   /** Of many answers one wins: since the read another request may have answered or deleted the notification. */
-  const assertWon = async (row: unknown) => {
-    if (row) return;
+  const assertWon = async (rows: readonly unknown[]) => {
+    if (rows.length > 0) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   };
   if (decision.send === 'nothing') {

@@ -173,10 +173,23 @@ export const markAnswered = (
   change: { answer: string; answeredBy: UserId; at: Date },
 ): Step => ({
   name: 'answered',
+  rows: {
+    columns: { merchant_id: 'bigint', id: 'bigint', answer: 'text', answered_by: 'bigint', at: 'text' },
+    values: [
+      {
+        merchant_id: merchantId,
+        id,
+        answer: change.answer,
+        answered_by: change.answeredBy,
+        at: change.at.toISOString(),
+      },
+    ],
+  },
   sql: `update notifications
-    set status = 'answered', answer = $3, answered_by = ${existingUserId('$4')}, updated_at = $5
-    where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
-  params: [merchantId, id, change.answer, change.answeredBy, change.at.toISOString()],
+    set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')}, updated_at = r.at
+    from answered_rows r
+    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
+    returning notifications.merchant_id, notifications.id`,
 });
 
 export async function deleteNotification(

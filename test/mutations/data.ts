@@ -106,8 +106,15 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a second answer wins',
       file: 'src/notifications/store.ts',
-      find: `where merchant_id = $1 and id = $2 and status = 'requested' returning id`,
-      replace: 'where merchant_id = $1 and id = $2 returning id',
+      find: `and notifications.id = r.id and status = 'requested'`,
+      replace: 'and notifications.id = r.id',
+      test: 'a hundred answers to one notification at the same time (postgres)',
+    },
+    {
+      name: 'answers to the same notification share a statement',
+      file: 'src/database/chainGroups.ts',
+      find: ' || keys.has(each.key)) return false;',
+      replace: ') return false;',
       test: 'a hundred answers to one notification at the same time (postgres)',
     },
   ]),

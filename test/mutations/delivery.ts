@@ -70,10 +70,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a worker settles an attempt after it has lost the lease',
       file: 'src/delivery/queue/settle.ts',
-      find: `and state = 'sending' and attempts = attempt
-        and due_at = lease`,
-      replace: `and (state = 'sending' or attempts = attempt
-        or due_at = lease)`,
+      find: `and state = 'sending' and attempts = attempt and due_at = lease`,
+      replace: `and (state = 'sending' or attempts = attempt or due_at = lease)`,
       test: 'ignores an outcome from a worker whose lease has passed to another',
     },
     {
@@ -197,15 +195,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'replies and campaigns share a lane',
       file: 'src/delivery/queue/table.ts',
-      find: 'where f.merchant_id = $1 and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`',
-      replace: `where f.merchant_id = $1 and f.recipient = \${recipient} and f.mode >= '' and f.state in \${OPEN})\``,
+      find: 'where f.merchant_id = ${merchant} and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`',
+      replace: `where f.merchant_id = \${merchant} and f.recipient = \${recipient} and f.mode >= '' and f.state in \${OPEN})\``,
       test: 'have separate queues: a reply does not wait for a campaign that waits for the daily limit',
     },
     {
       name: 'a blocked message is never released',
       file: 'src/delivery/queue/release.ts',
-      find: `and (due_at = '\${NEVER}' or due_at <= $2)`,
-      replace: 'and due_at <= $2',
+      find: `and (due_at = '\${NEVER}' or due_at <= (select at from released_rows limit 1))`,
+      replace: 'and due_at <= (select at from released_rows limit 1)',
       test: 'is kept in both queues of a customer, whatever fails',
     },
   ]),

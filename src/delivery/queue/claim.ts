@@ -143,7 +143,7 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
     DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
   >(
     `select q.version, ${nextOf('reply')}, ${nextOf('campaign')}, d.id, d.mode, d.state, d.channel_id,
-        d.unsettled_since, ${firstOfLane[queries.engine]('d.recipient', 'd.mode')} as first_id,
+        d.unsettled_since, ${firstOfLane[queries.engine]('$1', 'd.recipient', 'd.mode')} as first_id,
         (select 1 from channel_stops where channel_id = $3 and kind = 'refused' and until > $2) as stopped
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
       where q.merchant_id = $1 order by d.due_at, d.id`,

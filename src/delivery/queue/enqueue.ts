@@ -5,7 +5,7 @@ import type { Database, Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
-import { firstEventStep } from './events.ts';
+import { firstEventsStep } from './events.ts';
 import { newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer, written with the answer that it carries. */
@@ -83,43 +83,63 @@ export function readAddress(
   return { state: 'failed', recipient: written, reason: `“${written}” ${parsed.problem}.` };
 }
 
-/** The message, its first event, and the merchant's queue. */
+/**
+ * The message, its first event, and the merchant's queue. With `after`, a step that is `returning` the merchant and id
+ * of the notification that it answers, only if that gave a row.
+ */
 export function enqueueSteps(
   merchantId: MerchantId,
   delivery: NewDelivery,
   address: Address,
   after?: string,
 ): Step[] {
-  const at = delivery.at.toISOString();
-  const { state, recipient } = address;
-  const [reason, code] = address.state === 'failed' ? [address.reason, NO_PHONE_NUMBER] : [];
   return [
     {
       name: 'delivery',
-      after,
+      rows: {
+        columns: {
+          merchant_id: 'bigint',
+          key: 'text',
+          notification_id: 'bigint',
+          conversation_id: 'bigint',
+          reference: 'text',
+          context: 'text',
+          recipient: 'text',
+          mode: 'text',
+          content: 'text',
+          uses_quota: 'integer',
+          state: 'text',
+          reason: 'text',
+          last_code: 'text',
+          at: 'text',
+        },
+        values: [
+          {
+            merchant_id: merchantId,
+            key: randomUUID(),
+            notification_id: delivery.notificationId,
+            conversation_id: delivery.conversationId,
+            reference: delivery.reference,
+            context: delivery.context,
+            recipient: address.recipient,
+            mode: delivery.mode,
+            content: storableText(delivery.content),
+            uses_quota: delivery.mode === 'campaign' ? 1 : 0,
+            state: address.state,
+            reason: address.state === 'failed' ? address.reason : null,
+            last_code: address.state === 'failed' ? NO_PHONE_NUMBER : null,
+            at: delivery.at.toISOString(),
+          },
+        ],
+      },
       sql: `insert into deliveries (merchant_id, key, notification_id, conversation_id, reference, context, recipient,
           mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at)
-        select cast($1 as bigint), $2, cast($3 as bigint), cast($4 as bigint), $5, $6, $7, $8, $9,
-          cast($10 as integer), $11, $12, $13, $14, $14, $14 ${after ? `from ${after}` : ''}
-        returning id, merchant_id, due_at, key`,
-      params: [
-        merchantId,
-        randomUUID(),
-        delivery.notificationId,
-        delivery.conversationId,
-        delivery.reference,
-        delivery.context,
-        recipient,
-        delivery.mode,
-        storableText(delivery.content),
-        delivery.mode === 'campaign' ? 1 : 0,
-        state,
-        reason ?? null,
-        code ?? null,
-        at,
-      ],
+        select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
+          r.content, r.uses_quota, r.state, r.reason, r.last_code, r.at, r.at, r.at from delivery_rows r
+          ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
+        returning id, merchant_id, key, state, reason, last_code, due_at, created_at`,
     },
-    firstEventStep(merchantId, { at, state, code, note: reason }),
+    firstEventsStep,
     newDeliveriesQueueStep,
   ];
 }

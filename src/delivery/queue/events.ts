@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
-import { type DeliveryState, valueRows } from './table.ts';
+import type { DeliveryState } from './table.ts';
 
 /** What happened to a delivery, in order. */
 export interface DeliveryEvent {
@@ -14,34 +14,38 @@ export interface DeliveryEvent {
   channelId?: string | undefined;
 }
 
-const COLUMNS = 'merchant_id, delivery_id, at, state, code, note, channel_id';
-const CASTS = ['bigint', 'bigint', undefined, undefined, undefined, undefined, undefined] as const;
-
 export const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Step => ({
   name: 'event',
-  sql: `insert into delivery_events (${COLUMNS}) values ${valueRows(events.length, CASTS, 0)} returning id`,
-  params: events.flatMap(({ deliveryId, at, state, code, note, channelId }) => [
-    merchantId,
-    deliveryId,
-    at,
-    state,
-    code ?? null,
-    note ?? null,
-    channelId ?? null,
-  ]),
+  rows: {
+    columns: {
+      merchant_id: 'bigint',
+      delivery_id: 'bigint',
+      at: 'text',
+      state: 'text',
+      code: 'text',
+      note: 'text',
+      channel_id: 'text',
+    },
+    values: events.map(({ deliveryId, at, state, code, note, channelId }) => ({
+      merchant_id: merchantId,
+      delivery_id: deliveryId,
+      at,
+      state,
+      code: code ?? null,
+      note: note ?? null,
+      channel_id: channelId ?? null,
+    })),
+  },
+  sql: `insert into delivery_events (merchant_id, delivery_id, at, state, code, note, channel_id)
+    select merchant_id, delivery_id, at, state, code, note, channel_id from event_rows returning id`,
 });
 
-/** Of a delivery that the statement before has just inserted as `delivery`. */
-export const firstEventStep = (
-  merchantId: MerchantId,
-  { at, state, code, note }: Omit<DeliveryEvent, 'deliveryId'>,
-): Step => ({
+/** The first event of each delivery that the step `delivery` has inserted. */
+export const firstEventsStep: Step = {
   name: 'event',
-  after: 'delivery',
   sql: `insert into delivery_events (merchant_id, delivery_id, at, state, code, note)
-    select cast($1 as bigint), id, $2, $3, $4, $5 from delivery returning id`,
-  params: [merchantId, at, state, code ?? null, note ?? null],
-});
+    select merchant_id, id, created_at, state, last_code, reason from delivery returning id`,
+};
 
 /** The last event of each, to leave out one that would only repeat it. */
 export async function lastEvents(

@@ -1,8 +1,9 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
+import { idInSelect } from '../../database/ids.ts';
 import { type DeliveryEvent, eventsStep } from './events.ts';
-import { firstOfLane, NEVER, OPEN, queueStep, valueRows } from './table.ts';
+import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
 /** Makes messages due that waited for something else than time. */
 
@@ -18,12 +19,15 @@ export interface Lane {
  */
 const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Step => ({
   name: 'released',
-  sql: `with lane (customer, kind) as (values ${valueRows(lanes.length, [undefined, undefined], 2)})
-    update deliveries set due_at = case when due_at = '${NEVER}' then $2 else due_at end
-      where merchant_id = $1 and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= $2) and id in (
-        select ${firstOfLane[engine]('customer', 'kind')} from lane)
-      returning id`,
-  params: [merchantId, at, ...lanes.flatMap(({ recipient, mode }) => [recipient, mode])],
+  rows: {
+    columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
+    values: lanes.map(({ recipient, mode }) => ({ merchant_id: merchantId, recipient, mode, at })),
+  },
+  sql: `update deliveries set due_at = case when due_at = '${NEVER}' then (select at from released_rows limit 1) else due_at end
+    where merchant_id = (select merchant_id from released_rows limit 1)
+      and ${idInSelect(engine, 'id', `select ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} from released_rows r`)}
+      and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= (select at from released_rows limit 1))
+    returning id`,
 });
 
 interface Finished {
@@ -48,13 +52,7 @@ export async function releaseAndRecord(
     return;
   }
   const release = releaseStep(tx.engine, merchantId, lanes, time);
-  if (tx.engine === 'postgres') {
-    // One trip: the queue is due now if a message was released.
-    await tx.chain([release, ...record, queueStep(merchantId, dueAt, { nowIfAny: 'released', at: time })]);
-    return;
-  }
-  const released = await tx.chain([release]);
-  await tx.chain([...record, queueStep(merchantId, released ? time : dueAt)]);
+  await tx.chain([release, ...record, queueStep(merchantId, dueAt, { nowIfAny: release.name, at: time })]);
 }
 
 /** Before a transaction finishes messages of a merchant: see `releaseStep`. */

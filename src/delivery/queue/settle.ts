@@ -1,12 +1,13 @@
 import type { MerchantId } from '../../contract/ids.ts';
+import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
-import { idIn } from '../../database/ids.ts';
+import { idIn, idInSelect } from '../../database/ids.ts';
 import { storableText } from '../../database/text.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
 import { releaseAndRecord } from './release.ts';
-import { type DeliveryState, NEVER, OPEN, queueStep, valueRows } from './table.ts';
+import { type DeliveryState, NEVER, OPEN, queueStep } from './table.ts';
 
 /** Writes what came of attempts. */
 
@@ -41,19 +42,19 @@ const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
  */
 const LOCKS: Record<Engine, string> = {
   sqlite: '',
-  postgres: `, lanes as materialized (select pg_advisory_xact_lock(hashtextextended(concat('lanes ', cast($1 as bigint)), 0)))
-    , locked as (select d.id from lanes, deliveries d join change on d.id = delivery
-      where d.merchant_id = $1 order by d.id for update of d)`,
+  postgres: `with lanes as materialized (
+      select pg_advisory_xact_lock(hashtextextended(concat('lanes ', merchant_id), 0))
+        from (select merchant_id from settled_rows limit 1) merchant),
+    locked as (select id from lanes, deliveries where merchant_id = (select merchant_id from settled_rows limit 1)
+      and id = any(array(select delivery_id from settled_rows)) order by id for update of deliveries)`,
 };
-const IS_LOCKED: Record<Engine, string> = {
-  sqlite: '',
-  postgres: 'and delivery in (select locked.id from locked)',
+const TO_SETTLE: Record<Engine, string> = {
+  sqlite: 'select delivery_id from settled_rows',
+  postgres: 'select locked.id from locked',
 };
 
 /** Some of it comes from a channel: what PostgreSQL refuses would be sent again and again. */
 const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
-
-const CASTS = ['bigint', 'integer', ...Array<undefined>(8).fill(undefined), 'integer'] as const;
 
 /**
  * Writes the outcomes of one merchant's attempts, all or nothing, and gives the ids of those that were written. An
@@ -66,35 +67,7 @@ export async function settle(
   outcomes: readonly Outcome[],
   at: Date,
 ): Promise<ReadonlySet<number>> {
-  const time = at.toISOString();
-  const rows = await tx.run<{ id: number }>(
-    `with change (delivery, attempt, lease, new_state, new_due_at, new_waiting_for, new_reason, new_code,
-        new_message_id, new_unsettled_since, not_counted) as (values ${valueRows(outcomes.length, CASTS, 2)})
-        ${LOCKS[tx.engine]}
-      update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
-        reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
-        unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = $2
-      from change where merchant_id = $1 and id = delivery and state = 'sending' and attempts = attempt
-        and due_at = lease ${IS_LOCKED[tx.engine]}
-      returning id`,
-    [
-      merchantId,
-      time,
-      ...outcomes.flatMap(({ delivery, settlement }) => [
-        delivery.id,
-        delivery.attempts,
-        delivery.due_at,
-        settlement.state,
-        (settlement.dueAt ?? at).toISOString(),
-        settlement.waitingFor ?? null,
-        textOrNull(settlement.reason),
-        textOrNull(settlement.code),
-        textOrNull(settlement.messageId),
-        settlement.unsettled ? time : null,
-        settlement.notCounted ? 1 : 0,
-      ]),
-    ],
-  );
+  const rows = await tx.chain<{ id: number }>([settleStep(tx.engine, merchantId, outcomes, at)]);
   const ids = new Set(rows.map(({ id }) => id));
   await follow(
     tx,
@@ -104,6 +77,54 @@ export async function settle(
   );
   return ids;
 }
+
+const settleStep = (
+  engine: Engine,
+  merchantId: MerchantId,
+  outcomes: readonly Outcome[],
+  at: Date,
+): Step => ({
+  name: 'settled',
+  rows: {
+    columns: {
+      merchant_id: 'bigint',
+      delivery_id: 'bigint',
+      attempt: 'integer',
+      lease: 'text',
+      new_state: 'text',
+      new_due_at: 'text',
+      new_waiting_for: 'text',
+      new_reason: 'text',
+      new_code: 'text',
+      new_message_id: 'text',
+      new_unsettled_since: 'text',
+      not_counted: 'integer',
+      at: 'text',
+    },
+    values: outcomes.map(({ delivery, settlement }) => ({
+      merchant_id: merchantId,
+      delivery_id: delivery.id,
+      attempt: delivery.attempts,
+      lease: delivery.due_at,
+      new_state: settlement.state,
+      new_due_at: (settlement.dueAt ?? at).toISOString(),
+      new_waiting_for: settlement.waitingFor ?? null,
+      new_reason: textOrNull(settlement.reason),
+      new_code: textOrNull(settlement.code),
+      new_message_id: textOrNull(settlement.messageId),
+      new_unsettled_since: settlement.unsettled ? at.toISOString() : null,
+      not_counted: settlement.notCounted ? 1 : 0,
+      at: at.toISOString(),
+    })),
+  },
+  sql: `${LOCKS[engine]} update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
+      reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
+      unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = r.at
+    from settled_rows r where deliveries.merchant_id = (select merchant_id from settled_rows limit 1)
+      and ${idInSelect(engine, 'deliveries.id', TO_SETTLE[engine])} and deliveries.id = r.delivery_id
+      and state = 'sending' and attempts = attempt and due_at = lease
+    returning deliveries.id`,
+});
 
 /** What follows from the outcomes that were written. */
 async function follow(

@@ -18,13 +18,13 @@ export const NEVER = '9999-12-31T00:00:00.000Z';
  * The first open message of a lane, as a sub-select. On PostgreSQL not as `min(id)`: for that it may walk through all
  * of the merchant's deliveries by id. The order below fits one index only, which leads to the row at once.
  */
-export const firstOfLane: Record<Engine, (recipient: string, mode: string) => string> = {
-  sqlite: (recipient, mode) =>
+export const firstOfLane: Record<Engine, (merchant: string, recipient: string, mode: string) => string> = {
+  sqlite: (merchant, recipient, mode) =>
     `(select min(f.id) from deliveries f
-      where f.merchant_id = $1 and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`,
-  postgres: (recipient, mode) =>
+      where f.merchant_id = ${merchant} and f.recipient = ${recipient} and f.mode = ${mode} and f.state in ${OPEN})`,
+  postgres: (merchant, recipient, mode) =>
     `(select case when f.recipient = ${recipient} and f.mode = ${mode} then f.id end from deliveries f
-      where f.merchant_id = $1 and (f.recipient, f.mode, f.id) >= (${recipient}, ${mode}, 0) and f.state in ${OPEN}
+      where f.merchant_id = ${merchant} and (f.recipient, f.mode, f.id) >= (${recipient}, ${mode}, 0) and f.state in ${OPEN}
       order by f.recipient, f.mode, f.id limit 1)`,
 };
 
@@ -33,7 +33,7 @@ export const REST_MAX_MS = 5 * 60_000;
 
 /**
  * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier. With
- * `nowIfAny` it is due at `at` if that step of the same statement gave a row. Locks the version row, so it comes last.
+ * `nowIfAny` it is due at `at` if that step of the same chain gave a row. Locks the version row, so it comes last.
  */
 export const queueStep = (
   merchantId: MerchantId,
@@ -41,12 +41,16 @@ export const queueStep = (
   { nowIfAny, at = dueAt }: { nowIfAny?: string; at?: string } = {},
 ): Step => ({
   name: 'queue',
+  rows: {
+    columns: { merchant_id: 'bigint', due_at: 'text', at: 'text', version: 'text' },
+    values: [{ merchant_id: merchantId, due_at: dueAt, at, version: newVersion() }],
+  },
   sql: `insert into delivery_queues (merchant_id, due_at, version)
-    values (cast($1 as bigint), ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then $4 else $2 end` : '$2'}, $3)
-    ${ON_QUEUE_CONFLICT}`,
-  params: [merchantId, dueAt, newVersion(), ...(nowIfAny ? [at] : [])],
+    select merchant_id, ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then at else due_at end` : 'due_at'}, version
+    from queue_rows where true ${ON_QUEUE_CONFLICT}`,
 });
 
+/** Behind a condition: without one SQLite takes `on` for that of a join. */
 const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = excluded.version,
     due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
   returning merchant_id`;
@@ -54,24 +58,12 @@ const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = exc
 const newVersion = () => randomBytes(12).toString('hex');
 
 /**
- * The same for new deliveries, which the step `delivery` gives as `merchant_id`, `due_at` and `key`. A key is random and
- * never used again, so it is the version. Answers that share a statement share this step.
+ * The same for all deliveries that the step `delivery` has inserted. A key is random and never used again, so it is the
+ * version.
  */
 export const newDeliveriesQueueStep: Step = {
   name: 'queue',
-  after: 'delivery',
-  shared: true,
-  // Without a condition SQLite takes `on` for that of a join.
   sql: `insert into delivery_queues (merchant_id, due_at, version)
     select merchant_id, min(due_at), max(key) from delivery where true group by merchant_id order by merchant_id
     ${ON_QUEUE_CONFLICT}`,
-  params: [],
 };
-
-/** `($3, $4), ($5, $6)`: a list of rows for VALUES, behind so many other parameters. `casts` names the types. */
-export function valueRows(rows: number, casts: readonly (string | undefined)[], behind: number): string {
-  let position = behind;
-  const row = () =>
-    casts.map((type) => (type ? `cast($${++position} as ${type})` : `$${++position}`)).join(', ');
-  return Array.from({ length: rows }, () => `(${row()})`).join(', ');
-}
