@@ -1,4 +1,5 @@
 import type { MerchantId } from '../../../contract/ids.ts';
+import type { Step } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
 import { storableText } from '../../../database/text.ts';
 import type { LastWrote, Outgoing } from '../channel.ts';
@@ -30,14 +31,29 @@ export function listMessages(
 /** The key makes a second attempt after a crash harmless. */
 export async function addDeliveredMessage(
   queries: Queries,
-  { merchantId, recipient, content, key }: Outgoing,
+  { merchantId, deliveryId, recipient, content, key }: Outgoing,
   at: Date,
 ): Promise<void> {
-  await queries.run(
-    `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)
-      values ($1, $2, 0, $3, $4, $5) on conflict (delivery_key) do nothing`,
-    [merchantId, recipient, content, key, at.toISOString()],
-  );
+  const step: Step = {
+    name: 'message',
+    rows: {
+      columns: {
+        merchant_id: 'bigint',
+        id: 'bigint',
+        phone: 'text',
+        content: 'text',
+        key: 'text',
+        at: 'text',
+      },
+      values: [
+        { merchant_id: merchantId, id: deliveryId, phone: recipient, content, key, at: at.toISOString() },
+      ],
+    },
+    sql: `insert into simulator_messages (merchant_id, phone, from_customer, content, delivery_key, at)
+      select merchant_id, phone, 0, content, key, at from message_rows where true on conflict (delivery_key) do nothing
+      returning merchant_id, id`,
+  };
+  await queries.chain([step], merchantId);
 }
 
 interface NewMessage {
