@@ -13,7 +13,7 @@ const ID_IN: Readonly<Record<Engine, (column: string, parameter: string) => stri
   postgres: (column, parameter) => `${column} = any(cast(${parameter} as bigint[]))`,
 };
 
-/** The condition that `column` is one of the few ids that a select gives. */
-export const idInSelect = (engine: Engine, column: string, select: string): string =>
+/** The condition that `column` is one of the few values that a select gives. */
+export const inSelect = (engine: Engine, column: string, select: string): string =>
   // As an array for the same reason.
   engine === 'sqlite' ? `${column} in (${select})` : `${column} = any(array(${select}))`;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Vault } from '../../secrets.ts';
 import type { Channel, ChannelParts, ChannelType } from './channel.ts';
@@ -34,10 +35,11 @@ export interface ChannelDefaults {
 
 /** A change on the command line reaches running workers within this time. */
 const KEPT_MS = 5000;
+const KEPT_MAX = 10_000;
 
 export function createChannels(parts: ChannelParts & { vault: Vault }, defaults: ChannelDefaults): Channels {
   const { database, vault, now } = parts;
-  const kept = new Map<MerchantId, OpenChannel & { at: number }>();
+  const kept = new LRUCache<MerchantId, OpenChannel & { at: number }>({ max: KEPT_MAX });
   const { name, settings } = defaults.channel;
   const shared = { channel: open(name, settings), settings, own: false };
 

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
-import { idInSelect } from '../../database/ids.ts';
+import { inSelect } from '../../database/ids.ts';
 import { type DeliveryEvent, eventsStep } from './events.ts';
 import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
@@ -25,7 +25,7 @@ const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lan
   },
   sql: `update deliveries set due_at = case when due_at = '${NEVER}' then (select at from released_rows limit 1) else due_at end
     where merchant_id = (select merchant_id from released_rows limit 1)
-      and ${idInSelect(engine, 'id', `select ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} from released_rows r`)}
+      and ${inSelect(engine, 'id', `select ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} from released_rows r`)}
       and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= (select at from released_rows limit 1))
     returning id`,
 });

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
-import { idIn, idInSelect } from '../../database/ids.ts';
+import { idIn, inSelect } from '../../database/ids.ts';
 import { storableText } from '../../database/text.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
@@ -121,7 +121,7 @@ const settleStep = (
       reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
       unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = r.at
     from settled_rows r where deliveries.merchant_id = (select merchant_id from settled_rows limit 1)
-      and ${idInSelect(engine, 'deliveries.id', TO_SETTLE[engine])} and deliveries.id = r.delivery_id
+      and ${inSelect(engine, 'deliveries.id', TO_SETTLE[engine])} and deliveries.id = r.delivery_id
       and state = 'sending' and attempts = attempt and due_at = lease
     returning deliveries.id`,
 });

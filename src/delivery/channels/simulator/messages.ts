@@ -1,6 +1,7 @@
 import type { MerchantId } from '../../../contract/ids.ts';
 import type { Step } from '../../../database/chain.ts';
 import type { Engine, Queries } from '../../../database/database.ts';
+import { inSelect } from '../../../database/ids.ts';
 import { storableText } from '../../../database/text.ts';
 import type { LastWrote, Outgoing } from '../channel.ts';
 
@@ -100,7 +101,7 @@ export async function markMessagesRead(
 
 const ELEMENTS: Readonly<Record<Engine, string>> = {
   sqlite: 'select value from json_each($2)',
-  postgres: 'select json_array_elements_text($2::json)',
+  postgres: 'select json_array_elements_text(cast($2 as json))',
 };
 
 export function lastMessagesFrom(
@@ -110,7 +111,8 @@ export function lastMessagesFrom(
 ): Promise<LastWrote[]> {
   return queries.all<LastWrote>(
     `select phone, max(at) as at from simulator_messages
-      where merchant_id = $1 and phone in (${ELEMENTS[queries.engine]}) and from_customer = 1 group by phone`,
+      where merchant_id = $1 and ${inSelect(queries.engine, 'phone', ELEMENTS[queries.engine])} and from_customer = 1
+      group by phone`,
     [merchantId, JSON.stringify(phones)],
   );
 }
