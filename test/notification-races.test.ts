@@ -59,6 +59,15 @@ onEachEngine('many requests at once', (engine) => {
     assert.equal(countOutcomes(replies)['500 ALREADY_ANSWERED'], 39);
   });
 
+  it('accept exactly one of many resolutions without a reply', async () => {
+    const address = await raise(deskbell, token);
+    const replies = await times(40, (server) => answer(server, address, { resolve_only: true }));
+    assert.deepEqual(countOutcomes(replies), {
+      '200 Notification resolved without a reply.': 1,
+      '500 ALREADY_ANSWERED': 39,
+    });
+  });
+
   it('leave nothing half done if an answer and a delete come at the same time', async () => {
     const seen = new Set<string>();
     for (let round = 0; round < 40; round += 1) {

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries } from '../database/database.ts';
-import { idIn } from '../database/ids.ts';
+import { ownIdIn } from '../database/ids.ts';
 import type { NewConversation } from './rules.ts';
 
 export interface Conversation {
@@ -84,7 +84,7 @@ export function findConversations(
   ids: readonly number[] | undefined,
   limit: number,
 ): Promise<Pick<Conversation, 'id' | 'customer_name' | 'customer_phone'>[]> {
-  const among = ids === undefined ? '' : `and ${idIn(queries.engine, 'id', '$3')}`;
+  const among = ids === undefined ? '' : `and ${ownIdIn(queries.engine, '$3')}`;
   return queries.all(
     `select id, customer_name, customer_phone from conversations
       where merchant_id = $1 ${among} order by id desc limit $2`,

@@ -19,6 +19,9 @@ interface StepRows {
   newIdsOf?: string;
 }
 
+/** PostgreSQL expects 100 rows of JSON, for which it would read all of a small table. With an unknown limit it expects 10. */
+const FEW = 'limit (select 1000000)';
+
 /**
  * For PostgreSQL: the chain as one statement. Its text is the same for any number of rows, so that PostgreSQL plans it
  * once. With `lockWaitMaxMs` it waits no longer than that for a lock.
@@ -37,7 +40,7 @@ export function chainSql(steps: readonly Step[], lockWaitMaxMs?: number): string
     position += 1;
     return [
       `${name}_rows as materialized (select ${['r.*', ...more].join(', ')}
-        from json_to_recordset(cast($${position} as json)) as r (${columns.join(', ')}))`,
+        from json_to_recordset(cast($${position} as json)) as r (${columns.join(', ')}) ${FEW})`,
       step,
     ];
   });

@@ -3,7 +3,7 @@ import type { Param } from './database.ts';
 
 /**
  * Chains with the same texts that wait at the same moment run as one statement, with one trip and one commit: with 32
- * connections PostgreSQL works a third as long on an answer. If the server refuses a group, each of its chains runs
+ * connections PostgreSQL needs a third of the processor time for an answer. If the server refuses a group, each of its chains runs
  * alone. Chains of an owner whose rows are locked wait in a queue of their own, so that other owners do not wait.
  */
 export type RunChain = <Row>(steps: readonly Step[], owner?: number) => Promise<Row[]>;
@@ -19,7 +19,7 @@ interface GroupParts {
 
 /** A larger statement would keep its callers waiting longer than it saves. */
 const GROUP_MAX = 32;
-/** What other owners may feel of a lock. */
+/** How long one owner's lock may delay the others. */
 const LOCK_WAIT_MAX_MS = 100;
 /** Chains with more to write run alone: the others would wait for them. */
 const CHAIN_MAX_LENGTH = 32_768;
@@ -38,6 +38,7 @@ interface FirstRow {
   merchant_id: number;
   id: number;
 }
+const idOf = ({ steps }: Waiting) => Number(steps[0]!.rows!.values[0]!.id);
 const keyOf = ({ merchant_id, id }: FirstRow) => `${merchant_id} ${id}`;
 
 export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
@@ -102,8 +103,8 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
       return keys.add(each.key);
     });
     waiting = waiting.filter((each) => !taken.includes(each));
-    // By owner, so that two processes take the same rows in the same order.
-    return taken.sort((a, b) => a.owner - b.owner);
+    // In one order, so that two processes that write the same rows do not wait for each other.
+    return taken.sort((a, b) => a.owner - b.owner || idOf(a) - idOf(b));
   }
 
   function start(): void {

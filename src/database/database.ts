@@ -22,7 +22,7 @@ export interface Queries {
   /**
    * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
    * merchant whose rows they write, may share a statement with those that run at the same time. Their first step has one
-   * row with `merchant_id` and `id`, and is `returning` both.
+   * row with `merchant_id` and `id`. Its caller gets the row that it is `returning` with the same two.
    */
   chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
 }

@@ -13,7 +13,19 @@ const ID_IN: Readonly<Record<Engine, (column: string, parameter: string) => stri
   postgres: (column, parameter) => `${column} = any(cast(${parameter} as bigint[]))`,
 };
 
+/**
+ * The same for ids of one merchant, next to `merchant_id = $1`. The range makes PostgreSQL use the primary key. Without
+ * it, where most merchants have a few rows, it expects few rows of this one too, and reads all of them: 12 ms instead of
+ * 0.1 with 50,000 rows.
+ */
+export const ownIdIn = (engine: Engine, parameter: string): string => {
+  const isOne = idIn(engine, 'id', parameter);
+  if (engine === 'sqlite') return isOne;
+  const ids = `unnest(cast(${parameter} as bigint[])) as wanted (one)`;
+  return `${isOne} and id >= (select min(one) from ${ids}) and id <= (select max(one) from ${ids})`;
+};
+
 /** The condition that `column` is one of the few values that a select gives. */
 export const inSelect = (engine: Engine, column: string, select: string): string =>
-  // As an array for the same reason.
+  // As an array for the same reason as above.
   engine === 'sqlite' ? `${column} in (${select})` : `${column} = any(array(${select}))`;

@@ -2,7 +2,7 @@ import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
 import type { Database, Param, Queries } from '../database/database.ts';
-import { idIn } from '../database/ids.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
@@ -64,7 +64,7 @@ export async function findDocuments(
 ): Promise<Document[]> {
   if (ids.length === 0) return [];
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(queries.engine, 'id', '$2')}`,
+    `select ${FIELDS} from documents where merchant_id = $1 and ${ownIdIn(queries.engine, '$2')}`,
     [merchantId, ids],
   );
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -302,7 +302,7 @@ export async function lockDocumentsByTitle(
     [merchantId, JSON.stringify(titles)],
   );
   const rows = await tx.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')}
+    `select ${FIELDS} from documents where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')}
       order by id ${LOCKED[tx.engine]}`,
     [merchantId, found.flatMap(({ id }) => id ?? [])],
   );

@@ -188,7 +188,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/worker/breaker.ts',
       find: `return mayProbe ? 'probe' : { until: until.toISOString() };`,
       replace: `return mayProbe || stop.until !== '' ? 'probe' : { until: until.toISOString() };`,
-      test: 'sends a single probe across all workers, and waits twice as long after each failed one',
+      test: 'the circuit breaker of a channel (postgres)',
     },
   ]),
   ...caughtBy('test/delivery-lanes.test.ts', [
@@ -202,8 +202,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a blocked message is never released',
       file: 'src/delivery/queue/release.ts',
-      find: `and (due_at = '\${NEVER}' or due_at <= (select at from released_rows limit 1))`,
-      replace: 'and due_at <= (select at from released_rows limit 1)',
+      find: `and (due_at = '\${NEVER}' or due_at <= first.at)`,
+      replace: 'and due_at <= first.at',
       test: 'is kept in both queues of a customer, whatever fails',
     },
   ]),

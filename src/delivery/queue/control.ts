@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
-import { idIn } from '../../database/ids.ts';
+import { ownIdIn } from '../../database/ids.ts';
 import type { CountryCode } from '../phone.ts';
 import { readAddress } from './enqueue.ts';
 import { eventsStep } from './events.ts';
@@ -105,7 +105,7 @@ async function cancel(
   await lockLanes(tx, merchantId);
   const rows = await tx.run<Controlled>(
     `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3
-      where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} and state in ('queued', 'waiting', 'failed')
+      where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')} and state in ('queued', 'waiting', 'failed')
       returning id, key, recipient, mode, last_code`,
     [merchantId, ids, time],
   );

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
-import type { DeliveryState } from './table.ts';
+import { type DeliveryState, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
 export interface DeliveryEvent {
@@ -31,8 +31,9 @@ export const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEven
       delivery_id: deliveryId,
       at,
       state,
-      code: code ?? null,
-      note: note ?? null,
+      // Both may come from a channel.
+      code: textOrNull(code),
+      note: textOrNull(note),
       channel_id: channelId ?? null,
     })),
   },

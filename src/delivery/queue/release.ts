@@ -1,7 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
-import { inSelect } from '../../database/ids.ts';
 import { type DeliveryEvent, eventsStep } from './events.ts';
 import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
@@ -23,10 +22,11 @@ const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lan
     columns: { merchant_id: 'bigint', recipient: 'text', mode: 'text', at: 'text' },
     values: lanes.map(({ recipient, mode }) => ({ merchant_id: merchantId, recipient, mode, at })),
   },
-  sql: `update deliveries set due_at = case when due_at = '${NEVER}' then (select at from released_rows limit 1) else due_at end
-    where merchant_id = (select merchant_id from released_rows limit 1)
-      and ${inSelect(engine, 'id', `select ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} from released_rows r`)}
-      and state in ${OPEN} and (due_at = '${NEVER}' or due_at <= (select at from released_rows limit 1))
+  sql: `update deliveries set due_at = case when due_at = '${NEVER}' then first.at else due_at end
+    from (select r.merchant_id, r.at, ${firstOfLane[engine]('r.merchant_id', 'r.recipient', 'r.mode')} as first_id
+      from released_rows r) first
+    where deliveries.merchant_id = first.merchant_id and id = first_id and state in ${OPEN}
+      and (due_at = '${NEVER}' or due_at <= first.at)
     returning id`,
 });
 

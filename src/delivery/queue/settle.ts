@@ -1,13 +1,12 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
-import { idIn, inSelect } from '../../database/ids.ts';
-import { storableText } from '../../database/text.ts';
+import { ownIdIn } from '../../database/ids.ts';
 import type { Claimed } from './claim.ts';
 import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
 import { releaseAndRecord } from './release.ts';
-import { type DeliveryState, NEVER, OPEN, queueStep } from './table.ts';
+import { type DeliveryState, NEVER, OPEN, queueStep, textOrNull } from './table.ts';
 
 /** Writes what came of attempts. */
 
@@ -45,16 +44,13 @@ const LOCKS: Record<Engine, string> = {
   postgres: `with lanes as materialized (
       select pg_advisory_xact_lock(hashtextextended(concat('lanes ', merchant_id), 0))
         from (select merchant_id from settled_rows limit 1) merchant),
-    locked as (select id from lanes, deliveries where merchant_id = (select merchant_id from settled_rows limit 1)
-      and id = any(array(select delivery_id from settled_rows)) order by id for update of deliveries)`,
+    locked as (select d.id from lanes, settled_rows r
+      join deliveries d on d.merchant_id = r.merchant_id and d.id = r.delivery_id order by d.id for update of d)`,
 };
-const TO_SETTLE: Record<Engine, string> = {
-  sqlite: 'select delivery_id from settled_rows',
-  postgres: 'select locked.id from locked',
+const IS_LOCKED: Record<Engine, string> = {
+  sqlite: '',
+  postgres: 'and delivery_id in (select locked.id from locked)',
 };
-
-/** Some of it comes from a channel: what PostgreSQL refuses would be sent again and again. */
-const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
 
 /**
  * Writes the outcomes of one merchant's attempts, all or nothing, and gives the ids of those that were written. An
@@ -120,9 +116,8 @@ const settleStep = (
   sql: `${LOCKS[engine]} update deliveries set state = new_state, due_at = new_due_at, waiting_for = new_waiting_for,
       reason = new_reason, last_code = new_code, channel_message_id = coalesce(new_message_id, channel_message_id),
       unsettled_since = new_unsettled_since, attempts = attempts - not_counted, updated_at = r.at
-    from settled_rows r where deliveries.merchant_id = (select merchant_id from settled_rows limit 1)
-      and ${inSelect(engine, 'deliveries.id', TO_SETTLE[engine])} and deliveries.id = r.delivery_id
-      and state = 'sending' and attempts = attempt and due_at = lease
+    from settled_rows r where deliveries.merchant_id = r.merchant_id and deliveries.id = r.delivery_id
+      and state = 'sending' and attempts = attempt and due_at = lease ${IS_LOCKED[engine]}
     returning deliveries.id`,
 });
 
@@ -193,7 +188,7 @@ export async function waitForStatus(
   await database.transaction(async (tx) => {
     const rows = await tx.run<{ id: number; channel_id: string }>(
       `update deliveries set unsettled_since = $3, due_at = $4, channel_id = coalesce(channel_id, $5), updated_at = $3
-        where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} and state = 'sending' and unsettled_since is null
+        where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')} and state = 'sending' and unsettled_since is null
           and due_at <= $3
         returning id, channel_id`,
       [merchantId, lost.deliveries.map(({ id }) => id), time, dueAt, lost.channelId],

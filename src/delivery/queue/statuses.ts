@@ -1,6 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
-import { idIn } from '../../database/ids.ts';
+import { ownIdIn } from '../../database/ids.ts';
 import { CLAIMED_COLUMNS, type Claimed } from './claim.ts';
 import { lockLanes, releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER } from './table.ts';
@@ -60,14 +60,14 @@ export async function advance(
   // Within a table rows are locked by id.
   if (tx.engine === 'postgres' && ids.length > 1) {
     await tx.all(
-      `select id from deliveries where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')} order by id for update`,
+      `select id from deliveries where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')} order by id for update`,
       [merchantId, ids],
     );
   }
   const rows = await tx.run<{ id: number; recipient: string; mode: 'reply' | 'campaign' }>(
     `update deliveries set state = $3, channel_message_id = coalesce($4, channel_message_id),
         unsettled_since = null, waiting_for = null, reason = null, updated_at = $5
-      where merchant_id = $1 and ${idIn(tx.engine, 'id', '$2')}
+      where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')}
         and state in (${earlier.map((name) => `'${name}'`).join(', ')})
       returning id, recipient, mode`,
     [merchantId, ids, state, messageId ?? null, time],

@@ -3,6 +3,7 @@ import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Engine } from '../../database/database.ts';
+import { storableText } from '../../database/text.ts';
 
 /** What every statement on `deliveries` and `delivery_queues` shares. */
 
@@ -10,6 +11,9 @@ export type DeliveryState = Delivery['state'];
 
 /** Not finished yet. As literals, so that the partial indexes serve the statements. */
 export const OPEN = `('queued', 'sending', 'waiting')`;
+
+/** A channel's text. What PostgreSQL refuses to store would be sent again and again. */
+export const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
 
 /** The `due_at` of a message that something else makes due: a customer who writes, an earlier message that is done. */
 export const NEVER = '9999-12-31T00:00:00.000Z';
@@ -50,7 +54,7 @@ export const queueStep = (
     from queue_rows where true ${ON_QUEUE_CONFLICT}`,
 });
 
-/** Behind a condition: without one SQLite takes `on` for that of a join. */
+/** After a condition: without one SQLite reads `on` as part of a join. */
 const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = excluded.version,
     due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
   returning merchant_id`;
