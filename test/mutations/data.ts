@@ -186,6 +186,13 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/notification-races.test.ts', [
     {
+      name: 'a message is written for every answer of its group',
+      file: 'src/delivery/queue/enqueue.ts',
+      find: 'join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id',
+      replace: 'join ${after} a on a.merchant_id = r.merchant_id',
+      test: 'share transactions if they are answers to different notifications',
+    },
+    {
       name: 'answers to the same notification share a statement',
       file: 'src/database/chainGroups.ts',
       find: ' || keys.has(each.key)) return false;',
