@@ -13,6 +13,9 @@ import { advance, findIdsByKeys } from '../../queue/statuses.ts';
 import type { InboundRouteParts } from '../channel.ts';
 import { addCustomerMessage, listMessages, markMessagesRead, type PhoneMessage } from './messages.ts';
 
+/** Of one transaction. A phone may have thousands of unread messages. */
+const READ_BATCH = 100;
+
 /** The customer's phone, for merchants whose channel is the simulator. For other merchants it does not exist. */
 export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTypebox {
   const { database, channels, now, customerPhoneOf, onCustomerMessage } = parts;
@@ -91,12 +94,15 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
     phone: string,
     unread: readonly PhoneMessage[],
   ): Promise<void> {
-    await database.transaction(async (tx) => {
-      const keys = unread.flatMap(({ delivery_key: key }) => (key === null ? [] : [key]));
-      const ids = await findIdsByKeys(tx, merchantId, keys);
-      await advance(tx, merchantId, ids, { state: 'read', at: now() });
-      await markMessagesRead(tx, merchantId, { phone, upToId: unread.at(-1)!.id, at: now() });
-    });
+    for (let n = 0; n < unread.length; n += READ_BATCH) {
+      const batch = unread.slice(n, n + READ_BATCH);
+      await database.transaction(async (tx) => {
+        const keys = batch.flatMap(({ delivery_key: key }) => (key === null ? [] : [key]));
+        const ids = await findIdsByKeys(tx, merchantId, keys);
+        await advance(tx, merchantId, ids, { state: 'read', at: now() });
+        await markMessagesRead(tx, merchantId, { phone, upToId: batch.at(-1)!.id, at: now() });
+      });
+    }
     database.signal(CHANGES);
   }
 }
