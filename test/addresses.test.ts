@@ -9,7 +9,7 @@ onEachEngine('a path', (engine) => {
     token = await deskbell.signIn();
   });
 
-  it('that does not exist answers 404, also in another version of the API', async () => {
+  it('returns 404 if it does not exist, also in another version of the API', async () => {
     for (const path of [
       '/api',
       '/api/v1',
@@ -32,7 +32,7 @@ onEachEngine('a path', (engine) => {
     }
   });
 
-  it('answers an unsupported method with 405 and lists the supported ones', async () => {
+  it('returns 405 for an unsupported method and lists the supported ones', async () => {
     const addresses: [path: string, allowed: string[]][] = [
       [NOTIFICATIONS, ['GET', 'HEAD']],
       [`${NOTIFICATIONS}/`, ['GET', 'HEAD']],

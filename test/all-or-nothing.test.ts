@@ -55,7 +55,7 @@ onEachEngine('all or nothing', (engine) => {
     ['answered question', 'answered_questions'],
   ];
   const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
-    ['under a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
+    ['with a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
     ['without a key', undefined, {}, parts],
     ['about a document', undefined, { document_id: 1 }, parts],
   ];

@@ -128,7 +128,7 @@ describe('the source', () => {
 
   for (const [part, allowed] of Object.entries(MAY_IMPORT)) {
     if (allowed === EVERYTHING) continue;
-    it(`${part} imports ${allowed.length === 0 ? 'nothing of ours' : `no more than ${allowed.join(', ')}`}`, () => {
+    it(`${part} imports ${allowed.length === 0 ? 'none of our files' : `no more than ${allowed.join(', ')}`}`, () => {
       for (const file of files.filter((one) => partOf(one) === part)) {
         for (const path of importsOf(file).filter((one) => one.startsWith('.'))) {
           const target = normalize(join(dirname(file), path));
@@ -176,7 +176,7 @@ describe('the source', () => {
     // A table that is rebuilt has another name while its rows are copied.
     for (const table of new Set(created.filter((name) => !name.endsWith('_rebuilt'))))
       assert.ok(owned.includes(table), `${table} has no owner`);
-    for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} is gone`);
+    for (const file of Object.keys(FOREIGN_TABLES)) assert.ok(files.includes(file), `${file} does not exist`);
   });
 
   it('imports only its own files, Node and the production dependencies of package.json', () => {

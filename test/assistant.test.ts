@@ -41,7 +41,7 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.equal((await open(token)).length, before);
   });
 
-  it('raises a notification if it does not know the answer, and says that it asks a colleague', async () => {
+  it('raises a notification if it does not know the answer, and says that it will ask a colleague', async () => {
     const token = await deskbell.signIn();
     const before = (await open(token)).length;
     await write(token, '  Do you deliver to the moon?  ', 2);
@@ -62,7 +62,7 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
-  it('knows the answer when the question comes again', async () => {
+  it('knows the answer when the question is asked again', async () => {
     const token = await deskbell.signIn();
     const question = 'Is the decaf made with water or with solvents?';
     await write(token, question, 3);

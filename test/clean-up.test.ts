@@ -146,7 +146,9 @@ onEachEngine('clean-up', (engine) => {
     await asking;
     assert.equal(await countOf('inbound_updates'), CURRENT_ROWS);
     const longest = Math.max(...times);
-    t.diagnostic(`${engine}: ${times.length} requests meanwhile, the longest ${longest.toFixed(0)} ms`);
+    t.diagnostic(
+      `${engine}: ${times.length} requests during the clean-up, the longest ${longest.toFixed(0)} ms`,
+    );
     assert.ok(times.length >= 5, `${times.length} requests`);
     assert.ok(longest < 3000, `${longest} ms`);
   });

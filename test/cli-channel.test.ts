@@ -271,7 +271,7 @@ onEachEngine('channels on the command line', (engine) => {
     return;
   }
 
-  it('are served by a separate worker, which finishes the last message before it stops', async () => {
+  it('are used by a separate worker, which finishes the last message before it stops', async () => {
     let held: () => void = () => {};
     receiver.answer = (response) => {
       held = () => response.writeHead(200).end();

@@ -29,7 +29,7 @@ onEachEngine('importing conversations', (engine) => {
       [reference],
     );
 
-  it('stores the good lines of a CSV file, reports the bad ones, and the server keeps working meanwhile', async () => {
+  it('stores the valid lines of a CSV file and reports the others, while the server keeps working', async () => {
     const rows = Array.from(
       { length: LINES },
       (_, i) => `c-${i},"Name ""${i}"", of\r\ntwo lines",+34 ${600000000 + i}`,
@@ -109,7 +109,7 @@ onEachEngine('importing conversations', (engine) => {
     assert.equal((await find('c-99'))?.customer_name, 'New 99');
   });
 
-  it('reads standard input, and the last line of a reference wins', async () => {
+  it('reads standard input, and uses the last line if a reference is repeated', async () => {
     const done = await run(['conversation', 'import', '-', '--merchant', '2', '--json'], {
       env: settingsOf(deskbell),
       input: 'phone;name;reference\n+34600000001;First;twice\n\n+34600000002;Second;twice',

@@ -21,7 +21,7 @@ import {
   useDeskbell,
 } from './harness.ts';
 
-onEachEngine('the command line beside a running server', (engine) => {
+onEachEngine('the command line while a server runs', (engine) => {
   const deskbell = useDeskbell(engine);
   const command = async (args: string[], input = '') => {
     const done = await run([...args, '--json'], { env: settingsOf(deskbell), input });
@@ -54,7 +54,7 @@ onEachEngine('the command line beside a running server', (engine) => {
     assert.equal((await login(deskbell, { ...BOREALIS, password: 'another password' })).status, 200);
   });
 
-  it('a sign-in with the old password opens no session if the password changes in between', async () => {
+  it('a sign-in with the old password opens no session if the password changes in the meantime', async () => {
     const user = await addUser(deskbell);
     const attempt = attemptOf(user.email, '127.0.0.1', deskbell.clock.now());
     const { account } = await findAccount(deskbell.database, attempt);

@@ -74,7 +74,7 @@ if (engines.includes('postgres')) {
       await postgres.stop();
     }
   });
-  it('a server stops in time although it cannot store the statuses of a channel', async () => {
+  it('a server stops in time even if it cannot store the statuses of a channel', async () => {
     const postgres = await startPostgres(findProgram('postgres')!, { durable: false });
     const server = await serve(settingsFor(postgres));
     const [holder, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)];

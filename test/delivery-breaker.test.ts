@@ -68,7 +68,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
     const { until: probeAt, ...rest } = await channel();
     const since = deskbell.clock.now().toISOString();
     assert.deepEqual(rest, { state: 'not_answering', code: 'TIMEOUT', since });
-    assert.equal(await probeIn(), 5, 'calls that were under way are no probes');
+    assert.equal(await probeIn(), 5, 'calls that were already in flight are not probes');
     assert.ok(probeAt > since);
     assert.match(await doctor(), /The channel webhook:[\da-f]+ has not answered since .* \(TIMEOUT\)/);
   });

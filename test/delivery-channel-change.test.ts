@@ -253,7 +253,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     assert.equal(b.accepted.length, before);
   });
 
-  it('still gets the statuses of a number that nobody has any more', async () => {
+  it('still gets the statuses of a number that no merchant uses any more', async () => {
     const { b } = world;
     await to('b');
     const id = await put();

@@ -135,7 +135,7 @@ onEachEngine(`a claim with ${BLOCKED} blocked messages in the queue`, (engine) =
     if (engine === 'postgres') {
       const { rows, pages, statements } = beside.work;
       t.diagnostic(
-        `${statements} statements touch ${rows} rows and ${pages} pages; beside none ${alone.work.rows} and ${alone.work.pages}`,
+        `${statements} statements touch ${rows} rows and ${pages} pages; without blocked ones ${alone.work.rows} and ${alone.work.pages}`,
       );
       assert.ok(rows <= alone.work.rows, `${rows} rows instead of ${alone.work.rows}`);
       // An index of this size has two levels more than an empty one; reading the blocked ones would take thousands.

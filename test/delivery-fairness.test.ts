@@ -57,7 +57,7 @@ onEachEngine('a merchant whose receiver hangs', (engine) => {
     const tookMs = await timeAnswer(deskbell, other);
     t.diagnostic(`${engine}: ${tookMs.toFixed(0)} ms from the answer to the other merchant's receiver`);
     assert.ok(tookMs < AT_ONCE_MAX_MS, `${tookMs} ms`);
-    assert.equal(hanging.receiver.received.length, 4, 'it has four calls at once, and no more');
+    assert.equal(hanging.receiver.received.length, 4, 'exactly four calls at once');
   });
 });
 
@@ -116,7 +116,7 @@ for (const [cap, settings] of [
 onEachEngine('merchants with a backlog', (engine) => {
   const world = useShops(engine, 3);
 
-  it('are served in turn: nobody waits for another’s backlog', async (t) => {
+  it('take turns: nobody waits for another’s backlog', async (t) => {
     const { deskbell, shops } = world;
     const sent = shops.map(() => 0);
     let lead = 0;

@@ -41,7 +41,7 @@ onEachEngine('a WhatsApp message whose server is killed during the call', (engin
     assert.deepEqual([...meta.tally().values()], [1]);
   });
 
-  it('is sent once more, under the same key, if no status comes', async () => {
+  it('is sent again with the same key if no status arrives', async () => {
     for (const hang of ['before', 'after'] as const) {
       const before = { accepted: meta.accepted.length, held: meta.holding() };
       const first = await startOnWhatsApp();

@@ -99,7 +99,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'again, with the same key');
   });
 
   it('after the channel accepted the message, before that is stored', async () => {
@@ -120,7 +120,7 @@ onEachEngine('a message survives if its server is killed', (engine) => {
     await expireWaits();
     await start(webhookEnv(receiver));
     await untilState('sent');
-    assert.equal(await timesAccepted(), 2, 'once more, under the same key');
+    assert.equal(await timesAccepted(), 2, 'again, with the same key');
   });
 
   async function holdWrites(): Promise<() => Promise<void>> {

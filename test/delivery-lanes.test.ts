@@ -63,7 +63,7 @@ onEachEngine('replies and campaigns to one customer', (engine) => {
 onEachEngine('the order within a queue', (engine) => {
   const world = useReceiver(engine);
 
-  it('is kept in both queues of a customer, whatever fails', async () => {
+  it('is kept in both queues of a customer, even after failures', async () => {
     const { deskbell, receiver } = world;
     const accepted = new Map<string, string[]>();
     // The same in every run: the response depends on the number of earlier calls.

@@ -115,7 +115,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
 onEachEngine('messages to one customer', (engine) => {
   const workers = useWorkers(engine);
 
-  it('never overtake each other, whatever fails', async () => {
+  it('stay in order, even after failures', async () => {
     const { receiver, first } = workers;
     const accepted = new Map<string, string[]>();
     receiver.answer = (response, received) => {

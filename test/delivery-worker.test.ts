@@ -11,7 +11,7 @@ import { FIRST, makeQueuesDue, type Sending, startSending } from './sending.ts';
 const SENT: SendResult = { outcome: 'sent', messageId: undefined, state: 'sent' };
 const away = () => Promise.reject(new DatabaseUnavailable('away'));
 
-onEachEngine('a worker in trouble', (engine) => {
+onEachEngine('a worker with problems', (engine) => {
   let sending: Sending;
   let sent: string[] = [];
   let plan: Channel['plan'];
@@ -91,7 +91,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.deepEqual([(await sending.row(id)).state, sent.length], ['sent', 1]);
   });
 
-  it('ignores an outcome from a worker whose lease has passed to another', async () => {
+  it('ignores an outcome from a worker that has lost its lease to another', async () => {
     const { database, clock } = sending;
     let late: () => void = () => {};
     const answered = new Promise<void>((resolve) => {
@@ -129,7 +129,7 @@ onEachEngine('a worker in trouble', (engine) => {
     assert.match(reason!, /nobody knows/);
   });
 
-  it('does not poll more often if the database refuses', async () => {
+  it('does not poll more often if the database refuses statements', async () => {
     const { database } = sending;
     const { run } = database;
     let polls = 0;
@@ -153,7 +153,7 @@ onEachEngine('a worker in trouble', (engine) => {
     await sending.settle();
   });
 
-  it('tells the n-th message in the queue when the n-th part of the daily limit becomes free', async () => {
+  it('gives the n-th waiting message the time when the n-th slot of the daily limit becomes free', async () => {
     const { database, clock } = sending;
     const at = clock.now();
     const hours = (date: Date | undefined) => Math.round((date!.getTime() - at.getTime()) / 3_600_000);

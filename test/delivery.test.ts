@@ -88,7 +88,7 @@ onEachEngine('the delivery of an answer', (engine) => {
     assert.equal((await deskbell.call('GET', location, { token })).json.delivery, null);
   });
 
-  it('happens even if the notification is deleted right after the answer', async () => {
+  it('continues even if the notification is deleted right after the answer', async () => {
     const token = await deskbell.signIn();
     const location = await raise(deskbell, token, { question: 'Gone?' });
     const answered = await deskbell.call('POST', `${location}/answer`, {

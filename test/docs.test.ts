@@ -153,7 +153,7 @@ const anchorsOf = (page: string) =>
       .replaceAll(' ', '-'),
   );
 
-describe('the map in the README', () => {
+describe('the project structure in the README', () => {
   const [, map] = samplesOf('README.md').filter(({ language }) => language === 'text');
   const entries = entriesOf(map!.text);
 
@@ -169,7 +169,7 @@ describe('the map in the README', () => {
     for (const name of folders) assert.ok(entries.includes(`src/${name}/`), name);
   });
 
-  it('also names the right files for the path of a request', () => {
+  it('names the right files in the flow of a request', () => {
     const [flow] = samplesOf('README.md').filter(({ language }) => language === 'text');
     let folder = '';
     let files = 0;

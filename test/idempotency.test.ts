@@ -160,7 +160,7 @@ onEachEngine('an Idempotency-Key', (engine) => {
   });
 
   if (engine === 'postgres') {
-    it('answers 409 while the first request is in flight, and replays its response afterwards', async () => {
+    it('returns 409 while the first request is in flight, and replays its response afterwards', async () => {
       const key = newKey();
       const holder = new pg.Client(deskbell.config.databaseUrl);
       await holder.connect();

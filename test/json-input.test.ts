@@ -83,7 +83,7 @@ onEachEngine('a JSON body', (engine) => {
     return outcome(await rawCall(deskbell, method, path, { headers, chunks }));
   };
 
-  it('may have 256 KiB and not a byte more, with or without Content-Length', async () => {
+  it('may have at most 256 KiB, with or without Content-Length', async () => {
     for (const [bytes, expected] of [
       [BODY_MAX_BYTES, RAISED],
       [BODY_MAX_BYTES + 1, TOO_LARGE],
@@ -100,7 +100,7 @@ onEachEngine('a JSON body', (engine) => {
     assert.deepEqual(await send(LOGIN, JSON_TYPE, [bodyOf(300_000)]), TOO_LARGE);
   });
 
-  it('may be 64 levels deep and not one more; brackets in a text do not count', async () => {
+  it('may be at most 64 levels deep; brackets in a text do not count', async () => {
     const tooDeep = { status: 500, ...refused('body is nested deeper than 64 levels') };
     for (const [open, close] of [
       ['[', ']'],

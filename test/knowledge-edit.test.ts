@@ -80,7 +80,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.equal((await call('GET', String(many))).json.version, 2);
   });
 
-  it('loses no version when many people edit at the same time', async () => {
+  it('loses no version when many people edit it at the same time', async () => {
     const id = await make();
     await Promise.all(Array.from({ length: 8 }, (_, index) => patch(id, { body: `Edit ${index}` })));
     const { json } = await call('GET', String(id));
@@ -128,7 +128,7 @@ onEachEngine('a document of the knowledge base', (engine) => {
     assert.match(reply.json.detail, /only one version/);
   });
 
-  it('deletes permanently, and never reuses an id', async () => {
+  it('is deleted permanently, and its id is never reused', async () => {
     const id = await make({ question: 'Ephemeral zeppelin' });
     const reply = await call('DELETE', String(id));
     assert.deepEqual([reply.status, reply.json], [200, { message: 'Document deleted.' }]);

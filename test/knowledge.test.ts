@@ -61,7 +61,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.equal(nextOf(await page(`${KNOWLEDGE}/?limit=4`)), undefined);
   });
 
-  it('also pages documents with the same time', async () => {
+  it('also returns documents with the same time once over all pages', async () => {
     const contents = Array.from({ length: 250 }, (_, index) => ({
       title: `Same moment ${index}`,
       body: 'Text',
@@ -215,7 +215,7 @@ onEachEngine('the knowledge base', (engine) => {
     assert.deepEqual(idsOf(await call('GET', '?q=import', { token: borealis })), []);
   });
 
-  it('imports a title that is there twice into the document that was updated last', async () => {
+  it('imports into the document that was updated last if two have the same title', async () => {
     const older = await make({ question: 'Twice there' });
     const newer = await make({ question: 'Twice there' });
     await patch(older, { body: 'Updated last' });

@@ -60,7 +60,7 @@ onEachEngine('migrations', (engine) => {
         }
       });
 
-      it('have nothing left to do', async () => {
+      it('have nothing to do when they run again', async () => {
         assert.deepEqual(await run(), []);
       });
 

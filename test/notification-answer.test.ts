@@ -194,7 +194,7 @@ onEachEngine('answering a notification', (engine) => {
     }
   });
 
-  it('answers 404 for a deleted notification before it checks the content', async () => {
+  it('returns 404 for a deleted notification before it checks the content', async () => {
     const address = await raise(deskbell, token);
     await answer(address, { answer: 'Yes.' });
     await deskbell.call('DELETE', address, { token });

@@ -34,7 +34,7 @@ onEachEngine('a list and its ETag', (engine) => {
       headers: knownTag === undefined ? {} : { 'if-none-match': knownTag },
     });
 
-  it('answers 304 without a body while nothing has changed, however the tag is sent back', async () => {
+  it('returns 304 without a body while nothing has changed, for every valid form of If-None-Match', async () => {
     for (const query of ['', '?status=answered', '?limit=2']) {
       const tag = (await listOf(aurora, query)).headers.get('etag')!;
       assert.match(tag, /^W\/"[^"]+"$/);
@@ -139,13 +139,13 @@ onEachEngine('a list and its ETag', (engine) => {
     assert.ok(bodies.size > 1);
   });
 
-  it('has a separate tag for each inbox: one merchant’s write does not change the other’s', async () => {
+  it('has a separate tag for each inbox: one merchant’s write does not change another’s', async () => {
     const tag = (await listOf(aurora)).headers.get('etag')!;
     await raise(deskbell, borealis, BOREALIS_QUESTION);
     assert.equal((await listOf(aurora, '', tag)).status, 304);
   });
 
-  it('is an empty array without notifications, and the first notification shows at once', async () => {
+  it('is an empty array without notifications, and shows the first notification at once', async () => {
     await deskbell.database.run('delete from notifications where merchant_id = 2');
     await deskbell.database.run('delete from inboxes where merchant_id = 2');
     const empty = await listOf(borealis);

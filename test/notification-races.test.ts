@@ -121,7 +121,7 @@ onEachEngine('many requests at once', (engine) => {
     }
   });
 
-  it('are each checked independently, whoever sends them and whatever the others are', async () => {
+  it('are checked independently, even from different merchants', async () => {
     const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     const questions = ['Say “\\u0000”?', 'One\ntwo\t"three"?', '¿Qué? 你好 🙂', `{"a":[1,2]} ' -- $1`];
     const kinds = [

@@ -241,7 +241,7 @@ onEachEngine('raising a notification', (engine) => {
     }
   });
 
-  it('uses the last of repeated members, however they are escaped, and ignores unknown ones', async () => {
+  it('uses the last of repeated members, with any escapes, and ignores unknown ones', async () => {
     const last = '{"question":"the last","n":1.0}';
     const bodies = [
       `{"context":{"question":"first"},"context":${last},"TYPE","conversation_id":1}`,

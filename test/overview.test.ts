@@ -21,7 +21,7 @@ onEachEngine('the overview', (engine) => {
   const overview = (token: string, query = '') => deskbell.call('GET', OVERVIEW + query, { token });
   const ago = (days: number) => new Date(deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
 
-  it('counts waiting notifications, and says since when they wait', async () => {
+  it('counts pending notifications, and returns the time of the oldest', async () => {
     const reply = await overview(await deskbell.signIn());
     assert.equal(reply.status, 200, reply.text);
     const { pending } = reply.json;

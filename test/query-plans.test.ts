@@ -7,7 +7,7 @@ import { hasPlan, type Planner, postgresPlanner, sqlitePlanner } from './plans/s
 import { startRecording, stopRecording } from './plans/statements.ts';
 import { importFiles, leaveRows, useEverything } from './plans/workload.ts';
 
-/** With far fewer rows, reading all rows of a merchant is cheaper, and PostgreSQL does that. */
+/** With far fewer rows, PostgreSQL reads all rows of a merchant, because that is cheaper. */
 const ROWS = 400;
 const STATEMENTS_MIN = 60;
 
@@ -16,7 +16,7 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
   {
     statement:
       /^with page as \(select id, concat\(.*from notifications where merchant_id = .1 (and status = '\w+' )?(and notification_type in \S+ )?order by/,
-    why: 'the inbox is a whole list unless a page is asked for; with a filter by type it reads on until the page is full',
+    why: 'without a limit the inbox is a complete list; with a filter by type it reads until the page is full',
   },
   {
     statement:
@@ -54,13 +54,13 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
       /^select count\(case when state <> 'waiting'.* from deliveries where state in \('queued', 'sending', 'waiting'\)$/,
     why: 'metrics: counts what is open, by a partial index',
   },
-  { statement: /from channel_stops/, why: 'a row per channel that is stopped at the moment' },
+  { statement: /from channel_stops/, why: 'a row per stopped channel' },
 ];
 
 const isAllowed = (sql: string) => ALLOWED.some(({ statement }) => statement.test(sql));
 
-onEachEngine('on a filled database', (engine) => {
-  // Most campaigns wait, so that the queue is never empty.
+onEachEngine('with many rows in the database', (engine) => {
+  // A low limit makes most campaigns wait, so that the queue is never empty.
   const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '20' });
 
   let planner: Planner;

@@ -82,7 +82,7 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await deskbell.call('POST', '/api/v1/notification/request', { token }));
   });
 
-  it('each token has its own allowance, from whatever address it is used', async () => {
+  it('each token has its own allowance, from any address', async () => {
     const [one, two] = [await signIn(), await signIn(BOREALIS)];
     const address = newAddress();
     await useUp(deskbell, { token: one, headers: address }, 200);

@@ -209,7 +209,7 @@ onEachEngine('the dashboard’s session', (engine) => {
 onEachEngine('the dashboard’s session behind a proxy', (engine) => {
   const deskbell = useDeskbell(engine, { TRUST_PROXY: '1' });
 
-  it('the cookie is Secure where the browser came by https, and only there', async () => {
+  it('the cookie is Secure only if the browser uses https', async () => {
     const { headers } = { headers: { ...OURS, 'x-forwarded-proto': 'https' } };
     assert.ok(attributesOf(await session(deskbell, 'login', { body: AURORA, headers })).includes('Secure'));
     assert.ok(!attributesOf(await session(deskbell, 'login', { body: AURORA })).includes('Secure'));

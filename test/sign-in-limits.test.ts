@@ -102,7 +102,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertOpen(deskbell, BOREALIS);
   });
 
-  it('the 15 minutes are a sliding window: each failure expires on its own', async () => {
+  it('the 15 minutes are a sliding window: each failure expires separately', async () => {
     const user = await addUser(deskbell);
     await guessWrong(deskbell, user, 5);
     deskbell.clock.advance(600);
@@ -118,7 +118,7 @@ onEachEngine('the limit for failed sign-ins', (engine) => {
     await assertLocked(deskbell, user);
   });
 
-  it('of forty simultaneous guesses only those within the limit are checked, and a right one after them is refused', async () => {
+  it('only guesses within the limit are checked if forty come at once, and the right one after them is refused', async () => {
     const user = await addUser(deskbell);
     const wrong = Array.from({ length: 39 }, (_, count) =>
       login(deskbell, { email: user.email, password: `guess ${count}` }),
@@ -166,14 +166,14 @@ onEachEngine('failed sign-ins behind proxies', (engine) => {
   const anyProxy = useDeskbell(engine, { TRUST_PROXY: 'true' });
   const oneProxy = useDeskbell(engine, { TRUST_PROXY: '1' });
 
-  it('a guesser at one address does not lock the owner out at another', async () => {
+  it('an attacker at one address does not lock out the owner at another', async () => {
     const user = await addUser(anyProxy);
     await guessWrong(anyProxy, user, FAILURES_MAX, from('203.0.113.7'));
     await assertLocked(anyProxy, user, from('203.0.113.7'));
     await assertOpen(anyProxy, user, from('198.51.100.1'));
   });
 
-  it('behind one proxy the address that it names counts, not what the client wrote before it', async () => {
+  it('behind one proxy, the address that the proxy adds counts, not those that the client sent', async () => {
     const user = await addUser(oneProxy);
     for (let count = 0; count < FAILURES_MAX; count += 1) {
       await guessWrong(oneProxy, user, 1, from(`192.0.2.${count}, 203.0.113.7`));

@@ -85,7 +85,7 @@ onEachEngine('sign-in', (engine) => {
     }
   });
 
-  it('a known and an unknown email take the same work, so timing reveals nothing', async () => {
+  it('a known and an unknown email need the same work, so timing reveals nothing', async () => {
     const disabled = await addUser(deskbell);
     await disableUser(deskbell.database, disabled.id, deskbell.clock.now());
     const known = await workOf(deskbell, () => login(deskbell, WRONG));

@@ -68,7 +68,7 @@ describe('a bad setting', () => {
 
   for (const [title, settings, line] of [
     [
-      'a refresh token that lives shorter than an access token',
+      'a refresh token with a shorter lifetime than an access token',
       { ACCESS_TOKEN_TTL_SECONDS: '900', REFRESH_TOKEN_TTL_SECONDS: '60' },
       /^REFRESH_TOKEN_TTL_SECONDS must not be shorter/,
     ],
@@ -78,7 +78,7 @@ describe('a bad setting', () => {
       /^SECRET_KEY is too short/,
     ],
     [
-      'a SECRET_KEY that everybody knows',
+      'a SECRET_KEY that looks like an example',
       { SECRET_KEY: 'change-me-change-me-change-me-change-me-change-me' },
       /^SECRET_KEY looks like an example/,
     ],
@@ -92,12 +92,12 @@ describe('a bad setting', () => {
         ] as const,
     ),
     [
-      'an address of a webhook, though another channel is chosen',
+      'an invalid webhook URL, even if another channel is used',
       { WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: `whsec_${newSecretKey()}` },
       /^WEBHOOK_URL /,
     ],
     [
-      'a DATABASE_URL that asks for servers which do not write',
+      'a DATABASE_URL that asks for read-only servers',
       {
         DATABASE_URL: 'postgres://one,two/deskbell?target_session_attrs=standby',
         SECRET_KEY: newSecretKey(),
@@ -157,7 +157,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     await refuses({ DATA_DIR: folder }, /^\S+secret\.key is missing.*Restore it; .*keys rotate --revoke/);
     assert.ok(!existsSync(join(folder, 'secret.key')));
   });
-  it('for a data folder that another process uses, which keeps running', async () => {
+  it('for a data folder that another process uses, and that process keeps running', async () => {
     const folder = newFolder();
     const first = await serve({ DATA_DIR: folder });
     await refuses({ DATA_DIR: folder }, /^The data folder \S+ is in use by another Deskbell\./);
@@ -226,7 +226,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
 
   for (const [title, settings, change, line] of [
     [
-      'a SECRET_KEY that is not the database’s',
+      'a SECRET_KEY that does not belong to the database',
       { SECRET_KEY: newSecretKey() },
       'select 1',
       /^SECRET_KEY is not the key of this database/,

@@ -41,7 +41,7 @@ describe('the first start, with only a folder and a port set', () => {
     for (const user of users) assert.equal((await signIn(server, user)).status, 200);
   });
 
-  it('prints a curl line that works when it is pasted into a shell', () => {
+  it('prints a curl command that works when it is pasted into a shell', () => {
     const lines = server.stdout().split('\n');
     const curl = lines.filter((line) => line.trim().startsWith('curl '));
     assert.equal(curl.length, 1);
@@ -127,8 +127,8 @@ describe('the demo is created', { concurrency: 2 }, () => {
   for (const [title, engine, settings, written] of [
     ['not with NODE_ENV=production', 'sqlite', { NODE_ENV: 'production' }, false],
     ['not with DEMO=false', 'sqlite', { DEMO: 'false' }, false],
-    ['not to PostgreSQL by itself', 'postgres', {}, false],
-    ['to PostgreSQL with DEMO=true', 'postgres', { DEMO: 'true' }, true],
+    ['not in PostgreSQL by default', 'postgres', {}, false],
+    ['in PostgreSQL with DEMO=true', 'postgres', { DEMO: 'true' }, true],
   ] as const) {
     if (!engines.includes(engine)) continue;
     it(title, async () => {
@@ -138,7 +138,11 @@ describe('the demo is created', { concurrency: 2 }, () => {
       assert.equal((await signIn(server, AURORA)).status, written ? 200 : 401);
       await server.stop();
       await testDatabase.remove();
-      assert.equal(server.stdout().includes(AURORA.password), written, 'what is not there is not offered');
+      assert.equal(
+        server.stdout().includes(AURORA.password),
+        written,
+        'the demo accounts are printed only if they exist',
+      );
       assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
     });
   }

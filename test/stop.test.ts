@@ -74,7 +74,7 @@ describe('a signal', { concurrency: 3 }, () => {
     assert.ok(ms < STOP_MAX_MS, `${ms} ms`);
   });
 
-  it('stops the process at once when it is the second one', async () => {
+  it('stops the process at once if it is the second one', async () => {
     const server = await serve({ DATA_DIR: newFolder() });
     await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);

@@ -108,7 +108,7 @@ onEachEngine('two merchants on one server', (engine) => {
       chunks: body === undefined ? [] : [body],
     });
 
-  it('get the same response for another’s notification as for a missing one, a deleted one and an invalid id', async () => {
+  it('get the same response for another merchant’s notification as for a missing one, a deleted one and an invalid id', async () => {
     const deleted = (await raise(deskbell, aurora)).split('/').at(-1)!;
     await deskbell.call('DELETE', `${NOTIFICATIONS}/${deleted}`, { token: aurora });
     for (const [method, path, body] of ONE_NOTIFICATION) {
@@ -136,7 +136,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.deepEqual((await deskbell.call('GET', address, { token: borealis })).json, before);
   });
 
-  it('get the same response for another’s conversation as for a missing one', async () => {
+  it('get the same response for another merchant’s conversation as for a missing one', async () => {
     const request = (id: number | string) =>
       asAurora('POST', `${NOTIFICATIONS}/request`, JSON.stringify({ ...QUESTION, conversation_id: id }));
     const absent = await request(123456789);
@@ -232,7 +232,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
   });
 
-  it('are served by the notification endpoints only with a valid merchant’s token', async () => {
+  it('can use the notification endpoints only with a valid merchant’s token', async () => {
     const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     const [head, payload, signature] = aurora.split('.') as [string, string, string];

@@ -191,7 +191,7 @@ onEachEngine('the current user', (engine) => {
     assert.equal((await me(deskbell, token)).json.email, AURORA.email);
   });
 
-  it('an operator’s token names no merchant, and the notification endpoints answer it with 401', async () => {
+  it('an operator’s token has no merchant, and the notification endpoints refuse it with 401', async () => {
     const token = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     assert.ok(!('merchant_id' in decodeJwt(token)));
     const answer = { answer: 'A.' };
@@ -213,7 +213,7 @@ onEachEngine('the current user', (engine) => {
     ['the scheme alone', () => ({ authorization: 'Bearer' }), 401],
     ['the token alone', (token) => ({ authorization: token }), 401],
     ['another scheme', (token) => ({ authorization: `Basic ${token}` }), 401],
-    ['a scheme that begins the same', (token) => ({ authorization: `Bearers ${token}` }), 401],
+    ['a scheme that starts with Bearer', (token) => ({ authorization: `Bearers ${token}` }), 401],
     ['two tokens', (token) => ({ authorization: `Bearer ${token} ${token}` }), 401],
     ['a list of tokens', (token) => ({ authorization: `Bearer ${token}, Bearer ${token}` }), 401],
     ['a cookie', (token) => ({ cookie: `access_token=${token}` }), 401],

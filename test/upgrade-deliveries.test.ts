@@ -221,7 +221,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
     }
   });
 
-  it('are sent again if their worker died and no status comes, and are sent on time if they wait', async () => {
+  it('are sent again if their worker died and no status arrives, and are sent on time if they wait', async () => {
     await later(40);
     assert.deepEqual([await stateOf('retried'), await stateOf('lost')], ['sent', 'sending']);
     await later(60);

@@ -73,7 +73,7 @@ describe('the webhook channel', () => {
     assert.ok(call?.body.includes(`"context":${MESSAGE.context}`));
   });
 
-  it('sends the same bytes at every attempt', async () => {
+  it('sends the same bytes in every attempt', async () => {
     await send();
     await openWebhook(
       { url: receiver.url, secret: SECRET, allowPrivate: true },
@@ -191,7 +191,7 @@ describe('the webhook channel', () => {
     assert.match((await lost.check()) ?? '', /^hooks\.example: the host name does not exist/);
   });
 
-  it('has an id of its own for each address, which shows nothing of the address', () => {
+  it('has a different id for each URL, which does not reveal the URL', () => {
     const id = webhook('https://hooks.example/a?key=1').id;
     assert.match(id, /^webhook:[\da-f]{16}$/);
     assert.equal(webhook('https://hooks.example/a?key=1').id, id);
@@ -208,11 +208,11 @@ describe('the webhook channel', () => {
     assert.equal(receiver.received.length, 0);
   });
 
-  describe('stays out of private networks', () => {
+  describe('does not call private networks', () => {
     const refused = (result: SendResult) =>
       assert.deepEqual({ ...result, reason: '' }, { outcome: 'failed', code: 'ADDRESS_REFUSED', reason: '' });
 
-    it('however the address is written', async () => {
+    it('in any notation of the address', async () => {
       const hosts = [
         '127.0.0.1',
         '2130706433',

@@ -66,7 +66,7 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal(receiver.received.length, 4);
   });
 
-  it('reach one customer in their order, however long the first takes', async () => {
+  it('reach one customer in order, even if the first takes long', async () => {
     receiver.answer = (response, { json }) =>
       response.writeHead(json.data.content === 'one' && receiver.received.length === 1 ? 500 : 200).end();
     for (const content of ['one', 'two', 'three']) await sending.put(FIRST, { content });
@@ -89,7 +89,7 @@ onEachEngine('messages by webhook', (engine) => {
     assert.equal((await sending.row(id)).state, 'sent');
   });
 
-  it('are held back after 410 until the channel is resumed', async () => {
+  it('wait after 410 until the channel is resumed', async () => {
     receiver.answer = (response) => response.writeHead(410).end();
     const first = await sending.put(FIRST);
     await sending.settle();
@@ -122,7 +122,7 @@ onEachEngine('messages by webhook', (engine) => {
 });
 
 onEachEngine('a message whose receiver does not answer', (engine) => {
-  it('is sent again under the same id', async () => {
+  it('is sent again with the same id', async () => {
     const receiver = await startReceiver();
     const sending = await startSending(engine, {
       channel: (time) => ({

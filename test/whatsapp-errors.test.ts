@@ -66,7 +66,7 @@ const BY_STATUS: [fault: Fault, Expected][] = [
   ],
 ];
 
-onEachEngine('each error of WhatsApp', (engine) => {
+onEachEngine('each error from WhatsApp', (engine) => {
   const whatsapp = useWhatsApp(engine, { WHATSAPP_TEMPLATE: META.template });
 
   async function assertExpected(id: number, expected: Expected): Promise<void> {
@@ -167,7 +167,7 @@ onEachEngine('each error of WhatsApp', (engine) => {
     assert.match(reason!, /in 4 attempts/);
   });
 
-  it('131049 is sent a day later', async () => {
+  it('131049 is retried a day later', async () => {
     whatsapp.meta.next({ code: 131049 });
     const id = await whatsapp.send(newPhone());
     await whatsapp.later(DAY + 1);

@@ -20,7 +20,7 @@ import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 const START = Date.parse('2026-01-15T09:30:00.000Z');
 const at = (ms: number) => new Date(START + ms);
 
-onEachEngine('the pace of a WhatsApp number', (engine) => {
+onEachEngine('the sending rate of a WhatsApp number', (engine) => {
   let testDatabase: TestDatabase;
   /** Two workers, each with its own connection. SQLite has one process, so one worker. */
   const workers: Database[] = [];
@@ -56,7 +56,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     );
   });
 
-  it('puts no more than 80 messages into any second', async () => {
+  it('sends at most 80 messages in any second', async () => {
     const channel = newChannel();
     const times: number[] = [];
     for (let ms = 0; ms < 2500; ms += 10) {
@@ -78,7 +78,7 @@ onEachEngine('the pace of a WhatsApp number', (engine) => {
     assert.equal(turnAt(await reserveTurn(worker(0), channel, '+1', at(2000))), 2000);
   });
 
-  it('allows 45 messages to one customer at once, then one in six seconds, and others meanwhile', async () => {
+  it('allows 45 messages to one customer at once, then one every six seconds, and does not delay other customers', async () => {
     const channel = newChannel();
     const send = (phone: string, ms: number, n = 0) => reserveTurn(worker(n), channel, phone, at(ms));
     const first = await Promise.all(Array.from({ length: 50 }, (_, n) => send('+1', 0, n)));

@@ -102,7 +102,7 @@ onEachEngine('a message over WhatsApp', (engine) => {
     }
   });
 
-  it('waits without counting an attempt: 45 at once to one customer, then one in six seconds', async () => {
+  it('waits without counting an attempt: 45 at once to one customer, then one every six seconds', async () => {
     const { meta, deskbell } = whatsapp;
     const phone = newPhone();
     await meta.customerWrites(phone);
@@ -176,7 +176,7 @@ onEachEngine('a message over WhatsApp without a template', (engine) => {
   });
 });
 
-onEachEngine('an attempt of unknown outcome', (engine) => {
+onEachEngine('an attempt with an unknown outcome', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
   const { send, row, later } = whenStarted(whatsapp);
 
@@ -195,7 +195,7 @@ onEachEngine('an attempt of unknown outcome', (engine) => {
   });
 
   for (const cut of ['before', 'after'] as const) {
-    it(`is retried under the same key when no status comes (connection cut ${cut} it was accepted)`, async () => {
+    it(`is retried with the same key when no status arrives (connection cut ${cut} it was accepted)`, async () => {
       const { meta } = whatsapp;
       meta.statuses = [];
       meta.next({ cut });
@@ -243,7 +243,7 @@ onEachEngine('the channel as a whole', (engine) => {
   const whatsapp = useWhatsApp(engine, TEMPLATE);
   const { send, row, later } = whenStarted(whatsapp);
 
-  it('is stopped when it refuses everything, is reported to the operator, and resumes on its own', async () => {
+  it('is stopped when it refuses everything, is reported to the operator, and resumes automatically', async () => {
     const { meta, deskbell } = whatsapp;
     meta.next({ code: 190, http: 401 });
     const one = await send(newPhone());

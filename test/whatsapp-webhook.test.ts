@@ -63,7 +63,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     return { id, sent: whatsapp.meta.accepted.at(-1)! };
   };
 
-  it('answers Meta’s challenge with the verify token of any number, and nobody else’s', async () => {
+  it('responds to Meta’s challenge only with the verify token of a known number', async () => {
     const verify = (query: Record<string, string>) =>
       whatsapp.deskbell.call('GET', `${WEBHOOK}?${new URLSearchParams(query)}`);
     const right = { 'hub.mode': 'subscribe', 'hub.challenge': '1158201444' };
@@ -85,7 +85,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assertError(await whatsapp.deskbell.call('GET', `${WEBHOOK}?${twice}`), 403, 'FORBIDDEN');
   });
 
-  it('checks the signature over the bytes as they came, not over the parsed body', async () => {
+  it('checks the signature over the received bytes, not over the parsed body', async () => {
     const phone = newPhone();
     const text = JSON.stringify(message(phone)).replace('customer’s', 'c\\u00fcst\\/omer 😀');
     const body = ` ${bodyWith({ messages: ['HERE'] }).replace('"HERE"', `\n ${text} `)}\r\n`;
@@ -143,7 +143,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.ok(await windowOf(phone, OTHER.phoneNumberId));
   });
 
-  it('accepts a thousand updates in one body, twice, and stores nothing of what customers wrote', async () => {
+  it('accepts a thousand updates in one body, twice, and stores no texts of customers', async () => {
     const phones = Array.from({ length: 1000 }, newPhone);
     const body = bodyWith({ messages: phones.map((phone) => message(phone)) });
     const before = await updates();
@@ -156,7 +156,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.equal(row!.n, 0);
   });
 
-  it('moves a window only forward, by Meta’s time', async () => {
+  it('only extends a window, by Meta’s time', async () => {
     const phone = newPhone();
     const at = (seconds: number, id: string) =>
       post(bodyWith({ messages: [{ ...message(phone, id), timestamp: String(seconds) }] }));
@@ -177,7 +177,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.ok(await windowOf(phone));
   });
 
-  it('moves a delivery only forward, even if statuses come late, twice or out of order', async () => {
+  it('never moves a delivery back, even if statuses come late, twice or out of order', async () => {
     const { meta } = whatsapp;
     const { id, sent } = await sentMessage();
     const STEPS = [
@@ -213,7 +213,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.equal(await state(id), 'delivered');
   });
 
-  it('retries once for a failure reported twice, and ignores its late "sent"', async () => {
+  it('retries once for a failure that is reported twice, and ignores its late "sent"', async () => {
     const { meta, deskbell } = whatsapp;
     const { id, sent } = await sentMessage();
     const failure = { errors: [{ code: 130429 }] };
@@ -280,7 +280,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.equal(await state(mine), 'sent');
   });
 
-  it('answers 200 to signed bodies of any shape, 400 to invalid JSON, and never fails', async () => {
+  it('returns 200 for signed bodies of any shape, 400 for invalid JSON, and never fails', async () => {
     const phone = newPhone();
     const { text, ...odd } = message(phone);
     const before = await updates();

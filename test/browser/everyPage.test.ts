@@ -144,7 +144,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
     await window.close();
   });
 
-  it('answers an unknown path with 404', async () => {
+  it('returns 404 for an unknown path', async () => {
     const reply = await dashboard.deskbell.call('GET', '/nowhere');
     assert.equal(reply.status, 404);
   });

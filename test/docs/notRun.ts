@@ -2,7 +2,7 @@ import { firstLineOf, type Sample } from './samples.ts';
 
 /**
  * Samples that are not executed, each with its reason. A sample that is not listed here is run, so a new one that cannot
- * run fails until somebody decides about it. Their syntax is checked all the same.
+ * run fails until somebody decides about it. Their syntax is checked anyway.
  */
 export interface NotRun {
   page: string;
@@ -26,7 +26,11 @@ export const NOT_RUN: readonly NotRun[] = [
     first: 'npm run test:faults -- --write   # all faults, about 15 minutes',
     because: MINUTES,
   },
-  { page: 'docs/production.md', first: 'server {', because: 'nginx and its certificates are not here' },
+  {
+    page: 'docs/production.md',
+    first: 'server {',
+    because: 'nginx and its certificates are not installed here',
+  },
   { page: 'docs/production.md', first: '[Unit]', because: 'systemd does not run here' },
 ];
 

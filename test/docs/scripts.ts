@@ -101,7 +101,7 @@ async function receive(shell: Shell, script: string): Promise<void> {
       { ...good, 'webhook-signature': `v1,${'é'.repeat(signature.length - 3)}` },
       body,
     ],
-    ['a timestamp that is none', { ...good, 'webhook-timestamp': 'é' }, body],
+    ['a timestamp that is not a number', { ...good, 'webhook-timestamp': 'é' }, body],
     ['no headers', {}, body],
   ];
   for (const [what, headers, text] of refused) assert.equal(await post(headers, text), 401, what);

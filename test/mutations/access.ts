@@ -48,7 +48,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED after that',
     },
     {
-      name: 'a refresh token passes for an access token',
+      name: 'a refresh token is accepted as an access token',
       file: 'src/auth/tokens.ts',
       find: `refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },`,
       replace: `refresh: { typ: 'at+jwt', audience: 'deskbell:api' },`,
@@ -84,7 +84,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/passwords.ts',
       find: 'const isMatch = await verify(stored ?? NO_PASSWORD, password);',
       replace: 'const isMatch = stored !== undefined && (await verify(stored, password));',
-      test: 'a known and an unknown email take the same work, so timing reveals nothing',
+      test: 'a known and an unknown email need the same work, so timing reveals nothing',
     },
     {
       name: 'a password is written to the log',
@@ -99,7 +99,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/sign-in-limits.test.ts', [
     {
-      name: 'an email in capitals has its own count of failures',
+      name: 'failed sign-ins are counted separately for an email in capitals',
       file: 'src/auth/store.ts',
       find: `createHash('sha256').update(emailKey)`,
       replace: `createHash('sha256').update(email)`,
@@ -117,7 +117,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/store.ts',
       find: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}',
       replace: 'select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < 1000',
-      test: 'of forty simultaneous guesses only those within the limit are checked, and a right one after them is refused',
+      test: 'only guesses within the limit are checked if forty come at once, and the right one after them is refused',
     },
   ]),
   ...caughtBy('test/rate-limits.test.ts', [
@@ -149,7 +149,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/cookie.ts',
       find: `reply.request.protocol === 'https'`,
       replace: 'false',
-      test: 'the cookie is Secure where the browser came by https, and only there',
+      test: 'the cookie is Secure only if the browser uses https',
     },
     {
       name: 'another site’s page can use the session',

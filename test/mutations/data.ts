@@ -15,7 +15,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/notifications/routes.ts',
       find: 'const merchantId = merchantOf(request);\n          const id = await raise(',
       replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await raise(',
-      test: 'get the same response for another’s conversation as for a missing one',
+      test: 'get the same response for another merchant’s conversation as for a missing one',
     },
     {
       name: 'Idempotency-Keys are shared by all merchants',
@@ -71,7 +71,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       find: 'return { steps: enqueueSteps(merchantId, delivery, address, after), waitsUntil };',
       replace: `void database.chain(enqueueSteps(merchantId, delivery, address)).catch(() => {});
       return { steps: [], waitsUntil };`,
-      test: 'an answer under a key whose answered question cannot be written changes nothing, and can be repeated',
+      test: 'an answer with a key whose answered question cannot be written changes nothing, and can be repeated',
     },
     {
       name: 'answer, message and document are not one transaction',
@@ -99,7 +99,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/database/sqlite.ts',
       find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
       replace: `if (job.savepoint) writer.exec('release job');`,
-      test: 'an answer under a key whose document version cannot be written changes nothing, and can be repeated',
+      test: 'an answer with a key whose document version cannot be written changes nothing, and can be repeated',
     },
   ]),
   ...caughtBy('test/faults/races.test.ts', [
@@ -120,16 +120,16 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'refuses another body or another path with the same key with 422',
     },
     {
-      name: 'two requests under one key run at once',
+      name: 'two requests with one key run at once',
       file: 'src/notifications/idempotency.ts',
       find: 'if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();',
       replace: '',
-      test: 'answers 409 while the first request is in flight, and replays its response afterwards',
+      test: 'returns 409 while the first request is in flight, and replays its response afterwards',
     },
   ]),
   ...caughtBy('test/notification-freshness.test.ts', [
     {
-      name: 'a cached list is served whatever its version',
+      name: 'a cached list is served without checking its version',
       file: 'src/notifications/list.ts',
       find: 'if (list?.version !== version) {',
       replace: 'if (!list) {',
@@ -152,11 +152,11 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'refuses an invalid request with 500 and a message that names the field',
     },
     {
-      name: 'of a duplicate member the first is stored and the last is validated',
+      name: 'the first of two duplicate members is stored, and the last is validated',
       file: 'src/http/json.ts',
       find: 'found = objectText.slice(valueStart, valueEnd).trim();',
       replace: 'found ??= objectText.slice(valueStart, valueEnd).trim();',
-      test: 'uses the last of repeated members, however they are escaped, and ignores unknown ones',
+      test: 'uses the last of repeated members, with any escapes, and ignores unknown ones',
     },
   ]),
   ...caughtBy('src/notifications/rules.test.ts', [
@@ -174,14 +174,14 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/http/json.ts',
       find: `{ parseAs: 'buffer', bodyLimit: BODY_MAX_BYTES },`,
       replace: `{ parseAs: 'buffer', bodyLimit: 2 ** 30 },`,
-      test: 'may have 256 KiB and not a byte more, with or without Content-Length',
+      test: 'may have at most 256 KiB, with or without Content-Length',
     },
     {
       name: 'a body may have any depth',
       file: 'src/http/json.ts',
       find: 'if (depth > DEPTH_MAX) throw',
       replace: 'if (depth > 10_000) throw',
-      test: 'may be 64 levels deep and not one more; brackets in a text do not count',
+      test: 'may be at most 64 levels deep; brackets in a text do not count',
     },
   ]),
   ...caughtBy('test/notification-races.test.ts', [
@@ -204,7 +204,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/conversations/columns.ts',
       find: 'where c.merchant_id = ${merchantId} and c.id = ${id})',
       replace: 'where c.merchant_id + ${merchantId} > 0 and c.id = ${id})',
-      test: 'are each checked independently, whoever sends them and whatever the others are',
+      test: 'are checked independently, even from different merchants',
     },
     {
       name: 'a batch of notifications returns the wrong ids',
@@ -239,7 +239,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/faults/failover.test.ts', [
     {
-      name: 'a demoted database server is read from forever',
+      name: 'a process never stops reading from a demoted database server',
       file: 'src/database/hosts.ts',
       find: 'if (!(problem instanceof ReadOnlyServer)) return;',
       replace: 'if (problem !== undefined) return;',
@@ -261,7 +261,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/whatsapp/inbound.ts',
       find: 'if (err instanceof DatabaseUnavailable) throw err;',
       replace: '',
-      test: 'a server stops in time although it cannot store the statuses of a channel',
+      test: 'a server stops in time even if it cannot store the statuses of a channel',
     },
   ]),
 ];

@@ -24,7 +24,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/whatsapp/routes.ts',
       find: `createHmac('sha256', candidate).update(body).digest()`,
       replace: `createHmac('sha256', candidate).update(JSON.stringify(JSON.parse(String(body)))).digest()`,
-      test: 'checks the signature over the bytes as they came, not over the parsed body',
+      test: 'checks the signature over the received bytes, not over the parsed body',
     },
     {
       name: 'WhatsApp’s signature is not checked',
@@ -38,7 +38,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/statuses.ts',
       find: 'filter((name) => RANK[name] < RANK[state])',
       replace: 'filter((name) => RANK[name] !== RANK[state])',
-      test: 'moves a delivery only forward, even if statuses come late, twice or out of order',
+      test: 'never moves a delivery back, even if statuses come late, twice or out of order',
     },
   ]),
   ...caughtBy('test/whatsapp-send.test.ts', [
@@ -72,7 +72,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/settle.ts',
       find: `and state = 'sending' and attempts = attempt and due_at = lease`,
       replace: `and (state = 'sending' or attempts = attempt or due_at = lease)`,
-      test: 'ignores an outcome from a worker whose lease has passed to another',
+      test: 'ignores an outcome from a worker that has lost its lease to another',
     },
     {
       name: 'a message is sent although its lease has expired',
@@ -88,7 +88,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/claim.ts',
       find: `const first = rows.filter((row) => row.id === row.first_id);`,
       replace: `const first = rows.filter((row) => row.id >= row.first_id);`,
-      test: 'never overtake each other, whatever fails',
+      test: 'stay in order, even after failures',
     },
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [
@@ -102,11 +102,11 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/whatsapp-pace.test.ts', [
     {
-      name: 'WhatsApp’s pace is not shared by the workers',
+      name: 'WhatsApp’s rate limit is not shared by the workers',
       file: 'src/delivery/channels/whatsapp/pace.ts',
       find: 'then send_pace.free_at_ms + $5 else excluded.free_at_ms end',
       replace: 'then send_pace.free_at_ms + $5 - $5 else excluded.free_at_ms end',
-      test: 'puts no more than 80 messages into any second',
+      test: 'sends at most 80 messages in any second',
     },
   ]),
   ...caughtBy('test/webhook-channel.test.ts', [
@@ -115,7 +115,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/channels/webhook/channel.ts',
       find: 'JSON.stringify(message.createdAt)',
       replace: 'JSON.stringify(`${message.createdAt}${message.attempts}`)',
-      test: 'sends the same bytes at every attempt',
+      test: 'sends the same bytes in every attempt',
     },
     {
       name: 'a receiver’s 404 loses the message',
@@ -177,7 +177,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/delivery-breaker.test.ts', [
     {
-      name: 'a channel that does not answer is called again and again',
+      name: 'a channel that does not answer is called without a pause',
       file: 'src/delivery/worker/breaker.ts',
       find: 'const TIMEOUTS_MAX = 5;',
       replace: 'const TIMEOUTS_MAX = 5000;',
@@ -204,12 +204,12 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       file: 'src/delivery/queue/release.ts',
       find: `and (due_at = '\${NEVER}' or due_at <= first.at)`,
       replace: 'and due_at <= first.at',
-      test: 'is kept in both queues of a customer, whatever fails',
+      test: 'is kept in both queues of a customer, even after failures',
     },
   ]),
   ...caughtBy('test/delivery-channel-change.test.ts', [
     {
-      name: 'a status counts for the merchant’s present channel only',
+      name: 'a status counts only for the merchant’s current channel',
       file: 'src/delivery/channels/whatsapp/inbound.ts',
       find: 'if (channel_id === null) return',
       replace: 'if (channel_id !== undefined) return',
@@ -218,7 +218,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/phone-numbers.test.ts', [
     {
-      name: 'a number without a country code is taken for an international one',
+      name: 'a number without a country code is treated as an international one',
       file: 'src/delivery/phone.ts',
       find: 'if (country === undefined || !isCountry(country)) return { problem: NO_COUNTRY };',
       replace: 'if (country === undefined || !isCountry(country)) return parse(`+${written}`);',
