@@ -21,7 +21,7 @@ export const typeOf = (id: number): NotificationType =>
 export const conversationOf = (merchant: number, number: number) => merchant + MERCHANTS * number;
 export const CONVERSATIONS_PER_MERCHANT = CONVERSATIONS / MERCHANTS;
 
-/** Many connections, and a single one, whose latency is the time of the work itself. */
+/** Many connections for the throughput, and a single one, whose latency is the processing time alone. */
 export const MANY = 32;
 export const ONE = 1;
 export type Connections = typeof MANY | typeof ONE;

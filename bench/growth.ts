@@ -72,7 +72,7 @@ async function growRows(
   for (const { title, plan } of work) {
     const points: Line['points'] = [];
     for (const [index, instance] of instances.entries()) {
-      // One connection shows the time of the work itself.
+      // With one connection the latency is the processing time alone.
       points.push({ x: SIZES[index]!, ...(await measure(instance, plan(), ONE)) });
     }
     lines.push(printed({ title, engine, points }));

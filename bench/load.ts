@@ -88,7 +88,7 @@ async function run(job: LoadJob): Promise<Figures> {
       const responded = (ok: boolean) => {
         const now = performance.now();
         if (!ok) errors += 1;
-        // Every answer within the time counts, even if its request was sent before. As many are still open at the end.
+        // Every answer within the time counts, even if its request was sent earlier: as many are still open at the end.
         else if (now >= begin && now <= end) {
           latencies.push(now - sentAt);
           lastAt = now;

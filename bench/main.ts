@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: measures the real server on each engine. Each row has a floor, measured right before it in the same
- * run: the least work that anybody could do. Prints a table and writes the figures to docs/.
+ * run: the minimum work that any implementation needs. Prints a table and writes the figures to docs/.
  *
  *   --seconds N               per row (5)
  *   --engine sqlite|postgres  only this one
@@ -153,7 +153,7 @@ async function requireCluster(): Promise<string> {
   return url;
 }
 
-/** Returns the exit code: 1 if requests failed, because then the figures mean nothing. A missed target is no error. */
+/** Returns the exit code: 1 if requests failed, which makes the figures useless. A missed target is not an error. */
 function publish(rows: Row[]): number {
   const report: Report = { ...environment(), rows };
   write('bench', report, { bench: toSvg(report) });

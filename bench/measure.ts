@@ -9,7 +9,7 @@ import { changedList, type Floors, LIST, type Plan, type RowKind, SIGN_IN } from
 
 /** How each row is measured. */
 
-/** The floor and the services take turns this many times. The median slice counts, so that noise in one does not. */
+/** The floor and the services take turns this many times. The median slice counts, so noise in one has no effect. */
 export const SLICES = 3;
 export const WARM_UP_SECONDS = 0.5;
 /** The time until every sign-in connection waits in the queue. */
@@ -91,7 +91,7 @@ function toRow(kind: RowKind, engine: Engine, slices: readonly Slice[]): Row {
     many: middle(many.map(({ figures }) => figures)),
     one: middle(one.map(({ figures }) => figures)),
     floor: { title: kind.floorTitle, many: floorOf(many), one: floorOf(one) },
-    // Many connections count: a single one waits for the network most of the time.
+    // With many connections, because a single one waits for the network most of the time.
     value: median(many.map(({ figures, floorPerSecond = Number.NaN }) => figures.perSecond / floorPerSecond)),
     unit: 'of floor',
     target: kind.target ? { atLeast: kind.target[engine] } : {},

@@ -141,7 +141,7 @@ async function record(
   return statements;
 }
 
-/** Rows as JSON: the text to keep, and the expression that puts in what is new each time. A key is a new UUID. */
+/** Rows as JSON: a template, and the expression that inserts the new values each time. Each key is a new UUID. */
 function rowsExpression(rows: string, name: string, known: ReadonlyMap<Param, string>): [string, string] {
   const used = new Set<string>();
   const text = JSON.stringify(JSON.parse(rows), (_, value) => {

@@ -5,7 +5,7 @@ import { freePort } from '../scripts/services.ts';
 import type { FloorJob } from './floors.ts';
 import type { Figures, LoadJob } from './load.ts';
 
-/** All processes of the benchmark. Each is stopped at the end, whatever happens. */
+/** All processes of the benchmark. Each is stopped at the end, even after an error. */
 
 const READY_MAX_MS = 20_000;
 const STOP_MAX_MS = 10_000;

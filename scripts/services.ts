@@ -12,7 +12,7 @@ import pg from 'pg';
 
 export interface Service {
   url: string;
-  /** Faults use these: the process, and stopping and restarting it on the same data. */
+  /** For fault tests: the process, and functions to stop and restart it on the same data. */
   readonly process: ChildProcess;
   halt(signal?: NodeJS.Signals): Promise<void>;
   resume(): Promise<void>;

@@ -16,7 +16,7 @@ const REFUSALS: Record<Engine, (table: string) => { fail: string; fix: string }>
   }),
 };
 
-/** A notification about a leak makes its commit fail: on SQLite the whole shared transaction, like a full disk. */
+/** A notification about a leak makes its commit fail. On SQLite the shared transaction fails, like on a full disk. */
 const FAILING_COMMIT: Record<Engine, { fail: string; fix: string }> = {
   sqlite: {
     fail: `create trigger failing_commit before insert on notifications when new.context like '%leak%'

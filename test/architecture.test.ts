@@ -54,7 +54,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   delivery: [...FEATURE_IMPORTS, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
   live: [...FEATURE_IMPORTS, 'auth/guard.ts'],
-  // It replaces a merchant's own assistant, which has only the API: it gets what it needs as functions.
+  // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   merchants: FEATURE_IMPORTS,
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],

@@ -104,7 +104,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
       state: 'stopped',
       until: null,
     });
-    // A channel that refuses us stays so, also if it does not answer meanwhile.
+    // A stopped channel stays stopped, even if it also does not answer.
     const silent = { ...refused, kind: 'not_answering', code: 'TIMEOUT' } as const;
     assert.equal((await stateAfter(silent)).state, 'stopped');
     await database.run('delete from channel_stops');

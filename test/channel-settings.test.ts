@@ -90,7 +90,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     for (const plain of [OWN, OWN.slice(6), '/hooks/deskbell']) {
       assert.ok(!stored.includes(plain), 'found in the database');
     }
-    // The search does find text that is stored.
+    // The search works: it finds text that is stored.
     assert.ok(stored.includes('Borealis'));
   });
 

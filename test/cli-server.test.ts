@@ -124,7 +124,7 @@ onEachEngine('the command line while a server runs', (engine) => {
     const seen = await run(['doctor'], { env });
     assert.match(seen.stdout, /✔ Deskbell responds at http:\/\/127\.0\.0\.1:\d+\./);
     assert.match(seen.stdout, /! The signing key is 200 days old\.\n +Run "npm run deskbell -- keys rotate"/);
-    // The server's clock, and with it every sign-in since, is a minute ahead of this machine's by now.
+    // The server's clock is now a minute ahead of this machine's, and so are the latest sign-ins.
     assert.match(seen.stdout, /✖ The clock is \d+ seconds behind the newest entry of the database/);
     assert.equal(seen.code, 1);
   });

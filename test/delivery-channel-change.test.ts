@@ -219,7 +219,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
       [await stateOf(id), (await row(id)).channel_message_id],
       ['sent', b.accepted.at(-1)!.wamid],
     );
-    // Failed once more; by now the message id of the newer attempt is known.
+    // It fails again. Now the message id of the newer attempt is known.
     await a.report({ ...a.accepted.at(-1)!, wamid: 'wamid.another-old-one' }, 'failed', failure);
     await settled();
     assert.equal(await stateOf(id), 'sent');

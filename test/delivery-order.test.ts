@@ -160,7 +160,7 @@ onEachEngine('messages to one customer', (engine) => {
       };
     }
     await sleep(1000);
-    // One poll for each worker. Without this promise it was two hundred a second.
+    // One poll per worker. An earlier version polled two hundred times a second.
     assert.ok(claims <= 4, `${claims} polls in a second`);
     receiver.answer = (response) => response.writeHead(204).end();
     for (let n = 0; n < 3; n += 1) await workers.later(601);

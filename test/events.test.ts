@@ -164,7 +164,7 @@ onEachEngine('live events', (engine) => {
       await Promise.all(Array.from({ length: 100 }, () => raise(deskbell, token)));
       const list = await deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
       while ((await one!.next('inbox')).id !== /"1-(\w+)"/.exec(list.headers.get('etag')!)![1]);
-      // At most one every 20 ms, however many writes there are.
+      // At most one every 20 ms, no matter how many writes there are.
       assert.ok(one!.events.length <= (performance.now() - began) / 20 + 1, `${one!.events.length} events`);
     });
   });

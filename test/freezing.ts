@@ -16,7 +16,7 @@ export async function freeze(postgres: Service): Promise<() => void> {
   };
 }
 
-/** A signal only asks: a process that is running right now goes on for a moment. */
+/** Waits until the process has stopped: after the signal it may continue for a moment. */
 async function stop(pid: number): Promise<void> {
   if (!signal(pid, 'SIGSTOP')) return;
   while (!['T', 'Z', undefined].includes(processes().find((process) => process.pid === pid)?.state)) {

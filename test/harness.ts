@@ -47,7 +47,7 @@ export interface Reply {
 export interface Clock {
   now(): Date;
   advance(seconds: number): void;
-  /** While the clock is stopped nothing becomes due, however slow the machine is. */
+  /** While the clock is stopped nothing becomes due, no matter how slow the machine is. */
   stop(): void;
   go(): void;
 }

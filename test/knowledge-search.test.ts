@@ -172,7 +172,7 @@ onEachEngine('a search of the knowledge base', (engine) => {
     assert.deepEqual(seen, all);
   });
 
-  it('follows an edit and a revert', async () => {
+  it('finds the current text after an edit and a revert', async () => {
     const [{ id }] = (await search('thermos')).json;
     await deskbell.call('PATCH', `/api/v1/knowledge/${id}`, {
       token: borealis,

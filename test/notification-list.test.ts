@@ -75,7 +75,7 @@ const INVALID: [query: string, field: string, detail: string][] = [
 const descending = (ids: number[]) => [...ids].sort((a, b) => b - a);
 const nextOf = (reply: Reply) => /^<([^>]+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
 
-/** Inserts several at once with SQL: the list must show them all the same. */
+/** Inserts several at once with SQL. The list must show them, too. */
 function insertMany(deskbell: Deskbell, count: number) {
   return deskbell.database.run(
     `insert into notifications (merchant_id, conversation_id, notification_type, created_at, updated_at,

@@ -75,7 +75,7 @@ onEachEngine('many requests at once', (engine) => {
     const seen = new Set<string>();
     for (let round = 0; round < 40; round += 1) {
       const address = await raise(deskbell, token);
-      // Each goes first in turn, so that both orders occur.
+      // They take turns going first, so that both orders occur.
       const attempts = [
         () => answer(servers[0]!, address, { answer: 'Yes.' }),
         () => remove(servers.at(-1)!, address),

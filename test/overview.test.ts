@@ -46,7 +46,7 @@ onEachEngine('the overview', (engine) => {
     const { answered_per_day, by_type, median_seconds_to_answer } = (await overview(token, '?days=90')).json;
     assert.equal(answered_per_day.find(({ day }: { day: string }) => day === ago(20).slice(0, 10)).count, 4);
     assert.deepEqual(by_type, { user_question_request: 4, user_support_request: 2 });
-    // Of 5.5, 30, 60, 120, 720 and 2,040 seconds.
+    // The median of 5.5, 30, 60, 120, 720 and 2,040 seconds.
     assert.equal(median_seconds_to_answer, 90);
     const shorter = (await overview(token)).json;
     assert.equal(shorter.answered_per_day.length, 14);

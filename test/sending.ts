@@ -47,7 +47,7 @@ export const TEXT = 'Yes, we have a Colombian decaf.';
 
 /** Makes workers check every merchant's queue, after a test has changed when messages are due. */
 export async function makeQueuesDue(queries: Queries, at: Date): Promise<void> {
-  // With a new version: a worker that is looking must not move the queue by what it saw.
+  // With a new version, so that a worker that has just read the queue does not postpone it again.
   await queries.run('update delivery_queues set due_at = $1, version = $2', [at.toISOString(), randomUUID()]);
 }
 

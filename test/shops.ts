@@ -14,7 +14,7 @@ import type { Deskbell } from './harness.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { enqueue } from './sending.ts';
 
-/** A merchant whose messages go to a receiver of its own. */
+/** A merchant whose messages go to its own receiver. */
 export interface Shop {
   id: MerchantId;
   receiver: Receiver;
@@ -25,7 +25,7 @@ export const BOREALIS_ID = 2 as MerchantId;
 
 const SECRET = `whsec_${Buffer.alloc(24, 'shop').toString('base64')}`;
 
-/** Gives a merchant its own webhook: a new merchant, unless one is named. */
+/** Gives a merchant its own webhook: a new merchant, unless one is given. */
 export async function openShop(deskbell: Deskbell, merchantId?: MerchantId): Promise<Shop> {
   const { database, clock, config } = deskbell;
   const id = merchantId ?? ((await insertMerchant(database, 'A shop', clock.now())).id as MerchantId);

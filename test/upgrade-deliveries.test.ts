@@ -57,7 +57,7 @@ interface OldDelivery {
 
 const HOUR_SECONDS = 3600;
 
-/** One delivery in every state that a server may leave. Its name is also its key and its text. */
+/** One delivery in every state that a server may have stored. Its name is also its key and its text. */
 const DELIVERIES: Record<string, OldDelivery> = {
   queued: { recipient: phoneOf(1), state: 'queued' },
   second: { recipient: phoneOf(2), state: 'queued' },

@@ -195,7 +195,7 @@ describe('the webhook channel', () => {
     const id = webhook('https://hooks.example/a?key=1').id;
     assert.match(id, /^webhook:[\da-f]{16}$/);
     assert.equal(webhook('https://hooks.example/a?key=1').id, id);
-    // Another merchant's, perhaps: what one of them refuses must not stop the other.
+    // They may belong to different merchants: if one refuses messages, the others must not stop.
     assert.notEqual(webhook('https://hooks.example/a?key=2').id, id);
     assert.notEqual(webhook('https://hooks.example/b').id, id);
   });

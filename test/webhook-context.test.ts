@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test';
 import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 
-/** No other program would write it like this: key order, numbers beyond 2^53, escapes, spaces. */
+/** JSON.stringify would not write it like this: key order, numbers beyond 2^53, escapes, spaces. */
 const CONTEXT =
   '{ "question": "Is it \\u00e9 or é?", "z": 1, "a": 12345678901234567890, "n": 1.0, "e": 1E400, "10": [ ], "2": {"b":null,"a":-0}}';
 

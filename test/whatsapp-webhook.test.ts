@@ -331,7 +331,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     const reply = await post(padded(max + 1));
     assertError(reply, 413, 'PAYLOAD_TOO_LARGE');
     assert.match(reply.json.detail, /3072 KiB/);
-    // Only here: other addresses keep their own limit.
+    // Only this endpoint: others keep their own limit.
     const login = await whatsapp.deskbell.call('POST', '/api/v1/auth/login', { body: padded(300_000) });
     assert.equal(login.status, 413);
   });

@@ -131,7 +131,7 @@ export const newPhone = () => {
   return `+35466${String(phones).padStart(5, '0')}`;
 };
 
-/** The state in which a worker that dies after its claim leaves a delivery. */
+/** The state of a delivery whose worker died after its claim. */
 export async function abandon(queries: Queries, id: number, at: Date): Promise<void> {
   await queries.run(
     `update deliveries set state = 'sending', unsettled_since = null, attempts = attempts + 1, due_at = $2

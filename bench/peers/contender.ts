@@ -13,7 +13,7 @@ import { type Plan, ROW_KINDS } from '../rows.ts';
 import { install, megabytesOf, ownMegabytes } from './install.ts';
 import type { Peer } from './peers.ts';
 
-/** One of the servers that are compared: it runs with the data, and has plans of requests. */
+/** One of the compared servers. It is running, its data is loaded, and it has a request plan for each row. */
 export interface Contender {
   id: string;
   title: string;

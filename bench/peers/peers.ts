@@ -13,7 +13,7 @@ import {
 import type { Dialect, RequestPlan } from '../load.ts';
 import { everyMerchant, type Plan } from '../rows.ts';
 
-/** Popular alternatives, each in its own folder here, with the same work as requests of their own API. */
+/** Popular alternatives, each in its own folder here, with the same work as requests to its own API. */
 export interface Peer {
   /** The name of its folder. */
   id: string;
@@ -24,7 +24,7 @@ export interface Peer {
   poolSize?: number;
   /** In addition to the database and the port. */
   env: Record<string, string>;
-  /** Without those that it cannot do. */
+  /** By row. Rows that it cannot do are absent. */
   plans: Partial<Record<string, Plan>>;
   /** Makes answered notifications pending again. */
   reopen: readonly string[];

@@ -26,7 +26,7 @@ export interface PeersReport {
   machine: string;
   node: string;
   seconds: number;
-  /** The Node that the service includes. */
+  /** The size of Node, which the service includes. */
   nodeMegabytes: number;
   contenders: ContenderReport[];
   rows: PeersRow[];

@@ -20,13 +20,13 @@ const TYPED: readonly { contains: string; input: string }[] = [
 /** curl's exit code for a response with a status from 400 on. */
 const CURL_HTTP_ERROR = 22;
 
-/** What the samples of a page run in. */
+/** The environment of a page's samples. */
 interface Parts {
   engine: Engine;
   shell: Shell;
   receiver?: Receiver;
   testDatabase?: TestDatabase;
-  /** What a sample names, and what takes its place here. */
+  /** Names that samples use, and their replacements here. */
   standIns: Record<string, string>;
 }
 

@@ -36,7 +36,7 @@ export function samplesOf(page: string): Sample[] {
   return samples;
 }
 
-/** What remains of a page when its samples are left out. */
+/** The text of a page without its samples. */
 export const proseOf = (page: string) => readPage(page).replace(/^ *```[\s\S]*?^ *```/gm, '');
 
 export const firstLineOf = ({ text }: Sample) => text.split('\n', 1)[0]!;

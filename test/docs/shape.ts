@@ -69,7 +69,7 @@ export function parseHttp(text: string): { start: string; headers: Map<string, s
   return { start, headers, body: rest.join('\n\n').trim() };
 }
 
-/** The same but for what differs from message to message: digits, hexadecimal ids and base64. */
+/** Replaces what differs from message to message: UUIDs, base64 and numbers. */
 export const patternOf = (value: string) =>
   value
     .replace(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UUID')

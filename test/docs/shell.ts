@@ -13,7 +13,7 @@ const CLONED = [
   ...['package.json', 'package-lock.json', 'node_modules', 'bin', 'src', 'scripts', 'migrations'],
   ...['dashboard', 'openapi.json'],
 ];
-/** Without `-f`, curl calls every response a success. */
+/** Without `-f`, curl treats every response as a success. */
 const PRELUDE = `set -euo pipefail
 curl() { command curl --fail-with-body "$@"; }
 set -a
@@ -64,7 +64,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
   let server: Script | undefined;
 
   function start(file: string, args: string[], more: Record<string, string> = {}, input = ''): Script {
-    // A group of its own: nothing that a failed sample started is left behind.
+    // Its own process group, so that everything a failed sample started can be stopped.
     const child = spawn(file, args, { cwd: folder, env: { ...env, ...more }, detached: true });
     running.add(child);
     let stdout = '';
@@ -98,7 +98,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
   const bash = (script: string, input?: string) => start('bash', ['-c', PRELUDE + script], {}, input);
 
   async function stop({ child, ended }: Script): Promise<Result> {
-    // To npm alone, as a service manager does: npm passes it on.
+    // Only to npm, as a service manager does: npm forwards it.
     child.kill('SIGTERM');
     return ended;
   }
@@ -134,7 +134,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
       assert.equal(code, 0, stderr);
     },
     async close() {
-      // At once: how a server shuts down is another test's subject.
+      // Kill it, which is faster. Another test covers graceful shutdown.
       for (const child of running) process.kill(-child.pid!, 'SIGKILL');
       await server?.ended;
       rmSync(folder, { recursive: true, force: true });

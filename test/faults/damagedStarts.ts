@@ -11,7 +11,7 @@ import { folderOnSmallDisk } from './limitedDisk.ts';
 const REFUSED_MAX_MS = 20_000;
 const MAIN = join(root, 'src', 'main.ts');
 
-/** A damage to a data folder, and the one line that must report it. */
+/** Damage to a data folder, and the one line that must report it. */
 interface Damage {
   title: string;
   line: RegExp;
@@ -20,7 +20,7 @@ interface Damage {
   undo?(folder: string): void;
   empty?: true;
   folder?: string;
-  /** Left out of the short run, because another damage takes the same path. */
+  /** Left out of the short run, because another kind of damage uses the same code. */
   fullOnly?: true;
   /** The maximum file size, in blocks of 512 bytes. */
   blocks?: number;

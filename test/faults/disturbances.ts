@@ -110,7 +110,7 @@ export async function makeDue(database: Database, condition: string): Promise<vo
     [now],
   );
   if (due.length === 0) return;
-  // A new version, so that a worker that is looking at the queue does not postpone it again.
+  // A new version, so that a worker that has just read the queue does not postpone it again.
   await database.run('update delivery_queues set due_at = $1, version = $2 where due_at > $1', [
     now,
     randomUUID(),

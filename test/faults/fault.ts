@@ -1,12 +1,12 @@
 import type { Engine } from '../../src/database/database.ts';
 
-/** Something that goes wrong around the service, and what must still hold. */
+/** Something that goes wrong around the service, and what must still be true. */
 export interface Fault {
   /** One word, for the command line. */
   name: string;
   title: string;
   engines: readonly Engine[];
-  /** `npm test` runs the short form, `npm run test:faults` the full one. */
+  /** `npm test` runs the short version, `npm run test:faults` the full one. */
   run(engine: Engine, size: Size): Promise<Finding[]>;
 }
 
@@ -30,8 +30,8 @@ export const holds = ({ value, atLeast, atMost }: Finding): boolean =>
   (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
 
 /**
- * Other programs on the machine can spoil a time or a size, so such a fault gets a second try. A lost write, for
- * example, does not.
+ * Other programs on the machine can affect a time or a size, so such a fault runs a second time. A lost write, for
+ * example, fails at once.
  */
 export const mayRetry = (findings: readonly Finding[]): boolean =>
   !findings.every(holds) &&

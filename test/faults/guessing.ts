@@ -214,7 +214,7 @@ async function measureSignIns(
     for (let n = 0; n < 10; n += 1) await timedGuess(server, agent, accounts.known[0]!, `10.255.0.${n}`);
     for (const [n, { kind }] of order.entries()) {
       const email = accounts[kind][n % ACCOUNTS_PER_KIND]!;
-      // The password of a disabled user is correct, and even that must not show.
+      // The password of a disabled user is correct, and the response must not reveal even that.
       const password = kind === 'disabled' ? AURORA.password : undefined;
       const { ms, answer } = await timedGuess(server, agent, email, `10.0.${n >> 8}.${n & 255}`, password);
       tookMs[kind].push(ms);

@@ -49,7 +49,7 @@ export function folderOnSmallDisk():
     mustRun('umount', folder);
     rmSync(folder, { recursive: true });
   };
-  // However the run ends, the disk is unmounted.
+  // Unmount the disk even if the run fails.
   process.once('exit', remove);
   return {
     kind: 'full-disk',

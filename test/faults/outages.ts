@@ -10,7 +10,7 @@ import { type LoopbackProxy, startProxy } from './proxy.ts';
 /** A way in which PostgreSQL is unavailable. `begin` returns a function that ends the outage. */
 interface Outage {
   title: string;
-  /** An outage without a short form is tested in test/database-away.test.ts. */
+  /** An outage without a short version is tested in test/database-away.test.ts. */
   seconds: { short?: number; full: number };
   begin(postgres: Service, network: LoopbackProxy): Promise<() => unknown>;
 }
@@ -104,7 +104,7 @@ export const outages: Fault = {
   },
 };
 
-/** Waits until at least one request has met the outage. */
+/** Waits until the outage has affected at least one request. */
 async function waitForRefusal({ requests }: Load): Promise<void> {
   for (const giveUpAt = Date.now() + 30_000; Date.now() < giveUpAt; await sleep(20)) {
     if (requests.some(({ done }) => !done)) return;

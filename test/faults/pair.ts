@@ -13,7 +13,7 @@ import { type KillableServer, startKillableServer } from './servers.ts';
 
 /**
  * Two servers on one PostgreSQL, with an event stream open at one of them. A third server only answers reads, so no
- * failing write tells it that its PostgreSQL was demoted.
+ * failed write shows it that its PostgreSQL was demoted.
  */
 export interface Pair {
   urls: readonly string[];

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { engines } from '../harness.ts';
 import { type Fault, holds, lineOf, mayRetry } from './fault.ts';
 
-/** Declares the short form of a fault as a test on each engine that it applies to. */
+/** Declares the short version of a fault as a test on each engine that it applies to. */
 export function testShort({ title, engines: faultEngines, run }: Fault): void {
   for (const engine of engines.filter((name) => faultEngines.includes(name))) {
     it(`${title} (${engine})`, { timeout: 600_000 }, async () => {

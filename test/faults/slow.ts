@@ -138,7 +138,7 @@ function openSlowConnection({ port }: Serving, token: string, slowness: Slowness
     connected = true;
     socket.write(firstBytes);
   });
-  // A client that never reads also sends bytes, which must not gain it time. A line break between requests is ignored.
+  // A client that never reads also sends bytes, which must not extend its time. A line break between requests is ignored.
   const slowBytes = slowness === 'head' ? 'z' : slowness === 'body' ? ' ' : '\r\n';
   const sending = setInterval(() => socket.write(slowBytes), 1000);
   const ended = new Promise<void>((resolve) => {

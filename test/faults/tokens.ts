@@ -109,7 +109,7 @@ export const tokens: Fault = {
   },
 };
 
-/** Shows that the others fail because of what is wrong with them. */
+/** Counts accepted tokens that are valid but built like the others: so the others fail only because of their defects. */
 async function countAccepted(deskbell: Deskbell, genuine: Record<Kind, Genuine>): Promise<number> {
   const later = await signedWith({ exp: Number(genuine.access.claims.exp) + 1 })(genuine.access);
   const replies = [

@@ -8,14 +8,14 @@ import type { Deskbell } from '../harness.ts';
 /** How often the first merchant's rows are copied, and the merchants that share the copies. */
 const COPIES = 40;
 const MERCHANTS = 4;
-/** Rows of a table that knows no merchant. */
+/** The number of rows in a table without a merchant column. */
 const SHARED_ROWS = 4000;
-/** These stay small: a row per version, key or schema, or one per merchant and topic. */
+/** Tables that stay small: one row per version, key or schema, or one per merchant and topic. */
 const SMALL = ['schema_migrations', 'signing_keys', 'answer_schemas', 'live_versions'];
 
 /**
- * Copies the rows that merchant 1 has in every table to other merchants, by what the schema says about its columns:
- * a new table is filled, too, as soon as the first merchant has rows in it.
+ * Copies the rows of merchant 1 in every table to other merchants. It reads the columns from the schema, so a new table
+ * is also filled as soon as the first merchant has rows in it.
  */
 export async function fill({ database, config }: Pick<Deskbell, 'database' | 'config'>): Promise<void> {
   const statements: string[] = [];
@@ -46,7 +46,7 @@ export async function fill({ database, config }: Pick<Deskbell, 'database' | 'co
   await RUN[database.engine](config, statements);
 }
 
-/** Without foreign keys: copies refer to copies that are inserted later. */
+/** Foreign keys are off, because copies refer to copies that are inserted later. */
 const RUN: Record<Engine, (config: Config, statements: readonly string[]) => Promise<void>> = {
   async sqlite({ dataDir }, statements) {
     const database = new DatabaseSync(databaseFile(dataDir), {
@@ -61,13 +61,13 @@ const RUN: Record<Engine, (config: Config, statements: readonly string[]) => Pro
     await client.connect();
     await client.query('set session_replication_role = replica');
     for (const statement of statements) await client.query(statement);
-    // Autovacuum does this. SQLite is never analyzed.
+    // In production autovacuum does this. SQLite is never analyzed.
     await client.query('analyze');
     await client.end();
   },
 };
 
-/** Without those of SQLite's own and of its full-text index. */
+/** Without SQLite's internal tables and those of its full-text index. */
 async function tablesOf(database: Database): Promise<string[]> {
   const rows = await database.all<{ name: string }>(
     database.engine === 'sqlite'
@@ -82,7 +82,7 @@ async function tablesOf(database: Database): Promise<string[]> {
 interface Column {
   name: string;
   isInteger: boolean;
-  /** A text that is part of a unique key. */
+  /** A text column that is part of a unique key. */
   isUnique: boolean;
 }
 

@@ -13,10 +13,10 @@ export interface Planner {
   close(): Promise<void>;
 }
 
-/** Statements that have a plan; `begin`, `listen` and the like have none. */
+/** Statements that have a plan; `begin` or `listen`, for example, have none. */
 export const hasPlan = ({ sql }: Statement) => /^\s*(select|with|insert|update|delete)\b/i.test(sql);
 
-/** Below this PostgreSQL is right to read a table as a whole. */
+/** For a smaller table, it is right that PostgreSQL reads all of it. */
 const LARGE_ROWS = 1000;
 
 export async function postgresPlanner(url: string): Promise<Planner> {
@@ -24,7 +24,7 @@ export async function postgresPlanner(url: string): Promise<Planner> {
   // The server may remove its database first.
   client.on('error', () => {});
   await client.connect();
-  // The plan that serves every merchant alike, not one for the values of this call.
+  // One plan for every merchant, not a plan for the values of this call.
   await client.query('set plan_cache_mode = force_generic_plan');
   const { rows } = await client.query('select relname from pg_class where reltuples >= $1', [LARGE_ROWS]);
   const large = new Set<string>(rows.map(({ relname }) => relname));
@@ -61,7 +61,7 @@ interface PlanNode {
 
 function scansIn(node: PlanNode, large: ReadonlySet<string>, table = node['Relation Name']): Scan[] {
   const type = node['Node Type'];
-  // Combines two indexes and reads no row that only one of them names.
+  // Combines two indexes, and reads only rows that are in both results.
   if (type === 'BitmapAnd') return [];
   const below = (node.Plans ?? []).flatMap((child) => scansIn(child, large, child['Relation Name'] ?? table));
   if (table === undefined || !large.has(table)) return below;

@@ -3,9 +3,9 @@ import { StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
 /**
- * Records every statement at the drivers, below the port: whatever runs SQL in this process is seen. In a command
- * that a test starts it is preloaded with `node --import`, records from the first statement on, and writes the file
- * that RECORD_STATEMENTS_TO names.
+ * Records every SQL statement of this process, in the database drivers. A command that a test starts preloads this file
+ * with `node --import`: then it records from the first statement on, and writes the statements to the file in
+ * RECORD_STATEMENTS_TO.
  */
 export interface Statement {
   sql: string;

@@ -19,7 +19,7 @@ import type { Statement } from './statements.ts';
 
 const AT_ONCE = 16;
 
-/** What one merchant's customers and people leave behind in a while: rows in every table. */
+/** Uses the service like one merchant's customers and staff, so that there are rows in every table. */
 export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
   const token = await deskbell.signIn();
   await importFiles(deskbell, rows);
@@ -31,7 +31,7 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
       Array.from({ length: AT_ONCE }, async (_, n) => {
         const isQuestion = n % 3 > 0;
         const topic = `number ${from + n} organic ${WORDS[(from + n) % WORDS.length]}`;
-        // One number in eight is none: its message fails at once.
+        // One in eight is not a phone number: its message fails at once.
         const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(from + n);
         const address = await raise(deskbell, token, {
           ...(isQuestion ? QUESTION : SUPPORT),
@@ -58,7 +58,7 @@ const WORDS =
 
 const phoneOf = (n: number) => `+346${String(10_000_000 + n)}`;
 
-/** Both imports, as processes of their own. Gives what they ran. */
+/** Runs both imports, each in its own process. Returns the statements that they ran. */
 export async function importFiles(deskbell: Deskbell, rows: number): Promise<Statement[]> {
   const folder = deskbell.config.dataDir;
   const files = {
@@ -89,7 +89,7 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
   return statements;
 }
 
-/** Every operation of the API, lists and searches in all their forms, the worker and the clean-up. */
+/** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   const tokens = (await login(deskbell)).json;
   const token: string = tokens.access_token;
@@ -152,7 +152,7 @@ const LISTS = [
   '/api/v1/limits',
 ];
 
-/** A list and the page after it. */
+/** Loads a list and its second page. */
 async function page(deskbell: Deskbell, token: string, path: string): Promise<void> {
   const reply = await deskbell.call('GET', path, { token });
   assert.equal(reply.status, 200, `${path}: ${reply.text}`);
@@ -160,7 +160,7 @@ async function page(deskbell: Deskbell, token: string, path: string): Promise<vo
   if (next !== undefined) await deskbell.call('GET', next, { token });
 }
 
-/** What the API's own description lists, each with its example for a body: a new endpoint is called, too. */
+/** Calls every operation of the OpenAPI document, with its example body. So a new endpoint is called, too. */
 async function callEveryOperation(deskbell: Deskbell, token: string): Promise<void> {
   const { json: api } = await deskbell.call('GET', '/openapi.json');
   for (const [template, operations] of Object.entries<Record<string, Operation>>(api.paths)) {

@@ -1,4 +1,4 @@
--- What `prisma migrate` creates for schema.prisma. They are here because its engine would have to be downloaded.
+-- The tables that `prisma migrate` creates for schema.prisma. They are here so that its engine is not downloaded.
 create type "Status" as enum ('requested', 'answered');
 
 create table "Merchant" (id serial primary key, name text not null);

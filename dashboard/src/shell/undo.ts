@@ -4,7 +4,7 @@ import type { Store } from './store.ts';
 import { showToast } from './toasts.tsx';
 
 const UNDO_MS = 10_000;
-/** Browsers send only a limited amount of keepalive requests when a page closes. */
+/** Browsers send only a limited number of keepalive requests when a page closes. */
 const KEEPALIVE_MAX = 40;
 
 /** Items that the screen shows as resolved or deleted and that can still be undone: id and time of the action. */

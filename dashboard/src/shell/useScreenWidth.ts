@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 /** Wide enough for the list and the notification side by side. Keep in sync with layout.css. */
 const wide = matchMedia('(min-width: 900px)');
-/** Wide enough for the test phone beside them. */
+/** Wide enough for the test phone next to them. */
 const extraWide = matchMedia('(min-width: 1280px)');
 
 function watch(query: MediaQueryList): () => boolean {

@@ -1,7 +1,7 @@
 import { ERROR_CODES, type ErrorCode, isFailure } from '../../../src/errors.ts';
 import type { Answer, Attack, Exchanged } from './exchange.ts';
 
-/** What must never happen, whatever the request. */
+/** What must never happen, with any request. */
 export const PROBLEMS = ['internal error', 'leak', 'malformed error', 'no answer'] as const;
 export type Problem = (typeof PROBLEMS)[number];
 

@@ -172,7 +172,7 @@ export async function serverKey({ database, config }: Deskbell, kid: string) {
   return { key, publicJwk: JSON.parse(row!.public_jwk) as JWK };
 }
 
-/** Sets an unused bit if the part has one. Otherwise adds a character, which is as wrong. */
+/** Sets an unused bit if the part has one. Otherwise adds a character, which is also wrong. */
 function withUnusedBitsIn(token: string, index: 0 | 1): string {
   const all: string[] = parts(token);
   const part = all[index]!;
@@ -182,7 +182,7 @@ function withUnusedBitsIn(token: string, index: 0 | 1): string {
   return all.join('.');
 }
 
-/** Changes each character in turn, to two other ones. */
+/** Changes one character at a time, to two different ones. */
 export function tampered(token: string): string[] {
   return [...token].flatMap((letter, at) => {
     const others =
