@@ -15,9 +15,9 @@ export type { CountryCode };
 export type ParsedPhone = { phone: string } | { problem: string };
 
 const TEXT_LENGTH_MAX = 64;
-/** E.164 allows no more. The library does: its German numbers have up to 17. */
+/** The maximum in E.164. The library allows more: up to 17 for German numbers. */
 const DIGITS_MAX = 15;
-/** Marks without width or direction, which come along when a number is copied from a contact or a sheet. */
+/** Invisible characters that are copied along with a number from a contact or a spreadsheet. */
 const INVISIBLE = /\p{Cf}/gu;
 /** `+` or `00`, perhaps in brackets: (+34) 611 55 01 01. The library reads the same three kinds of digits. */
 const INTERNATIONAL = /^[(（]?\s*(?:[+＋]|[0٠۰０]{2})/;
@@ -40,8 +40,8 @@ const countries: ReadonlySet<string> = new Set(getCountries());
 export const isCountry = (text: string): text is CountryCode => countries.has(text);
 
 /**
- * Gives the number as E.164, with +. A number with + or 00 in front names its country itself; any other belongs to
- * `country`. The text must be the number and nothing else.
+ * Returns the number as E.164, with +. A number that starts with + or 00 has its own country code; any other belongs
+ * to `country`. The text must contain only the number.
  */
 export function parsePhone(text: string, country: CountryCode | undefined): ParsedPhone {
   if (text.length > TEXT_LENGTH_MAX) return { problem: `is longer than ${TEXT_LENGTH_MAX} characters` };
@@ -61,7 +61,7 @@ function parse(written: string, defaultCountry?: CountryCode): ParsedPhone {
     });
     if (ext) return { problem: 'has an extension, which cannot receive messages' };
     const phone = number.replace(OLD_MEXICAN_MOBILE, '+52');
-    // The library drops one trunk zero at a time. What it would shorten again, such as +49 00 30 1234, is no number.
+    // The library drops one trunk zero at a time. If it would drop another, as in +49 00 30 1234, it is not valid.
     const checked = parsePhoneNumberWithError(phone);
     if (checked.number !== phone) return { problem: NOT_A_NUMBER };
     if (phone.length > DIGITS_MAX + 1) return { problem: PROBLEMS.TOO_LONG! };

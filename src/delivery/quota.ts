@@ -3,13 +3,13 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
 import { customersAhead } from './queue/quotaUse.ts';
 
-/** The daily limit: distinct customers reached by campaigns and templates in a moving 24 hours. */
+/** The daily limit: distinct customers reached by campaigns and templates in the last 24 hours. */
 
 const DAY_MS = 24 * 60 * 60_000;
 const dayBefore = (at: Date) => new Date(at.getTime() - DAY_MS).toISOString();
 const dayAfter = (time: string) => new Date(Date.parse(time) + DAY_MS);
 
-/** Whoever has more than this ahead waits for so many, and then looks again: counting all of them takes too long. */
+/** With more deliveries than this ahead, wait for this many and then look again: counting all of them takes too long. */
 const AHEAD_MAX = 2000;
 
 interface QuotaUser {
@@ -22,7 +22,7 @@ interface QuotaUser {
 export type Reservation = { reserved: true } | { reserved: false; freeAt: Date };
 
 /**
- * Reserves quota for this customer, or says when some becomes free. The order of the deliveries decides: a later one
+ * Reserves quota for this customer, or returns when some becomes free. The order of the deliveries decides: a later one
  * gets quota only if enough is left for every earlier one that waits for it. Workers reserve one after another, so
  * together they never exceed the limit.
  */
@@ -33,11 +33,11 @@ export function reserveQuota(
   at: Date,
 ): Promise<Reservation> {
   const reserve = () => database.transaction((tx) => reserveIn(tx, delivery, defaultLimit, at));
-  // The embedded database writes one at a time anyway, and several with one commit.
+  // SQLite writes one at a time anyway, and can write several in one commit.
   return database.engine === 'postgres' ? serialize(database, delivery.merchantId, reserve) : reserve();
 }
 
-/** One at a time for each merchant: the others would each hold a connection while they wait for the lock. */
+/** One at a time per merchant: otherwise each of the others would hold a connection while it waits for the lock. */
 function serialize<T>(database: Database, merchantId: MerchantId, work: () => Promise<T>): Promise<T> {
   const lasts = lastReservations.get(database) ?? new Map<MerchantId, Promise<unknown>>();
   lastReservations.set(database, lasts);
@@ -126,8 +126,9 @@ async function wasReached(
 }
 
 /**
- * When a delivery with this id gets quota, if not now. Every reached customer frees a unit after a day. The n-th in
- * line gets the n-th unit to become free: first those in use, then those that the ones ahead use now, day by day.
+ * When a delivery with this id gets quota, if not now. Every reached customer frees a unit after a day. The n-th
+ * delivery in line gets the n-th unit that becomes free: first the units in use now, then those that the deliveries
+ * ahead will use, day by day.
  */
 async function firstFree(
   queries: Queries,

@@ -38,7 +38,7 @@ export interface DeliveryParts {
   outbox: Outbox;
   channelDailyLimit: number;
   defaultCountry: CountryCode | undefined;
-  /** The merchant's own country, where it has one. */
+  /** The merchant's own country, if it has one. */
   countryOf: (queries: Queries, merchantId: MerchantId) => Promise<CountryCode | undefined>;
   now: () => Date;
 }
@@ -50,7 +50,7 @@ const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
 const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
   invalid('state', `state must be one of ${states.join(', ')}`);
-const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the response before');
+const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
 const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 
 export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
@@ -85,7 +85,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
         const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
-        // One more than asked for tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         const rows = await listDeliveries(database, merchantOf(request), {
           state: query.state === undefined ? undefined : readState(query.state, DELIVERY_STATES),
           beforeId: before === undefined ? undefined : Number(before),
@@ -182,7 +182,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         schema: {
           ...describeRoute('deliveries', 'Send all failed deliveries again', {
             description:
-              'All failed messages, or all cancelled ones, since a time if one is given. `more`: call again with ' +
+              'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
               '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
             errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
           }),
@@ -207,7 +207,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         schema: {
           ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
             description:
-              'All queued, waiting or failed messages, since a time if one is given. `more`: call again with `after_id` for the rest.',
+              'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
             errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
           }),
           body: ManyDeliveries,

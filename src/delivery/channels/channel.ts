@@ -6,13 +6,13 @@ import type { Channels } from './merchantChannels.ts';
 
 /** What the queue needs to know about a kind of channel. */
 export interface ChannelType {
-  /** As CHANNEL and `channel set` call it, and the first part of each channel's id. */
+  /** The name used in CHANNEL and `channel set`, and the first part of each channel's id. */
   readonly name: string;
-  /** False if nothing leaves this machine: sending through it takes no slot. */
+  /** False if nothing leaves this machine: then sending takes no slot. */
   readonly isRemote: boolean;
-  /** Whether the channel reports the fate of a message later, in a status of its own. */
+  /** Whether the channel later reports in a status what happened to a message. */
   readonly reportsStatus: boolean;
-  /** The pause before each further attempt. A message that still fails after the last one has failed. */
+  /** The pause before each retry. When the last retry fails, the message is marked as failed. */
   readonly retryPausesSeconds: readonly number[];
 }
 
@@ -40,7 +40,7 @@ export interface ChannelParts {
 
 interface Inbound {
   readonly prefix: string;
-  /** Loaded by a server only: with them every command would start 200 ms later. */
+  /** Loaded by servers only: they would make every command start 200 ms later. */
   routes(): Promise<(parts: InboundRouteParts) => FastifyPluginAsync>;
 }
 
@@ -54,7 +54,7 @@ export interface InboundRouteParts extends ChannelParts {
   ) => Promise<string | undefined>;
   /** Called when updates were stored that a worker should process. */
   onInbound: () => void;
-  /** Answers a customer's message at once. */
+  /** Answers a customer's message immediately. */
   onCustomerMessage: (
     merchantId: MerchantId,
     message: { conversationId: number; phone: string; text: string },
@@ -64,14 +64,14 @@ export interface InboundRouteParts extends ChannelParts {
 /** One merchant's channel to its customers. */
 export interface Channel {
   readonly type: ChannelType;
-  /** Names the number or address behind it, as `type` or `type:…`. Slots, stops and windows belong to that. */
+  /** Identifies its number or address, as `type` or `type:…`. Slots, stops and windows are kept per id. */
   readonly id: string;
-  /** In which form the message may go now. */
+  /** In which form the message may be sent now. */
   plan(message: Outgoing): Promise<Plan>;
   send(message: Outgoing, form: Form): Promise<SendResult>;
   /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
-  /** When these customers last wrote, for a channel that takes free text only for a while after that. */
+  /** When these customers last wrote, for a channel that accepts free text only for some time after that. */
   lastWrote?(merchantId: MerchantId, phones: readonly string[]): Promise<LastWrote[]>;
 }
 
@@ -82,14 +82,14 @@ export interface LastWrote {
 
 export interface Outgoing {
   merchantId: MerchantId;
-  /** The same over every attempt: a receiver recognises a repeated message by it. */
+  /** The same for every attempt, so that a receiver can recognise a repeated message. */
   key: string;
   deliveryId: number;
   notificationId: number;
   conversationId: number;
   /** The conversation's name in the system it comes from. */
   reference: string | null;
-  /** The notification's context, as the JSON text that it came in. */
+  /** The notification's context, as the JSON text that was received. */
   context: string;
   recipient: string;
   mode: 'reply' | 'campaign';
@@ -105,7 +105,7 @@ export type Plan = { go: Form } | { wait: 'customer'; reason: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }
-  /** Nothing was accepted: try again after so many seconds, or after the channel's usual pause. */
+  /** Nothing was accepted: retry after this many seconds, or after the channel's usual pause. */
   | {
       outcome: 'retry';
       code: string;

@@ -15,7 +15,7 @@ describe('the channels', () => {
     }
   });
 
-  it('have names and environment variables of their own', () => {
+  it('have their own names and environment variables', () => {
     const variables = DESCRIPTORS.flatMap(({ fields }) => fields.map(({ variable }) => variable));
     for (const names of [CHANNEL_NAMES, variables]) assert.equal(new Set(names).size, names.length);
     for (const name of CHANNEL_NAMES) assert.match(name, /^[a-z][a-z\d]*$/);

@@ -59,7 +59,7 @@ export function fieldProblems(fields: readonly Field[], given: ChannelSettings):
   });
 }
 
-/** Whether every field without a default is set: the channel was meant to be set up. */
+/** Whether every field without a default is set. If so, the channel is meant to be used. */
 export const isFilledIn = (fields: readonly Field[], given: ChannelSettings): boolean =>
   fields.every(
     (field) =>
@@ -69,7 +69,7 @@ export const isFilledIn = (fields: readonly Field[], given: ChannelSettings): bo
       given[field.key] !== undefined,
   );
 
-/** Under the names of the options, without secrets. */
+/** The settings by option name, without secrets. */
 export function visibleSettings(
   fields: readonly Field[],
   settings: ChannelSettings,
@@ -83,7 +83,7 @@ export function visibleSettings(
   );
 }
 
-/** An address may carry a password, or a key in its query. */
+/** An address may contain a password, or a key in its query. */
 function withoutPassword(value: string): string {
   const url = isWebAddress(value) ? URL.parse(value) : null;
   return url ? `${url.origin}${url.pathname}${url.search ? '?…' : ''}` : value;

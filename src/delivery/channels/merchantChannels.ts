@@ -9,13 +9,13 @@ import { listOwnSettings, readOwnSettings } from './settings.ts';
 /** Which channel a merchant has: its own, or the one from the environment. */
 export interface Channels {
   of(merchantId: MerchantId): Promise<Channel>;
-  /** The type of any channel by its id, also of one that no merchant has any more. */
+  /** The type of any channel by its id, even if no merchant uses it any more. */
   typeOf(channelId: string): ChannelType | undefined;
-  /** As `of`, from the database and not from memory. */
+  /** Like `of`, but read from the database instead of the cache. */
   readAgain(merchantId: MerchantId): Promise<Channel>;
-  /** As `of`, with the settings it was opened with. */
+  /** Like `of`, together with the settings it was opened with. */
   describe(merchantId: MerchantId): Promise<OpenChannel>;
-  /** For merchants without a limit of their own. */
+  /** For merchants without their own limit. */
   readonly defaultDailyLimit: number;
   /** The settings of every channel of this type, from the environment and of all merchants. */
   allSettings(typeName: string): Promise<ChannelSettings[]>;

@@ -28,7 +28,7 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
         schema: {
           ...describeRoute('deliveries', 'Get the channel', {
             description:
-              'Through which channel messages go out, its settings without secrets, and its state.',
+              'The channel that messages are sent through, its settings without secrets, and its state.',
             errors: TOKEN_ERRORS,
           }),
           response: { 200: ChannelView },

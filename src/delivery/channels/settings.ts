@@ -14,7 +14,7 @@ interface OwnSettings {
   updatedAt: string;
 }
 
-/** Thrown with every mistake at once. Never repeats a value. */
+/** Lists every mistake, not only the first. Never repeats a value. */
 export class ChannelSettingsError extends Error {
   readonly problems: readonly Problem[];
   constructor(problems: readonly Problem[]) {
@@ -87,7 +87,7 @@ export async function merchantsWithOwnChannel(queries: Queries): Promise<Merchan
   return rows.map(({ merchant_id }) => merchant_id);
 }
 
-/** Replaces the whole channel. Workers follow within seconds. */
+/** Replaces the whole channel. Workers use the new one within seconds. */
 export async function setOwnChannel(
   tx: Queries,
   vault: Vault,
@@ -110,7 +110,7 @@ export async function setOwnChannel(
   await lookAgain(tx, merchantId, 'customer', at);
 }
 
-/** A provider repeats what was not acknowledged for seven days. */
+/** For seven days, a provider repeats what was not acknowledged. */
 const FORMER_KEPT_MS = 8 * 24 * 60 * 60_000;
 export const EXPIRING_FORMER_CHANNELS: Expiring = {
   table: 'former_channels',
@@ -160,7 +160,7 @@ export async function setDailyLimit(
   await lookAgain(tx, merchantId, 'limit', at);
 }
 
-/** Restores the environment's channel; a limit of its own stays. Returns whether there was one. */
+/** Restores the environment's channel and keeps the merchant's own limit. Returns whether it had its own channel. */
 export async function removeOwnChannel(tx: Queries, merchantId: MerchantId, at: Date): Promise<boolean> {
   await keepFormer(tx, merchantId, at);
   const rows = await tx.run(

@@ -5,9 +5,9 @@ import { waitForStatus } from './settle.ts';
 import { firstOfLane, NEVER, OPEN, queueStep, REST_MAX_MS } from './table.ts';
 
 /**
- * How a worker gets its messages. It looks without locks, first at the merchants' queues, then at one merchant's
- * messages, and takes them by compare-and-set, one merchant at a time. So workers never wait for each other, and the
- * tables can be spread over a cluster by merchant.
+ * How a worker gets its messages. It reads without locks, first the merchants' queues, then one merchant's messages,
+ * and takes them by compare-and-set, one merchant at a time. So workers never wait for each other, and the tables can
+ * be sharded by merchant.
  */
 
 export interface Claimed {
@@ -22,7 +22,7 @@ export interface Claimed {
   mode: 'reply' | 'campaign';
   content: string;
   attempts: number;
-  /** The end of the lease. With `attempts` it names this claim and no other. */
+  /** The end of the lease. Together with `attempts` it identifies this claim. */
   due_at: string;
   channel_id: string | null;
   created_at: string;
@@ -31,7 +31,7 @@ export interface Claimed {
 export const CLAIMED_COLUMNS = `id, merchant_id, key, notification_id, conversation_id, reference, context, recipient,
   mode, content, attempts, due_at, channel_id, created_at`;
 
-/** How many queues one look gives. */
+/** How many queues one look returns. */
 export const QUEUES_MAX = 64;
 /** How many due messages of each lane one turn looks at. */
 const LOOK_MAX = 32;
@@ -41,7 +41,7 @@ export interface DueQueue {
   due_at: string;
 }
 
-/** The queues with something due, the one that has waited longest first, after this one. */
+/** The queues with something due, longest waiting first, starting after the given one. */
 export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefined): Promise<DueQueue[]> {
   return queries.all<DueQueue>(
     `select merchant_id, due_at from delivery_queues where due_at <= $1 and (due_at, merchant_id) > ($2, $3)
@@ -62,7 +62,7 @@ export async function nextDueAt(queries: Queries): Promise<string | undefined> {
 export interface Turn {
   /** The channel that the messages will be sent through. */
   channelId: string;
-  /** Whether a channel reports by a status what became of a message. */
+  /** Whether a channel reports in a status what happened to a message. */
   reportsStatus: (channelId: string) => boolean;
   max: number;
   campaignsMax: number;
@@ -76,7 +76,7 @@ export interface Claim {
   left: 'none' | 'unseen' | 'capped';
 }
 
-/** Takes what is due of one merchant, replies first, for as long as the lease. */
+/** Claims one merchant's due messages until the lease ends, replies first. */
 export async function claimOf(database: Database, merchantId: MerchantId, turn: Turn): Promise<Claim> {
   const { version, rows, nextAt, isStopped } = await look(database, merchantId, turn);
   if (version === undefined) return { claimed: [], left: 'none' };
@@ -84,7 +84,7 @@ export async function claimOf(database: Database, merchantId: MerchantId, turn: 
   if (isStopped) return { claimed: [], left: 'unseen' };
   const blocked = rows.filter((row) => row.id !== row.first_id);
   const first = rows.filter((row) => row.id === row.first_id);
-  // The worker that sent these is gone. The channel will say what became of them.
+  // The worker that sent these is gone. The channel will report what happened to them.
   const unreported = first.filter(
     (row) => isLost(row) && turn.reportsStatus(row.channel_id ?? turn.channelId),
   );
@@ -108,7 +108,7 @@ export async function claimOf(database: Database, merchantId: MerchantId, turn: 
   if (isCapped && wanted.length === 0) return { claimed: [], left };
   // If another worker was faster, its lease ends about when ours would.
   const leaseEnd = wanted.length > 0 ? turn.leaseUntil.toISOString() : undefined;
-  // A merchant with more to send goes to the end of the line: the others come first.
+  // A merchant with more to send goes to the end of the line, after the others.
   const dueAt = left === 'none' ? earliest(nextAt, leaseEnd) : turn.at.toISOString();
   if (wanted.length === 0) {
     await moveQueue(database, merchantId, { version, dueAt });
@@ -138,7 +138,7 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
       order by due_at, id limit ${LOOK_MAX}) due_${mode}`;
   const nextOf = (mode: string) => `(select min(due_at) from deliveries
       where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
-  // A left join: also without a due message the version tells that nothing has changed since this look.
+  // A left join, so that the version is returned even if no message is due.
   const rows = await queries.all<
     DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
   >(
@@ -163,7 +163,7 @@ const earliest = (...times: (string | null | undefined)[]): string =>
 
 type Taking = Turn & { ids: readonly number[]; version: string; dueAt: string };
 
-/** A message that is taken is due when the lease ends: whoever comes first takes it, the other finds nothing. */
+/** A claimed message is due again when the lease ends. Of two workers the first gets it, and the second gets nothing. */
 const takeSql = (
   engine: Engine,
 ) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
@@ -171,11 +171,11 @@ const takeSql = (
   where merchant_id = $1 and ${ownIdIn(engine, '$2')} and state in ${OPEN} and due_at <= $5
   returning ${CLAIMED_COLUMNS}`;
 
-/** Unless something has changed since the look: then the queue is due as that change says. */
+/** Does nothing if something has changed since the look: that change has set when the queue is due. */
 const moveSql = (version: string, dueAt: string) => `update delivery_queues set due_at = ${dueAt}
   where merchant_id = $1 and version = ${version} returning merchant_id`;
 
-/** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a trip and a commit. */
+/** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a round trip and a commit. */
 async function take(
   database: Database,
   merchantId: MerchantId,
@@ -197,8 +197,8 @@ async function take(
 const SHARED: Record<Engine, string> = { sqlite: '', postgres: 'for share' };
 
 /**
- * Takes messages out of the look until the first of their lane is finished, which makes the next one due: each is
- * looked at once. The first is locked meanwhile, so it cannot finish between the look and this.
+ * Hides messages from further looks until the first of their lane is finished, which makes the next one due. So each
+ * is read only once. The first is locked here, so it cannot finish between the look and this statement.
  */
 async function block(queries: Queries, merchantId: MerchantId, rows: readonly DueRow[]): Promise<void> {
   await queries.run(
@@ -223,8 +223,8 @@ async function moveQueue(
 }
 
 /**
- * Queues that rest although something is due: they rested for a channel that the settings no longer name, or somebody
- * has changed the tables by hand. For the start of a worker.
+ * Makes queues due that rest although they have due messages: their channel is no longer in the settings, or somebody
+ * has changed the tables by hand. Called when a worker starts.
  */
 export async function wakeLateQueues(database: Database, at: Date): Promise<void> {
   const rows = await database.all<{ merchant_id: MerchantId }>(
@@ -240,19 +240,19 @@ export async function wakeLateQueues(database: Database, at: Date): Promise<void
 interface Rest {
   until: string;
   at: Date;
-  /** The channel that is stopped. Absent: it rests for another reason. */
+  /** The channel that is stopped. Absent if the queue rests for another reason. */
   stoppedChannel?: string;
   /** Whether the reason still holds. */
   isStill: () => Promise<boolean>;
 }
 
-/** While its channel is out of use a merchant's queue rests: one row, however many messages it has. */
+/** A merchant's queue rests while its channel is not used. This changes one row, no matter how many messages wait. */
 export async function restQueue(
   database: Database,
   merchantId: MerchantId,
   { until, at, stoppedChannel, isStill }: Rest,
 ): Promise<void> {
-  // In this order: whoever changes the reason changes the version too, and then this does nothing.
+  // In this order: a change of the reason also changes the version, and then this does nothing.
   const row = await database.one<{ version: string }>(
     'select version from delivery_queues where merchant_id = $1',
     [merchantId],
@@ -260,7 +260,7 @@ export async function restQueue(
   if (!row || !(await isStill())) return;
   const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
   const dueAt = until < latest ? until : latest;
-  // In the statement itself: a channel that is used again at this moment wakes only the queues that rest already.
+  // Checked in the statement: a channel that is resumed at this moment wakes only queues that already rest.
   const isStopped =
     stoppedChannel === undefined ? '' : 'and exists (select 1 from channel_stops where channel_id = $4)';
   await database.run(

@@ -8,7 +8,7 @@ import { releaseQuota } from './quotaUse.ts';
 import { type Lane, lockLanes, releaseAndRecord } from './release.ts';
 import { NEVER, queueStep } from './table.ts';
 
-/** What a merchant or an operator does to deliveries by hand. */
+/** Manual changes to deliveries, by a merchant or an operator. */
 
 interface Controlled extends Lane {
   id: number;
@@ -94,7 +94,7 @@ export async function cancelDelivery(
   return (await cancel(tx, merchantId, [id], at)) === 1 ? 'cancelled' : 'not_cancellable';
 }
 
-/** One that is being sent now cannot be called back. */
+/** A message that is being sent cannot be cancelled. */
 async function cancel(
   tx: Transaction,
   merchantId: MerchantId,
@@ -121,7 +121,7 @@ async function cancel(
 }
 
 const BATCH_SIZE = 100;
-/** Of one call: the rest needs another one. */
+/** How many one call changes. The rest needs another call. */
 const MANY_MAX = 2000;
 
 export interface ManyResult {
@@ -129,7 +129,7 @@ export interface ManyResult {
   count: number;
   /** How many have no valid number, and stay as they are. */
   skipped: number;
-  /** Whether there are more than one call changes: call again with `after_id`. */
+  /** Whether some are left: call again with `after_id`. */
   more: boolean;
   /** The last one that this call looked at. */
   after_id: number;

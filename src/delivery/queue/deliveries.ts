@@ -57,7 +57,7 @@ export const deliveryWire = (merchantId: string, notificationId: string) =>
     from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId}
     order by d.id desc limit 1)`;
 
-/** Each is new and random after every change to one of the merchant's deliveries. */
+/** A merchant's version is a new random value after every change to one of its deliveries. */
 export async function readDeliveryVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],

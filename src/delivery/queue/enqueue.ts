@@ -8,17 +8,17 @@ import { quotaFreeAt } from '../quota.ts';
 import { firstEventsStep } from './events.ts';
 import { newDeliveriesQueueStep } from './table.ts';
 
-/** A message to a customer, written with the answer that it carries. */
+/** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
   notificationId: number;
   conversationId: number;
   /** The conversation's name in the system it comes from. */
   reference: string | null;
-  /** The notification's context, as the JSON text that it came in. */
+  /** The notification's context, as the JSON text that was received. */
   context: string;
-  /** As somebody wrote it: a number without a country code belongs to `country`. */
+  /** As entered: a number without a country code belongs to `country`. */
   recipient: string;
-  /** The merchant's country, where it has one. */
+  /** The merchant's country, if it has one. */
   country: string | null;
   mode: 'reply' | 'campaign';
   content: string;
@@ -27,8 +27,8 @@ export interface NewDelivery {
 
 export interface Outbox {
   /**
-   * The steps that put a message into the queue, after the answer's own step: the message exists exactly if the
-   * answer does. Says also until when it must wait for the daily limit, where that is known already.
+   * The steps that put a message into the queue. They run after the answer's own step, so the message exists only if
+   * the answer does. Also returns until when it must wait for the daily limit, if that is already known.
    */
   prepare(
     queries: Queries,
@@ -36,7 +36,7 @@ export interface Outbox {
     delivery: NewDelivery,
     after: string,
   ): Promise<{ steps: Step[]; waitsUntil: Date | undefined }>;
-  /** Call it after the commit: a worker looks at once. */
+  /** Call it after the commit, so that a worker looks immediately. */
   announce(): void;
 }
 
@@ -70,7 +70,7 @@ const NO_PHONE_NUMBER = 'NO_PHONE_NUMBER';
 
 export type Address =
   | { state: 'queued'; recipient: string }
-  /** The number is not valid, so nothing can be sent. The reason quotes it, since the merchant must correct it. */
+  /** The number is not valid, so nothing can be sent. The reason quotes it because the merchant must correct it. */
   | { state: 'failed'; recipient: string; reason: string };
 
 export function readAddress(
@@ -84,8 +84,8 @@ export function readAddress(
 }
 
 /**
- * The message, its first event, and the merchant's queue. With `after`, a step that is `returning` the merchant and id
- * of the notification that it answers, only if that gave a row.
+ * The message, its first event, and the merchant's queue. `after` is a step that is `returning` the merchant and id of
+ * the answered notification. If given, the message is written only if that step returned a row.
  */
 export function enqueueSteps(
   merchantId: MerchantId,

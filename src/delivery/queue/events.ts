@@ -10,7 +10,7 @@ export interface DeliveryEvent {
   state: DeliveryState;
   code?: string | undefined;
   note?: string | undefined;
-  /** The channel of the attempt, where there was one. */
+  /** The channel of the attempt, if there was one. */
   channelId?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export const firstEventsStep: Step = {
     select merchant_id, id, created_at, state, last_code, reason from delivery returning id`,
 };
 
-/** The last event of each, to leave out one that would only repeat it. */
+/** The last event of each delivery, so that an identical one is not recorded again. */
 export async function lastEvents(
   queries: Queries,
   merchantId: MerchantId,

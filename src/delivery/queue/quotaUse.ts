@@ -2,11 +2,11 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import { OPEN } from './table.ts';
 
-/** Where the daily limit and the queue meet: which deliveries use quota. */
+/** Which deliveries in the queue use the daily quota. */
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** From now on this delivery counts among those that wait for quota. */
+/** From now on this delivery counts as one that waits for quota. */
 export async function markQuotaUser(queries: Queries, merchantId: MerchantId, id: number): Promise<void> {
   await queries.run(
     'update deliveries set uses_quota = 1 where merchant_id = $1 and id = $2 and uses_quota = 0 returning id',
@@ -14,7 +14,7 @@ export async function markQuotaUser(queries: Queries, merchantId: MerchantId, id
   );
 }
 
-/** Customers of earlier deliveries that need quota and were not reached since then: of the first `max` of these. */
+/** Counts the customers of the first `max` earlier deliveries that need quota, without those reached since then. */
 export async function customersAhead(
   queries: Queries,
   merchantId: MerchantId,
@@ -34,8 +34,8 @@ export async function customersAhead(
 }
 
 /**
- * A message that was never sent reached nobody: its quota is free again, unless another message reached them. Says
- * whether a message that waited for quota is due now.
+ * A message that was never sent reached nobody: its quota is free again, unless another message reached the customer.
+ * Returns whether a message that waited for quota is due now.
  */
 export async function releaseQuota(
   tx: Queries,

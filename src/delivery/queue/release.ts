@@ -4,7 +4,7 @@ import type { Database, Engine, Queries, Transaction } from '../../database/data
 import { type DeliveryEvent, eventsStep } from './events.ts';
 import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
-/** Makes messages due that waited for something else than time. */
+/** Makes messages due that waited for something other than a time. */
 
 /** The messages to one customer of one kind: they are sent in the order in which they were written. */
 export interface Lane {
@@ -13,8 +13,8 @@ export interface Lane {
 }
 
 /**
- * The first message of these lanes is no longer blocked. This must be a statement of its own, after the one that
- * finished the message before and took the merchant's lane lock: only then it sees what others have finished or blocked.
+ * Unblocks the first message of these lanes. This must be a separate statement, after the one that finished the
+ * previous message and took the merchant's lane lock: only then does it see what others have finished or blocked.
  */
 const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lane[], at: string): Step => ({
   name: 'released',
@@ -31,7 +31,7 @@ const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lan
 });
 
 interface Finished {
-  /** Of the messages that are finished now. */
+  /** The lanes of the messages that are finished now. */
   lanes: readonly Lane[];
   events: readonly DeliveryEvent[];
   /** When the queue is due at the latest. */
@@ -55,10 +55,10 @@ export async function releaseAndRecord(
   await tx.chain([release, ...record, queueStep(merchantId, dueAt, { nowIfAny: release.name, at: time })]);
 }
 
-/** Before a transaction finishes messages of a merchant: see `releaseStep`. */
+/** Take this lock before a transaction finishes messages of a merchant: see `releaseStep`. */
 export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(`lanes ${merchantId}`);
 
-/** Who has messages that wait until this customer writes, or for the daily limit, which a reply then needs no more. */
+/** Merchants with messages that wait for this customer to write, or for quota, which a reply then no longer needs. */
 export async function merchantsWaitingFor(queries: Queries, phone: string): Promise<MerchantId[]> {
   const rows = await queries.all<{ merchant_id: MerchantId }>(
     `select distinct merchant_id from deliveries where state = 'waiting' and recipient = $1`,
@@ -85,7 +85,7 @@ export async function releaseWaitingFor(
 
 const LOOK_AGAIN_BATCH = 1000;
 
-/** The settings have changed: what waited by the old ones is looked at again. Says whether there are more of them. */
+/** The settings have changed, so waiting messages are checked again. Returns whether there are more of them. */
 export async function lookAgain(
   tx: Queries,
   merchantId: MerchantId,
@@ -103,7 +103,7 @@ export async function lookAgain(
   return rows.length === LOOK_AGAIN_BATCH;
 }
 
-/** The rest of them, a transaction for each batch. */
+/** Checks all the others again, with one transaction per batch. */
 export async function lookAgainAtAll(
   database: Database,
   merchantId: MerchantId,
@@ -113,7 +113,7 @@ export async function lookAgainAtAll(
   while (await database.transaction((tx) => lookAgain(tx, merchantId, waitingFor, at)));
 }
 
-/** Makes queues due that rest until a channel is used again, one merchant after another. */
+/** Makes the queues due that rest until one of these times, one merchant after another. */
 export async function wakeQueues(tx: Queries, restingUntil: readonly string[], at: Date): Promise<void> {
   for (const until of restingUntil) {
     const rows = await tx.all<{ merchant_id: MerchantId }>(
@@ -124,7 +124,7 @@ export async function wakeQueues(tx: Queries, restingUntil: readonly string[], a
   }
 }
 
-/** Every queue that may rest for a channel is looked at now. A look too many does no harm. */
+/** Makes every resting queue due, for any channel: an unnecessary look does no harm. */
 export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
   const rows = await tx.all<{ merchant_id: MerchantId }>(
     'select merchant_id from delivery_queues where due_at > $1 and due_at < $2 order by merchant_id',

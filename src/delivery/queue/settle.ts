@@ -8,23 +8,23 @@ import { releaseQuota } from './quotaUse.ts';
 import { releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER, OPEN, queueStep, textOrNull } from './table.ts';
 
-/** Writes what came of attempts. */
+/** Writes the outcomes of attempts. */
 
 /** How long a channel's status may settle an unknown outcome before the message is sent again. */
 export const SETTLE_MS = 60_000;
 
 export interface Settlement {
   state: DeliveryState;
-  /** When it is due next, while it is open. Now, unless given. */
+  /** When it is due next, if it is still open. The default is now. */
   dueAt?: Date;
   waitingFor?: 'limit' | 'customer';
   /** For the merchant. */
   reason?: string;
   code?: string;
   messageId?: string | undefined;
-  /** Nobody knows whether this attempt was sent. */
+  /** It is unknown whether this attempt was sent. */
   unsettled?: boolean;
-  /** It was not an attempt: the channel was not asked. */
+  /** This does not count as an attempt: the channel was not called. */
   notCounted?: boolean;
 }
 
@@ -36,8 +36,8 @@ export interface Outcome {
 const isOpen = (state: DeliveryState) => OPEN.includes(`'${state}'`);
 
 /**
- * On PostgreSQL: of one merchant's messages only one transaction at a time finishes some, so that the next of a lane is
- * not lost between two; and within a table rows are locked by id. SQLite runs transactions one after another.
+ * On PostgreSQL only one transaction at a time finishes messages of a merchant: with two, the next message of a lane
+ * could stay blocked. Rows of a table are locked in the order of their ids. SQLite runs transactions one at a time.
  */
 const LOCKS: Record<Engine, string> = {
   sqlite: '',
@@ -53,9 +53,9 @@ const IS_LOCKED: Record<Engine, string> = {
 };
 
 /**
- * Writes the outcomes of one merchant's attempts, all or nothing, and gives the ids of those that were written. An
- * outcome counts only while its worker still holds the lease: a status that came before the channel's own answer, or
- * another worker after a lost lease, has already written more.
+ * Writes the outcomes of one merchant's attempts, all or nothing, and returns the ids of those that were written. An
+ * outcome is written only while its worker still holds the lease. Otherwise something newer is already written: by a
+ * status that came before the channel's own answer, or by another worker after the lease was lost.
  */
 export async function settle(
   tx: Queries,
@@ -121,7 +121,7 @@ const settleStep = (
     returning deliveries.id`,
 });
 
-/** What follows from the outcomes that were written. */
+/** Releases quota and the next messages, and records the events, for the outcomes that were written. */
 async function follow(
   tx: Queries,
   merchantId: MerchantId,
@@ -146,7 +146,7 @@ async function follow(
   });
 }
 
-/** A message that was looked at and put back as it was has no new event. */
+/** A message that was put back unchanged gets no new event. */
 async function newEvents(
   tx: Queries,
   merchantId: MerchantId,
@@ -175,8 +175,8 @@ async function newEvents(
 }
 
 /**
- * The workers that sent these are gone, and their channel reports what became of a message: it has so long for that
- * before they are sent again. They keep the channel of that attempt.
+ * The workers that sent these are gone, but their channel reports what happened to a message. It has `SETTLE_MS` for
+ * that before they are sent again. They keep the channel of that attempt.
  */
 export async function waitForStatus(
   database: Database,

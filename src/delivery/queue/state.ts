@@ -3,13 +3,13 @@ import { OPEN } from './table.ts';
 
 /** The queue as a whole, for the operator. */
 export interface QueueState {
-  /** To be sent, and waiting for nothing but us. */
+  /** Ready to be sent by a worker. */
   queued: number;
   waitingForLimit: number;
   waitingForCustomer: number;
   /** When the oldest of the queued ones was written. */
   oldestAt: string | undefined;
-  /** Since when a merchant's queue is due without a worker taking it. */
+  /** Since when a merchant's queue has been due without a worker taking it. */
   dueSince: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import { CLAIMED_COLUMNS, type Claimed } from './claim.ts';
 import { lockLanes, releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER } from './table.ts';
 
-/** What a channel reports after it took a message. Statuses come late, twice and out of order. */
+/** What a channel reports after it has accepted a message. Statuses may come late, twice or out of order. */
 
 const RANK: Readonly<Record<DeliveryState, number>> = {
   waiting: 0,
@@ -46,7 +46,7 @@ export async function findIdsByKeys(
   return rows.flatMap((row) => (row?.merchant_id === merchantId ? [row.id] : []));
 }
 
-/** Moves deliveries forward, never back: a state already passed changes nothing. */
+/** Moves deliveries forward, never back: an earlier state changes nothing. */
 export async function advance(
   tx: Transaction,
   merchantId: MerchantId,
@@ -57,7 +57,7 @@ export async function advance(
   const earlier = (Object.keys(RANK) as DeliveryState[]).filter((name) => RANK[name] < RANK[state]);
   const time = at.toISOString();
   await lockLanes(tx, merchantId);
-  // Within a table rows are locked by id.
+  // Rows of a table are locked in the order of their ids.
   if (tx.engine === 'postgres' && ids.length > 1) {
     await tx.all(
       `select id from deliveries where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')} order by id for update`,
@@ -81,13 +81,13 @@ export async function advance(
   });
 }
 
-/** Only for the transaction that settles it: nobody holds it longer. */
+/** Only used within the transaction that settles it. */
 const LEASE_MS = 20_000;
 
 /**
- * Claims a delivery whose message failed after all, to settle it like an attempt. Only the message and the channel of
- * its last attempt count. That message may not be known yet, where the status came before the send's own answer or
- * that answer was lost.
+ * Claims a delivery whose message failed after it was accepted, to settle it like an attempt. Only the message and the
+ * channel of its last attempt count. The message's id may not be known yet: the status may have come before the answer
+ * to the send, or that answer was lost.
  */
 export async function reopen(
   tx: Queries,

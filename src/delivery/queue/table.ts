@@ -9,18 +9,18 @@ import { storableText } from '../../database/text.ts';
 
 export type DeliveryState = Delivery['state'];
 
-/** Not finished yet. As literals, so that the partial indexes serve the statements. */
+/** Not finished yet. As literals, so that the statements can use the partial indexes. */
 export const OPEN = `('queued', 'sending', 'waiting')`;
 
-/** A channel's text. What PostgreSQL refuses to store would be sent again and again. */
+/** A channel's text. If PostgreSQL refused to store it, the message would be sent again and again. */
 export const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
 
-/** The `due_at` of a message that something else makes due: a customer who writes, an earlier message that is done. */
+/** The `due_at` of a message that does not wait for a time, but for the customer or for an earlier message. */
 export const NEVER = '9999-12-31T00:00:00.000Z';
 
 /**
- * The first open message of a lane, as a sub-select. On PostgreSQL not as `min(id)`: for that it may walk through all
- * of the merchant's deliveries by id. The order below fits one index only, which leads to the row at once.
+ * The first open message of a lane, as a sub-select. On PostgreSQL without `min(id)`, which may read all of the
+ * merchant's deliveries by id. The order below fits only one index, which finds the row directly.
  */
 export const firstOfLane: Record<Engine, (merchant: string, recipient: string, mode: string) => string> = {
   sqlite: (merchant, recipient, mode) =>
@@ -32,12 +32,12 @@ export const firstOfLane: Record<Engine, (merchant: string, recipient: string, m
       order by f.recipient, f.mode, f.id limit 1)`,
 };
 
-/** A queue rests no longer than this at a time, so that one that was left resting by a race goes on soon. */
+/** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;
 
 /**
  * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier. With
- * `nowIfAny` it is due at `at` if that step of the same chain gave a row. Locks the version row, so it comes last.
+ * `nowIfAny` it is due at `at` if that step of the same chain returned a row. Locks the version row, so it comes last.
  */
 export const queueStep = (
   merchantId: MerchantId,
@@ -54,7 +54,7 @@ export const queueStep = (
     from queue_rows where true ${ON_QUEUE_CONFLICT}`,
 });
 
-/** After a condition: without one SQLite reads `on` as part of a join. */
+/** Must follow a condition: without one, SQLite reads `on` as part of a join. */
 const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = excluded.version,
     due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
   returning merchant_id`;

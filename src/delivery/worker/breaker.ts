@@ -4,18 +4,18 @@ import { wakeQueues } from '../queue/release.ts';
 import { type ChannelStop, clearBreaker, listStops, refusedStop, stopChannel, takeProbe } from './stops.ts';
 
 /**
- * Keeps workers away from channels that are of no use now: those that refuse us, and those that do not answer. After
+ * Keeps workers from using channels that do not work now: those that refuse us, and those that do not answer. After
  * five time-outs in a row a channel's circuit breaker opens. A single message probes it from time to time, and the
  * first answer closes it. The state is in the database, and all processes follow it.
  */
 export interface Breaker {
-  /** Before each claim: what other processes have written. */
+  /** Reads what other processes have written. Call it before each claim. */
   refresh(): Promise<void>;
   /** Whether messages may go through this channel now: all, one as a probe, or none before that time. */
   gate(channelId: string): Promise<'open' | 'probe' | { until: string }>;
-  /** After each attempt that the channel was asked in. `isProbe`: the gate let this one through as a probe. */
+  /** Call it after each attempt that called the channel. `isProbe`: this attempt was allowed as a probe. */
   report(channelId: string, code: string | undefined, isProbe: boolean): Promise<void>;
-  /** The probe was not used: another message may be one. */
+  /** The probe was not used: another message may be the probe. */
   returnProbe(channelId: string): Promise<void>;
   /** The channel refuses everything we send. */
   stop(channelId: string, code: string, untilResumed: boolean): Promise<void>;
@@ -57,7 +57,7 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
     timeouts.set(channelId, count);
     const stop = stops.get(channelId);
     const isOpen = stop?.kind === 'not_answering';
-    // Calls that were under way when it opened say nothing new.
+    // Calls that were already running when it opened add no information.
     if (isOpen ? !isProbe : count < TIMEOUTS_MAX) return;
     if (!isOpen) log.warn({ channel: channelId, code }, 'the channel does not answer: circuit breaker open');
     const probes = isOpen ? stop.probes + 1 : 0;
@@ -71,7 +71,7 @@ export function createBreaker({ database, log, now }: BreakerParts): Breaker {
       until: until.toISOString(),
       probes,
     });
-    // These rest for as long as the probe could have taken.
+    // These queues rest for as long as the probe could have taken.
     if (isOpen) await wakeQueues(database, [stop.until], until);
   }
 

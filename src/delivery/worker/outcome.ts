@@ -29,7 +29,7 @@ export function settlementOf(result: SendResult, { type, attempts, at, random }:
     const pause = (type.retryPausesSeconds[attempts - 1] ?? 0) * (1 + JITTER * random);
     return {
       state: 'queued',
-      // A channel may ask for a longer pause, but not use up the attempts in a few seconds.
+      // A channel may ask for a longer pause, but not for one so short that all attempts are used up in seconds.
       dueAt: inSeconds(Math.max(pauseSeconds ?? 0, pause)),
       code,
       ...(reason === undefined ? {} : { reason }),
@@ -45,14 +45,14 @@ export function settlementOf(result: SendResult, { type, attempts, at, random }:
         : retry(result.code, result.afterSeconds, result.attemptsMax, result.reason);
     case 'unknown':
       if (attempts >= attemptsMax) {
-        const reason = `After ${attempts} attempts nobody knows whether it arrived.`;
+        const reason = `After ${attempts} attempts it is unknown whether it arrived.`;
         return { state: 'failed', code: result.code, reason };
       }
       return type.reportsStatus
         ? { state: 'sending', unsettled: true, dueAt: inSeconds(SETTLE_MS / 1000), code: result.code }
         : retry(result.code);
     case 'window_closed':
-      // A second time it is not the window: then as with any other refusal.
+      // If it happens twice, the window is not the cause: handle it like any other refusal.
       return attempts > 2 ? retry(result.code) : { state: 'queued', code: result.code };
     case 'wait_a_day':
       return {
@@ -64,7 +64,7 @@ export function settlementOf(result: SendResult, { type, attempts, at, random }:
     case 'failed':
       return { state: 'failed', code: result.code, reason: result.reason };
     case 'channel_stopped':
-      // Due at once: the merchant's queue rests while its channel is stopped.
+      // Due immediately, because the merchant's queue rests while its channel is stopped.
       return {
         state: 'queued',
         code: result.code,

@@ -6,7 +6,7 @@ import type { Settlement } from '../queue/settle.ts';
 import { NEVER } from '../queue/table.ts';
 import { reserveQuota } from '../quota.ts';
 
-/** Everything between the claim of a message and the attempt to send it. */
+/** The work between claiming a message and trying to send it. */
 
 interface PrepareParts {
   database: Database;
@@ -16,10 +16,10 @@ interface PrepareParts {
 
 export type Prepared =
   | { send: Form; message: Outgoing }
-  /** Not now. `recheck` says whether what it waits for may have happened meanwhile. */
+  /** Not now. `recheck` returns whether what it waits for may have happened in the meantime. */
   | { settlement: Settlement; recheck?: () => Promise<boolean> };
 
-/** What an attempt may take: a channel's time-out, and its turn. With less of the lease left none is made. */
+/** The longest attempt: a channel's time-out, plus the wait for its turn. With less of the lease left, none is made. */
 const ATTEMPT_MAX_MS = 12_000;
 
 export async function prepare(parts: PrepareParts, channel: Channel, delivery: Claimed): Promise<Prepared> {

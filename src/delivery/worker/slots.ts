@@ -1,15 +1,15 @@
 import type { Channel } from '../channels/channel.ts';
 
 /**
- * How many messages a worker sends at the same time. A channel gets a part of the slots only, and one that is slow
- * loses its part of the shared ones after half a second: whatever some channels do, others find a free slot by then.
+ * How many messages a worker sends at the same time. A channel gets only a part of the slots, and a slow call stops
+ * counting as shared after half a second. So a slow channel delays the others by half a second at most.
  */
 export interface Slots {
-  /** For any channel. */
+  /** Free slots for any channel. */
   free(): number;
-  /** For this channel, and how many of these for campaigns: one stays free for a reply. */
+  /** Free slots for this channel, and how many of these for campaigns: one stays free for a reply. */
   freeFor(channel: Channel): { max: number; campaignsMax: number };
-  /** Gives the function that frees it. */
+  /** Returns the function that frees it. */
   hold(channel: Channel): () => void;
 }
 
@@ -18,9 +18,9 @@ interface SlotLimits {
   perChannel: number;
 }
 
-/** Half of the second in which another merchant's message must leave. */
+/** Half of the second within which another merchant's message must be sent. */
 const SLOW_AFTER_MS = 500;
-/** Slow ones included. */
+/** Including slow calls. */
 const IN_FLIGHT_MAX = 512;
 
 export function createSlots({ total, perChannel }: SlotLimits, onFree: () => void): Slots {

@@ -9,7 +9,7 @@ export interface ChannelStop {
   kind: 'refused' | 'not_answering';
   code: string;
   stopped_at: string;
-  /** Not used before. Then one probe decides whether a channel that did not answer is used again. */
+  /** Not used before this time. Then one probe decides whether a channel that did not answer is used again. */
   until: string;
   /** How many probes have failed. */
   probes: number;
@@ -17,7 +17,7 @@ export interface ChannelStop {
 
 const COLUMNS = 'channel_id, kind, code, stopped_at, until, probes';
 
-/** Also one whose breaker waits for something to probe with is listed. */
+/** Includes channels whose breaker waits for a message to probe with. */
 export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
   return queries.all<ChannelStop>(
     `select ${COLUMNS} from channel_stops where until > $1 or kind = 'not_answering' order by stopped_at`,
@@ -25,10 +25,10 @@ export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
   );
 }
 
-/** Stops within this time of each other are one. */
+/** Stops within this time of each other count as one. */
 const SAME_STOP_MS = 60 * 60_000;
 
-/** A channel that refuses us and then does not answer stays refused: only time or a person ends that. */
+/** A channel that refuses us and then does not answer stays `refused`, until the time is over or somebody resumes it. */
 export async function stopChannel(queries: Queries, stop: ChannelStop, at: Date): Promise<void> {
   await queries.run(
     `insert into channel_stops (${COLUMNS}) values ($1, $2, $3, $4, $5, $6)
@@ -51,7 +51,7 @@ export async function stopChannel(queries: Queries, stop: ChannelStop, at: Date)
 }
 
 const REFUSED_MS = 5 * 60_000;
-/** As `until`: only `channel resume` ends it. */
+/** A value of `until`: only `channel resume` ends the stop. */
 export const UNTIL_RESUMED = '9999-01-01T00:00:00.000Z';
 
 /** For five minutes, or until somebody resumes it. */
@@ -69,7 +69,7 @@ export const refusedStop = (
   probes: 0,
 });
 
-/** Of all workers one may send the probe. The others wait for what comes of it. */
+/** Only one of all workers may send the probe. The others wait for its result. */
 export async function takeProbe(queries: Queries, stop: ChannelStop, until: Date): Promise<boolean> {
   const rows = await queries.run(
     `update channel_stops set until = $3 where channel_id = $1 and until = $2 and kind = 'not_answering'
@@ -79,7 +79,7 @@ export async function takeProbe(queries: Queries, stop: ChannelStop, until: Date
   return rows.length > 0;
 }
 
-/** Gives until when queues rest because of it, if it was open. */
+/** Returns until when queues rest because of it, if it was open. */
 export async function clearBreaker(queries: Queries, channelId: string): Promise<string[]> {
   const rows = await queries.run<{ until: string }>(
     `delete from channel_stops where channel_id = $1 and kind = 'not_answering' returning until`,
@@ -88,7 +88,7 @@ export async function clearBreaker(queries: Queries, channelId: string): Promise
   return rows.map(({ until }) => until);
 }
 
-/** Every stopped channel is used again at once, for the messages that waited for it. */
+/** Every stopped channel is used again immediately, also for the messages that waited for it. */
 export async function resumeChannels(tx: Queries, at: Date): Promise<ChannelStop[]> {
   const stops = await tx.run<ChannelStop>(`delete from channel_stops returning ${COLUMNS}`);
   if (stops.length > 0) await wakeRestingQueues(tx, at);

@@ -22,16 +22,16 @@ interface TurnParts {
 /** What a round has found: nothing due; more to claim; what is due has no free slot; or the database failed. */
 export type Round = 'nothing' | 'more' | 'capped' | 'failed';
 
-/** A killed worker's messages are taken over after this. Longer than an attempt takes. */
+/** After this time, another worker takes over a killed worker's messages. Longer than an attempt takes. */
 const LEASE_MS = 20_000;
-/** A round looks at so many queues at most. The next one goes on from there. */
+/** The most queues that one round looks at. The next round continues from there. */
 const PAGES_MAX = 2;
 /** For a merchant whose channel cannot be opened. */
 const PROBLEM_REST_MS = 30_000;
 
 export function createTurns(parts: TurnParts): () => Promise<Round> {
   const { database, channels, slots, breaker, log, now, begin } = parts;
-  /** Where the next round goes on. */
+  /** Where the next round continues. */
   let position: DueQueue | undefined;
 
   async function round(): Promise<Round> {
@@ -58,7 +58,7 @@ export function createTurns(parts: TurnParts): () => Promise<Round> {
 
   type Turn = 'done' | 'more' | 'capped';
 
-  /** What is wrong with one merchant must not stop the others. */
+  /** A problem with one merchant must not stop the others. */
   async function safely(merchantId: MerchantId): Promise<Turn> {
     try {
       return await takeTurn(merchantId);

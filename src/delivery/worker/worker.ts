@@ -21,7 +21,7 @@ export interface WorkerParts {
   now: () => Date;
   /** How many messages are sent at the same time, in all and through one channel. */
   concurrency: { total: number; perChannel: number };
-  /** Processes what channels have reported, and gives how much that was. */
+  /** Processes what channels have reported, and returns how many reports that was. */
   processStatuses?: () => Promise<number>;
   /** Counts the result of every attempt. */
   onAttempt: (channel: string, outcome: string, code: string) => void;
@@ -32,19 +32,19 @@ export interface Worker {
   wake(): void;
   /** Resolves when nothing is due and nothing is being sent. */
   idle(): Promise<void>;
-  /** Lets what is being sent finish. */
+  /** Waits until what is being sent is finished. */
   stop(): Promise<void>;
 }
 
 /** Wake-up calls may be lost with their connection. */
 const POLL_MS = 2000;
-/** A slot that becomes free wakes it; a slow call gives up its shared slot without that. */
+/** A free slot normally wakes the worker, so these are upper bounds. */
 const WAIT_MS = { nothing: POLL_MS, capped: 100, failed: POLL_MS } as const;
 /** Wake-up calls within this time share one claim. */
 const CLAIM_EVERY_MS = 10;
-/** Where something of ours failed before the attempt. */
+/** The pause after an internal error before the attempt. */
 const PUT_BACK_MS = 5000;
-/** At the start; where statuses keep coming, messages are sent beside them after this. */
+/** At the start, statuses are processed first. If they keep coming, sending starts after this time. */
 const STATUSES_FIRST_MS = 5000;
 
 /** Results that do not come from the channel itself: they say nothing about whether it answers. */
@@ -74,7 +74,7 @@ export function startWorker(parts: WorkerParts): Worker {
   const running = run();
 
   async function run(): Promise<void> {
-    // What was reported while no worker ran may tell about an attempt that would be repeated.
+    // A status that came while no worker ran may show that a message was sent and need not be repeated.
     const startedAt = performance.now();
     while (!stopped && performance.now() - startedAt < STATUSES_FIRST_MS && (await statusesDone()) > 0);
     await wakeLateQueues(database, now()).catch((err) => log.warn({ err }, 'cannot check the queues'));
@@ -95,7 +95,7 @@ export function startWorker(parts: WorkerParts): Worker {
   function begin(channel: Channel, delivery: Claimed, isProbe: boolean): void {
     const free = slots.hold(channel);
     const work = deliver(channel, delivery, isProbe)
-      // Its lease runs out, then it is claimed again.
+      // It is claimed again when its lease has ended.
       .catch((err) => log.error({ err, delivery_id: delivery.id }, 'delivery interrupted'))
       .finally(() => {
         inFlight.delete(work);
@@ -134,10 +134,10 @@ export function startWorker(parts: WorkerParts): Worker {
       at: now(),
       random: Math.random(),
     });
-    // Before it is queued again: else it would be sent at once through the stopped channel.
+    // Before it is queued again: otherwise it would be sent immediately through the stopped channel.
     if (result.outcome === 'channel_stopped') await stopChannel(channel, result);
     await write(settlement);
-    // After it: a message that was sent must be known as sent, whatever happens to the breaker.
+    // After writing the outcome: a sent message must be recorded as sent even if the breaker fails.
     if (wasCalled(result)) await breaker.report(channel.id, code, isProbe).catch(logBreaker);
   }
 
@@ -163,7 +163,7 @@ export function startWorker(parts: WorkerParts): Worker {
     }
   }
 
-  /** Beside the sending: a busy channel reports several times for each message. */
+  /** Runs in parallel with sending: a busy channel reports several times for each message. */
   function processStatuses(): void {
     if (processing) {
       processAgain = true;
@@ -197,7 +197,7 @@ export function startWorker(parts: WorkerParts): Worker {
     wakeUp();
   }
 
-  /** Until somebody wakes it, the next message is due where that is known, or the poll. */
+  /** Waits for a wake-up call, the time when the next message is due, or the next poll. */
   async function untilWoken(found: Exclude<Round, 'more'>): Promise<void> {
     if (woken || stopped) return;
     const due = found === 'nothing' ? await nextDueAt(database).catch(() => undefined) : undefined;

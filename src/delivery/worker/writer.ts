@@ -5,7 +5,7 @@ import { type Outcome, settle } from '../queue/settle.ts';
 
 const RETRY_MS = 500;
 
-/** Writes an outcome, together with the others that are known at that moment. False: the lease was lost before. */
+/** Writes an outcome, together with others that are waiting to be written. False if the lease was already lost. */
 export function createOutcomeWriter(
   database: Database,
   now: () => Date,
@@ -13,7 +13,7 @@ export function createOutcomeWriter(
   const write = batchPerTick((outcomes: readonly Outcome[]) => writeAll(database, outcomes, now()), {
     serialize: true,
   });
-  // A message that was sent must be known as sent: while the lease lasts, wait for an absent database.
+  // A sent message must be recorded as sent: until the lease ends, wait for a database that is unavailable.
   return async (outcome) => {
     for (;;) {
       const written = await write(outcome);
@@ -28,7 +28,7 @@ export function createOutcomeWriter(
 
 type Written = boolean | { error: unknown };
 
-/** One transaction for all of them. If it fails, one for each merchant: none fails for what is wrong with another. */
+/** One transaction for all. If it fails, one for each merchant, so that a problem with one spares the others. */
 async function writeAll(
   database: Database,
   outcomes: readonly Outcome[],

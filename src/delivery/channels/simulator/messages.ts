@@ -63,7 +63,7 @@ interface NewMessage {
   at: Date;
 }
 
-/** A message without a delivery: the demo's assistant answers on its own. */
+/** A message without a delivery: a direct answer from the demo's assistant. */
 export async function addAssistantMessage(
   queries: Queries,
   merchantId: MerchantId,
@@ -86,7 +86,7 @@ export async function addCustomerMessage(
   );
 }
 
-/** Marks what the customer has received, up to the message with this id. */
+/** Marks the messages to the customer as read, up to the message with this id. */
 export async function markMessagesRead(
   tx: Queries,
   merchantId: MerchantId,

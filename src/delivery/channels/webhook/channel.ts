@@ -23,7 +23,7 @@ export interface WebhookOptions {
 /** Node's HTTP and TLS take 70 ms to load. Commands that do not send start without them. */
 const loadPost = () => import('./post.ts');
 
-/** Shorter than the worker's lease: an attempt has ended before another worker can take the message over. */
+/** Shorter than the worker's lease: an attempt ends before another worker can claim the message. */
 const TIMEOUT_MS = 10_000;
 
 export function openWebhook(
@@ -65,7 +65,7 @@ export function openWebhook(
 const signerOf = (secret: string) =>
   new Webhook(Buffer.from(secret.replace('whsec_', ''), 'base64'), { format: 'raw' });
 
-/** Depends on nothing but the message, so every attempt sends the same bytes. */
+/** Depends only on the message, so every attempt sends the same bytes. */
 function bodyOf(message: Outgoing): string {
   const data = JSON.stringify({
     delivery_id: message.deliveryId,
@@ -76,7 +76,7 @@ function bodyOf(message: Outgoing): string {
     mode: message.mode,
     content: message.content,
   });
-  // The context is JSON text already, and goes out as it came: parsing it again could change its numbers.
+  // The context is already JSON text and is sent unchanged: parsing it again could change its numbers.
   const dataWithContext = `${data.slice(0, -1)},"context":${message.context}}`;
   return `{"type":"message.send","timestamp":${JSON.stringify(message.createdAt)},"data":${dataWithContext}}`;
 }

@@ -19,9 +19,9 @@ export const WEBHOOK: ChannelDescriptor<WebhookSettings> = {
   about: 'Your own system: a signed POST for each message (Standard Webhooks)',
   fix: 'Fix the receiving system, or correct the address',
   isRemote: true,
-  // It only answers the request. A message that may have arrived is sent again under the same id.
+  // The receiver only answers the request. A message that may have arrived is sent again with the same id.
   reportsStatus: false,
-  // Standard Webhooks: at once, then after 5 s, 5 min, 30 min, and so on for more than three days.
+  // Standard Webhooks: immediately, then after 5 s, 5 min, 30 min, and so on for more than three days.
   retryPausesSeconds: [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
   fields: [
     URL_FIELD,

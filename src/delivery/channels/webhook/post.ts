@@ -42,7 +42,7 @@ export function post({ url, headers, body }: Post, rules: PostRules): Promise<Po
     const request = send(url, {
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-      // A new connection each time: a kept one would skip the check of its address.
+      // A new connection each time: a reused one would skip the address check.
       agent: false,
       ...lookupOf(rules),
     });

@@ -35,7 +35,7 @@ const NOT_PUBLIC = {
   ],
 } as const;
 
-// One list per family: a single list would match IPv4 in its mapped form, and so refuse all of it.
+// One list per family: a single list would match IPv4 in its mapped form, and so refuse every IPv4 address.
 const notPublic = { 4: listOf(4), 6: listOf(6) };
 
 function listOf(family: 4 | 6): BlockList {
@@ -47,7 +47,7 @@ function listOf(family: 4 | 6): BlockList {
   return list;
 }
 
-/** Whether this is an address on the public Internet. Anything that is not an address is not. */
+/** Whether this is an address on the public Internet. False for anything that is not an address. */
 export function isPublicAddress(address: string): boolean {
   const [plain = ''] = address.split('%');
   const family = isIP(plain);
@@ -61,7 +61,7 @@ class AddressRefused extends Error {
 /** The host as a name or a bare IP: `::1` for https://[::1]/. */
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
-/** An IP as host is connected to without a lookup, so it is checked here. */
+/** If the host is an IP address, there is no lookup, so it is checked here. */
 export function refusesLiteral(url: URL): boolean {
   const host = hostOf(url);
   return isIP(host) !== 0 && !isPublicAddress(host);

@@ -29,7 +29,7 @@ const MESSAGE: Outgoing = {
   createdAt: '2026-01-15T09:31:00.000Z',
 };
 
-/** A send asks it for its turn. */
+/** The channel needs it to keep to the rate limit. */
 let database: Database;
 const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
 before(async () => {

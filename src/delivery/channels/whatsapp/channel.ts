@@ -74,7 +74,7 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): 
     const turn = await reserveTurn(database, id, phone, now());
     if ('mustWait' in turn) return notYet(turn.mustWait, turn.retryInMs);
     if (await isOnTime(turn.atMs)) return undefined;
-    // The process or the database was busy. Late messages must not bunch up, so it takes another turn.
+    // The process or the database was busy. Late messages must not bunch up, so it waits for another turn.
     const next = await reserveNextTurn(database, id, now());
     if ('mustWait' in next) return notYet(next.mustWait, next.retryInMs);
     return (await isOnTime(Math.max(next.atMs, now().getTime()))) ? undefined : notYet('NUMBER_PACE', 1000);
@@ -93,7 +93,7 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): 
       const wait = await waitForTurn(recipient);
       if (wait) return wait;
     } catch (error) {
-      // Nothing was sent yet, so this is no unknown outcome.
+      // Nothing was sent yet, so the outcome is not unknown.
       if (error instanceof DatabaseUnavailable) return notYet('DATABASE_AWAY', 1000);
       throw error;
     }
@@ -152,7 +152,7 @@ function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: Wha
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
     to: recipient,
-    // Every status repeats it: the only way to learn about a message whose response was lost.
+    // Every status repeats it. If the response is lost, only this key tells which message a status is about.
     biz_opaque_callback_data: key,
     ...(form === 'text'
       ? { type: 'text', text: { preview_url: false, body: content } }
@@ -170,7 +170,7 @@ function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: Wha
 /** A template's parameter must not contain line breaks, tabs or more than four spaces in a row. */
 export const onOneLine = (text: string) => text.replace(/\s+/g, ' ').trim();
 
-/** Errors before the connection is open: nothing was sent. After any other error that is unknown. */
+/** Errors before the connection is open: nothing was sent. After any other error, it may have been sent. */
 const NOTHING_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOST|ENET|UND_ERR_CONNECT|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_INVALID)/;
 

@@ -20,7 +20,7 @@ import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
 import { closeWindow, openWindows } from './windows.ts';
 
-/** What a channel's webhook brings: written down before it is acknowledged, worked on afterwards. */
+/** Updates from a channel's webhook: stored before they are acknowledged, processed afterwards. */
 
 export interface InboundParts {
   database: Database;
@@ -31,11 +31,11 @@ export interface InboundParts {
 
 const AT_ONCE = 100;
 /**
- * In any order, as they come: one after another, a commit each, they would hold up the sending. On PostgreSQL
- * each is a connection that no request has meanwhile.
+ * How many updates are processed at the same time, in any order. One at a time, with a commit for each, would delay
+ * sending. On PostgreSQL each one takes a connection that requests cannot use.
  */
 const TOGETHER = { sqlite: 20, postgres: 2 };
-/** Meta repeats for seven days what was not acknowledged. */
+/** For seven days, Meta repeats what was not acknowledged. */
 const KEPT_MS = 8 * 24 * 60 * 60_000;
 
 interface Row {
@@ -44,7 +44,7 @@ interface Row {
   payload: string;
 }
 
-/** Stores what came in, and opens the windows of the customers who wrote. Gives how many updates were new. */
+/** Stores updates, and opens the windows of the customers who wrote. Returns how many updates were new. */
 export function storeUpdates(
   database: Database,
   received: readonly { channelId: string; update: Update }[],
@@ -56,7 +56,7 @@ export function storeUpdates(
     payload: JSON.stringify(update),
   }));
   return database.transaction(async (tx) => {
-    // One statement for all: a body brings up to a thousand, and is answered within 250 ms.
+    // One statement for all: a body contains up to a thousand, and must be answered within 250 ms.
     const list =
       tx.engine === 'postgres'
         ? 'jsonb_array_elements($1::jsonb) as received (value)'
@@ -67,7 +67,7 @@ export function storeUpdates(
         on conflict (id) do nothing returning id`,
       [JSON.stringify(rows), at.toISOString()],
     );
-    // At once, and not with the rest of the work: an answer right after the message must find the window open.
+    // Here, not in later processing: an answer right after the customer's message must find the window open.
     await openWindows(
       tx,
       received.flatMap(({ channelId, update }) =>
@@ -80,7 +80,7 @@ export function storeUpdates(
   });
 }
 
-/** Processes what has come in, the oldest first. Any number of workers may do it. Gives how many it processed. */
+/** Processes stored updates, oldest first. Any number of workers may do it. Returns how many it processed. */
 export async function processInbound(parts: InboundParts): Promise<number> {
   const { database, log } = parts;
   const rows = await database.all<Row>(
@@ -95,10 +95,10 @@ export async function processInbound(parts: InboundParts): Promise<number> {
       else await processStatus(parts, row, update);
       done += 1;
     } catch (err) {
-      // The others would fare no better, and each would wait for it anew.
+      // The other updates would fail too, after the same wait.
       if (err instanceof DatabaseUnavailable) throw err;
       log.warn({ err, channel: row.channel_id }, 'cannot process an update; will retry');
-      // Behind the others: one that cannot be worked on must not hold them up.
+      // Moves it to the end: an update that cannot be processed must not delay the others.
       await database
         .run('update inbound_updates set received_at = $2 where id = $1', [row.id, parts.now().toISOString()])
         .catch(() => {});
@@ -113,13 +113,13 @@ export async function processInbound(parts: InboundParts): Promise<number> {
   return done;
 }
 
-/** As Promise.all, but not before each has ended: nothing is left to go on behind a worker's back. */
+/** Like Promise.all, but waits until all have ended, so that nothing still runs when it throws. */
 async function allOf(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
   if (failed) throw (failed as PromiseRejectedResult).reason;
 }
 
-/** Runs `effects` and marks the update done, all or nothing, unless another worker has it or had it. */
+/** Runs `effects` and marks the update as done, all or nothing. Skips an update that another worker has or has done. */
 function once(
   { database, now }: InboundParts,
   { id }: Row,
@@ -137,7 +137,7 @@ function once(
   });
 }
 
-/** Its window is open since it was stored: a worker that lets a message wait looks at the window again after that. */
+/** The window was opened when the update was stored. A worker that makes a message wait checks the window once more. */
 async function processMessage(
   parts: InboundParts,
   row: Row,
@@ -147,7 +147,7 @@ async function processMessage(
   const phone = phoneOrText(update.phone);
   const merchants: MerchantId[] = [];
   for (const merchantId of await merchantsWaitingFor(database, phone)) {
-    // The same customer may be another merchant's too, who has another number.
+    // Another merchant, with another number, may have the same customer.
     if ((await channels.of(merchantId)).id === row.channel_id) merchants.push(merchantId);
   }
   await once(parts, row, async (tx) => {
@@ -171,7 +171,7 @@ async function processStatus(
     if (!delivery || !isOurs) return;
     const { merchant_id: merchantId } = delivery;
     if (status !== 'failed') {
-      // "sent" may come after "failed": that message is lost all the same, and may be on its way again.
+      // "sent" may come after "failed": the message still failed, and may already be sent again.
       if (status === 'sent' && (await hasFailed(tx, row.channel_id, messageId))) return;
       await advance(tx, merchantId, [delivery.id], { state: status, at: now(), messageId });
       return;
@@ -189,7 +189,7 @@ async function processStatus(
   });
 }
 
-/** Whether an attempt went through this channel. Old deliveries do not know: then the merchant's own counts. */
+/** Whether an attempt went through this channel. Old deliveries have no channel: then the merchant's own counts. */
 async function wentThrough(
   { database, channels }: InboundParts,
   { merchant_id: merchantId, id, channel_id }: ReportedDelivery,

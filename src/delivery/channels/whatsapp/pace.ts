@@ -1,10 +1,10 @@
 import type { Database, Queries } from '../../../database/database.ts';
 
 /**
- * Stays below WhatsApp's rate limits. The pace is kept in the database, so all workers together keep it.
+ * Stays below WhatsApp's rate limits. The state is in the database, so the limits hold for all workers together.
  *
- * GCRA (the generic cell rate algorithm): a row holds the time from which its number or customer is free again. A
- * message moves that time on by one interval, and may use it while it is not too far ahead.
+ * GCRA (the generic cell rate algorithm): a row holds the time from which its number or customer is free again.
+ * Each message moves that time forward by one interval, and may use it if it is not too far ahead.
  */
 
 interface Limit {
@@ -13,16 +13,16 @@ interface Limit {
   aheadMs: number;
 }
 
-/** A message waits for its turn no longer than this while it takes a worker's slot. */
+/** The longest time that a message waits for its turn while it occupies a worker's slot. */
 const TURN_MAX_MS = 1000;
 /**
- * 66 a second, evenly spaced. WhatsApp allows 80: delays on the way may bunch up the messages of 185 ms without
- * more than 80 arriving within a second.
+ * 66 a second, evenly spaced. WhatsApp allows 80: network delays may bunch up the messages of 185 ms before more
+ * than 80 arrive within a second.
  */
 const NUMBER: Limit = { everyMs: 15, aheadMs: TURN_MAX_MS };
 /** One in 6 seconds, in bursts of up to 45. */
 const CUSTOMER: Limit = { everyMs: 6000, aheadMs: 44 * 6000 };
-/** The number's own row has this for a recipient. */
+/** The recipient in the row of the number itself. */
 const WHOLE_NUMBER = '';
 
 export type Turn =
@@ -112,7 +112,7 @@ const BATCH = 1000;
 /** Removes rows that no longer hold anything back. */
 export async function removeIdlePace(database: Database, at: Date): Promise<void> {
   for (;;) {
-    // The condition stands twice: PostgreSQL checks it again for a row that was used in the meantime.
+    // The condition appears twice: PostgreSQL checks it again for a row that was used in the meantime.
     const removed = await database.run(
       `delete from send_pace where free_at_ms < $1 and (channel_id, recipient) in (
           select channel_id, recipient from send_pace where free_at_ms < $1 order by free_at_ms limit $2)

@@ -19,7 +19,7 @@ export function whatsappRoutes(parts: InboundRouteParts): FastifyPluginAsync {
   const numbers = rememberNumbers(parts);
 
   return async (app) => {
-    // Only here: the signature covers the bytes as they came.
+    // Only these routes need the raw bytes: the signature is computed over them.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
       '*',
@@ -45,7 +45,7 @@ export function whatsappRoutes(parts: InboundRouteParts): FastifyPluginAsync {
       if (signature === undefined || !Buffer.isBuffer(request.body)) throw forbidden();
       const own = numbersSigning(request.body, Buffer.from(signature, 'hex'), await numbers());
       if (own.size === 0) throw forbidden();
-      // The signature vouches only for the numbers of its own app.
+      // The signature is valid only for the numbers of its own app.
       const received = readChanges(parse(request.body)).flatMap(({ phoneNumberId, updates }) =>
         phoneNumberId === undefined || !own.has(phoneNumberId)
           ? []
@@ -94,7 +94,7 @@ function numbersSigning(
   );
 }
 
-/** Takes the same time wherever the two texts differ. */
+/** Takes the same time no matter where the two texts differ. */
 function sameText(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

@@ -40,7 +40,7 @@ export function readChanges(body: unknown): Change[] {
     });
 }
 
-/** The same update always has the same name, however often it comes and whatever comes with it. */
+/** An update has the same name each time it is received, no matter what else is in the body. */
 export function updateName(
   channelId: string,
   update: Pick<Update, 'kind' | 'id'> & { status?: ReportedStatus },
@@ -92,6 +92,6 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []
 const word = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[\x21-\x7e]{1,512}$/.test(value) ? value : undefined;
 
-/** Seconds since 1970, as text. Eleven digits last beyond the year 5000. */
+/** Seconds since 1970, as text. Eleven digits are enough until after the year 5000. */
 const timeOf = (value: unknown): string | undefined =>
   /^\d{1,11}$/.test(String(value)) ? new Date(Number(value) * 1000).toISOString() : undefined;

@@ -1,7 +1,7 @@
 import type { Engine, Queries } from '../../../database/database.ts';
 import type { LastWrote } from '../channel.ts';
 
-/** A customer's message opens the window: for 24 hours after it free text may be sent. */
+/** A customer's message opens the window: free text may be sent for the next 24 hours. */
 
 const WINDOW_MS = 24 * 60 * 60_000;
 
@@ -47,7 +47,7 @@ const OPENED: Readonly<Record<Engine, string>> = {
   postgres: 'jsonb_array_elements($1::jsonb) as opened (value)',
 };
 
-/** One statement, in the order of its key: two bodies at once must not wait for each other. */
+/** One statement, in key order: two bodies stored at the same time must not deadlock. */
 export async function openWindows(tx: Queries, opened: readonly Opened[]): Promise<void> {
   const latest = new Map<string, Opened>();
   for (const one of opened) {
@@ -67,7 +67,7 @@ export async function openWindows(tx: Queries, opened: readonly Opened[]): Promi
   );
 }
 
-/** It was closed at that time. One that the customer has opened since then stays open. */
+/** Closes the window, unless the customer has opened it again since that time. */
 export async function closeWindow(
   queries: Queries,
   channelId: string,
