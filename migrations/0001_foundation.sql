@@ -1,6 +1,6 @@
 -- Sign-in and notifications.
 --
--- Times are ISO 8601 text in UTC: the text sorts in the order of time, and both engines store it unchanged.
+-- Times are ISO 8601 text in UTC: the text sorts by time, and both engines store it unchanged.
 -- JSON is text for the same reason. An id is never used twice, even after a delete.
 
 create table merchants (
@@ -22,7 +22,7 @@ create table users (
   -- An operator has no merchant.
   merchant_id bigint references merchants (id),
   email text not null,
-  -- The address in the form that is compared, without upper case.
+  -- The address in lower case, for comparison.
   email_key text not null unique,
   name text not null,
   role text not null,
@@ -52,7 +52,7 @@ create table sign_in_failures (
 create index sign_in_failures_account on sign_in_failures (account, address, failed_at);
 create index sign_in_failures_expiry on sign_in_failures (failed_at);
 
--- The newest key signs. The others verify what they signed until that has expired.
+-- The newest key signs. The others verify the tokens that they signed, until those have expired.
 create table signing_keys (
   kid text primary key,
   public_jwk text not null,

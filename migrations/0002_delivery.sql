@@ -10,7 +10,7 @@ create table deliveries (
   merchant_id bigint not null references merchants (id),
   -- The same in every attempt. The channel gets it, and returns it with the message's status.
   key text not null unique,
-  -- No foreign key: a message is still delivered if its notification is deleted meanwhile.
+  -- No foreign key: a message is still delivered if its notification is deleted.
   notification_id bigint not null,
   conversation_id bigint not null,
   recipient text not null,
@@ -45,7 +45,7 @@ create index deliveries_due on deliveries (due_at, id) where state in ('queued',
 create index deliveries_customer on deliveries (merchant_id, recipient, id)
   where state in ('queued', 'sending', 'waiting');
 create index deliveries_state on deliveries (merchant_id, state, id desc);
--- Which deliveries wait for this customer; which delivery has this id of the channel.
+-- To find the deliveries that wait for a customer, and the delivery with an id from the channel.
 create index deliveries_waiting on deliveries (recipient) where state = 'waiting' and waiting_for = 'customer';
 create index deliveries_message on deliveries (channel_message_id) where channel_message_id is not null;
 create index deliveries_notification on deliveries (merchant_id, notification_id);
@@ -75,7 +75,7 @@ create table channel_settings (
   updated_at text not null
 );
 
--- A channel that refuses everything is not used until then.
+-- A channel that refuses everything is not used before `until`.
 create table channel_stops (
   channel_id text primary key,
   code text not null,

@@ -1,7 +1,7 @@
 -- The knowledge base: documents with their versions, and answered questions.
 --
 -- The program normalises words (src/knowledge/words.ts), in the same way for both engines; an engine only finds them.
--- In its index each word has its merchant in front ("12:coffee"), so that a search never reads the entries of others.
+-- In the index each word starts with its merchant's id ("12:coffee"), so a search never reads entries of others.
 
 create table documents (
 -- @sqlite

@@ -1,5 +1,5 @@
--- Versions for live updates. Like the inbox, a merchant's deliveries and documents have a version each, which is new and
--- random after every change, from any program.
+-- Versions for live updates. Like the inbox, a merchant's deliveries and its documents each have a version. It is a new
+-- random value after every change, from any program.
 create table live_versions (
   merchant_id bigint not null references merchants (id) on delete cascade,
   topic text not null check (topic in ('deliveries', 'knowledge')),
@@ -7,8 +7,8 @@ create table live_versions (
   primary key (merchant_id, topic)
 );
 
--- Not for 'sending': it is short, and a worker claims for many merchants in one statement, which must not wait for the
--- rows of each.
+-- Not for 'sending': this state is short, and a worker claims for many merchants in one statement, which must not wait
+-- for the rows of each merchant.
 -- @sqlite
 create trigger deliveries_inserted after insert on deliveries begin
   insert into live_versions (merchant_id, topic, version)
@@ -52,5 +52,5 @@ create trigger documents_changed after insert or update or delete on documents
   for each row execute function renew_live_version('knowledge');
 -- @both
 
--- What was answered in a period, for the statistics.
+-- To find what was answered in a period, for the statistics.
 create index notifications_answered on notifications (merchant_id, updated_at) where status = 'answered';

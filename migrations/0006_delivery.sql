@@ -1,11 +1,11 @@
--- The delivery queue, rebuilt: one row per merchant says when its next message is due, replies and campaigns have
--- a lane each, and every attempt knows its channel.
+-- The new delivery queue: one row per merchant says when its next message is due, replies and campaigns have separate
+-- lanes, and every attempt has its channel.
 
 -- Phone numbers without a country code are read as numbers of this country.
 alter table merchants add column country text;
 
 -- When the merchant's next message is due, or earlier. Workers look here first, so a merchant's turn costs the same
--- whatever it has queued. The version is new and random after every change that the merchant can see.
+-- no matter how much it has queued. The version is a new random value after every change that the merchant can see.
 create table delivery_queues (
   merchant_id bigint primary key references merchants (id) on delete cascade,
   due_at text not null,
@@ -13,7 +13,7 @@ create table delivery_queues (
 );
 create index delivery_queues_due on delivery_queues (due_at);
 -- @postgres
--- Every message changes this row a few times: old versions must not pile up in the index.
+-- Every message changes this row a few times: old versions must not accumulate in the index.
 alter table delivery_queues set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 -- @both
 
@@ -32,7 +32,7 @@ delete from live_versions where topic = 'deliveries';
 create table deliveries_rebuilt (
   id integer primary key autoincrement,
   merchant_id bigint not null references merchants (id),
-  -- The same over every attempt: the channel receives it, and its statuses name it.
+  -- The same for every attempt. The channel receives it, and returns it with each status.
   key text not null unique,
   -- No foreign key: a queued message is still delivered when its notification is deleted.
   notification_id bigint not null,
@@ -54,11 +54,11 @@ create table deliveries_rebuilt (
   due_at text not null,
   -- The channel of the last attempt.
   channel_id text,
-  -- Since when nobody knows whether the last attempt was sent.
+  -- Since when it is unknown whether the last attempt was sent.
   unsettled_since text,
   last_code text,
   channel_message_id text,
-  -- 1 when it counts against the daily limit: a campaign, or a reply that must go as a template.
+  -- 1 if it counts towards the daily limit: a campaign, or a reply that must be sent as a template.
   uses_quota integer not null default 0,
   created_at text not null,
   updated_at text not null,
@@ -84,7 +84,7 @@ alter table deliveries drop column taken_over;
 alter table deliveries add column channel_id text;
 alter table deliveries add column reference text;
 alter table deliveries add column context text not null default '{}';
--- Only what is still to be sent needs them.
+-- Only messages that may still be sent need them.
 update deliveries d set
     reference = (select c.reference from conversations c where c.merchant_id = d.merchant_id and c.id = d.conversation_id),
     context = coalesce((select n.context from notifications n where n.merchant_id = d.merchant_id and n.id = d.notification_id), '{}')
@@ -97,12 +97,12 @@ drop index deliveries_due;
 drop index deliveries_customer;
 drop index deliveries_waiting;
 -- @both
--- What a merchant's turn looks at: due replies, due campaigns, and which message is the first of its lane.
+-- What a merchant's turn reads: due replies, due campaigns, and which message is the first of its lane.
 create index deliveries_due on deliveries (merchant_id, mode, due_at, id)
   where state in ('queued', 'sending', 'waiting');
 create index deliveries_lane on deliveries (merchant_id, recipient, mode, id)
   where state in ('queued', 'sending', 'waiting');
--- Which merchants have messages that wait until this customer writes.
+-- To find the merchants with messages that wait for a customer to write.
 create index deliveries_waiting on deliveries (recipient, merchant_id) where state = 'waiting';
 create index deliveries_quota on deliveries (merchant_id, id, recipient)
   where uses_quota = 1 and state in ('queued', 'sending', 'waiting');
@@ -119,7 +119,7 @@ insert into delivery_queues (merchant_id, due_at, version)
     'migrated'
   from deliveries group by merchant_id;
 
--- Each attempt's channel, beside what came of it.
+-- The channel of each attempt, next to its result.
 alter table delivery_events add column channel_id text;
 -- @postgres
 alter table delivery_events add primary key (merchant_id, delivery_id, id);
@@ -130,8 +130,8 @@ drop index delivery_events_delivery;
 alter table channel_stops add column kind text not null default 'refused';
 alter table channel_stops add column probes integer not null default 0;
 
--- How fast WhatsApp's numbers send, shared by all workers. recipient is a customer's number, or '' for the whole number;
--- free_at_ms is the time from which it is free again, in milliseconds since 1970.
+-- The sending rate of WhatsApp numbers, shared by all workers. recipient is a customer's number, or '' for the row of
+-- the number itself; free_at_ms is the time from which it is free again, in milliseconds since 1970.
 create table send_pace (
   channel_id text not null,
   recipient text not null,
@@ -150,7 +150,7 @@ create table former_channels (
 );
 create index former_channels_replaced on former_channels (replaced_at);
 
--- For clean-up, and for giving back what a failed message had taken from the daily limit.
+-- For clean-up, and for releasing the daily quota of a failed message.
 create index inbound_updates_done on inbound_updates (done_at) where done_at is not null;
 create index customer_windows_opened on customer_windows (opened_at);
 create index reached_customers_delivery on reached_customers (merchant_id, delivery_key);

@@ -1,4 +1,4 @@
--- An import asks for the newest document of each title. This index serves both the title and the order. Without it
--- SQLite took the index that serves the order alone and read all of the merchant's documents for every title.
+-- An import looks up the newest document of each title. This index covers both the title and the order. Without it,
+-- SQLite used the index for the order alone, and read all of the merchant's documents for every title.
 drop index documents_title;
 create index documents_title on documents (merchant_id, title, updated_at desc, id desc);

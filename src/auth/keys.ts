@@ -63,7 +63,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   const reload = (): Promise<void> => {
     loading ??= load().finally(() => {
       loading = undefined;
-      // A failed reload counts, too: without the database, not every request should wait for one.
+      // A failed reload counts too: while the database is down, not every request should wait for a reload.
       checkedAt = now().getTime();
     });
     return loading;
@@ -72,7 +72,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   /** Also true if the clock was set back. */
   const isDue = (afterMs: number) => Math.abs(now().getTime() - checkedAt) >= afterMs;
 
-  /** If the database is away or slow, the keys in memory stay in use. */
+  /** If the database is unavailable or slow, the keys in memory stay in use. */
   async function refresh(afterMs: number): Promise<void> {
     if (!isDue(afterMs)) return;
     await Promise.race([reload().catch(() => {}), sleep(RELOAD_WAIT_MAX_MS, undefined, { ref: false })]);

@@ -59,7 +59,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
     app.get(
       '/me',
       {
-        // Called with every page and always small: skip even the decision whether to compress it.
+        // Called for every page and always small: not even worth checking whether to compress it.
         compress: false,
         schema: {
           ...describeRoute('auth', 'Get the current user', {

@@ -25,7 +25,7 @@ export interface SignInParts {
 
 /** Sessions. Programs receive the refresh token in a body, the dashboard in a cookie. */
 export interface SignIn {
-  /** Opens a session, or throws the reason why not. */
+  /** Opens a session, or throws the reason for refusing it. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
   renew(refreshToken: string): Promise<RefreshedToken>;
   end(refreshToken: string): Promise<void>;
@@ -37,7 +37,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
 
-  /** Above the limit, a right and a wrong password get the same response. */
+  /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt) => {
     const { retryAfterSeconds } = await findAccount(database, attempt);
     return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();

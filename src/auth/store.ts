@@ -52,7 +52,7 @@ export async function findAccount(
       left join users u on u.email_key = $1`,
     [emailKey, account, address, windowStart(at)],
   );
-  if (!row) throw new Error('an aggregate always gives a row');
+  if (!row) throw new Error('an aggregate always returns a row');
   const lockedUntil = row.failures < FAILURES_MAX ? 0 : Date.parse(row.oldest!) + FAILURE_WINDOW_MS;
   return {
     account: row.id === null ? undefined : row,
@@ -191,7 +191,7 @@ export function findUserByEmail(queries: Queries, email: string): Promise<Listed
   return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
 }
 
-/** Ends all sessions of the user and resets the failed attempts, so the new password works at once. */
+/** Ends all sessions of the user and resets the failed attempts, so the new password works immediately. */
 export async function changePassword(
   database: Database,
   userId: number,

@@ -1,4 +1,4 @@
-/** What DATABASE_URL names: one PostgreSQL server, or several of which one accepts writes, in libpq's form. */
+/** The servers in DATABASE_URL: one PostgreSQL server, or several of which one accepts writes, in libpq's form. */
 export interface PostgresAddress {
   /** At least one. */
   hosts: readonly PostgresHost[];
@@ -13,12 +13,12 @@ export interface PostgresHost {
   url: string;
 }
 
-/** The values of libpq with which a session may write. */
+/** The values of libpq that allow a session to write. */
 const TARGETS = ['read-write', 'any'] as const;
 type Target = (typeof TARGETS)[number];
 
 const URL_PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s;
-/** A name, an address (IPv6 in brackets) or an encoded socket folder, and perhaps a port. */
+/** A name, an address (IPv6 in brackets) or an encoded socket folder, with an optional port. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|(?:%2f|[^%:[\]\s])+)(?::(\d{1,5}))?$/i;
 
 /** Call it after `postgresAddressProblem` found no problem. */
@@ -37,14 +37,14 @@ export function readPostgresAddress(url: string): PostgresAddress {
   };
 }
 
-/** What is wrong with the hosts of an address, as text behind the setting's name. Never the address itself. */
+/** What is wrong with the hosts of an address, as text that follows the setting's name. Never the address itself. */
 export function postgresAddressProblem(url: string): string | undefined {
   const { hosts, target } = partsOf(url);
   if (hosts.length > 1 && !hosts.every(hostAndPort)) {
-    return 'must name each of its hosts, with its port where that is not 5432: postgres://user@one:5432,two:5432/name.';
+    return 'must name each of its hosts, with its port if that is not 5432: postgres://user@one:5432,two:5432/name.';
   }
   if (target !== undefined && !TARGETS.some((known) => known === target)) {
-    return `must have ${TARGETS.join(' or ')} as its target_session_attrs: Deskbell writes.`;
+    return `must have ${TARGETS.join(' or ')} as its target_session_attrs: Deskbell must be able to write.`;
   }
   return undefined;
 }

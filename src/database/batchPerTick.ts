@@ -11,9 +11,9 @@ interface Batch<Item, Result> {
 }
 
 /**
- * Runs `work` once for all items of one turn of the event loop, instead of once for each. `work` starts after all of
- * them came, so nobody gets an outdated result, and gives a result for each item, in order. With `serialize` a batch
- * waits for the one before, since both would write to the same rows.
+ * Runs `work` once for all items of one turn of the event loop, instead of once for each. `work` starts after the last
+ * item was added, so no caller gets an outdated result. It returns a result for each item, in order. With `serialize` a
+ * batch waits for the previous one, because both would write to the same rows.
  */
 export function batchPerTick<Item, Result>(
   work: (items: readonly Item[]) => Promise<readonly Result[]>,

@@ -65,7 +65,7 @@ describe('a chain on SQLite', () => {
       .all()
       .map(({ id }) => id);
 
-  it('gives what its first step is returning, with ids that were never used', () => {
+  it('returns what its first step is returning, with ids that were never used', () => {
     assert.deepEqual(
       run(order('Ana', 'Ben')).map((row) => ({ ...row })),
       [
@@ -76,7 +76,7 @@ describe('a chain on SQLite', () => {
     assert.deepEqual(logged(), [42, 43]);
   });
 
-  it('writes nothing after a step that gave no row', () => {
+  it('writes nothing after a step that returned no row', () => {
     assert.deepEqual(run(order('nobody')), []);
     assert.deepEqual(logged(), [42, 43]);
   });

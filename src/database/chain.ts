@@ -1,8 +1,8 @@
 import type { Param } from './database.ts';
 
 /**
- * A write that may build on earlier ones. PostgreSQL runs all steps of a chain as one statement, in which no step sees
- * what another wrote to a table: it reads what that one is `returning`. SQLite runs one step after another.
+ * A write that may use the results of earlier ones. PostgreSQL runs all steps of a chain as one statement. In it, a step
+ * does not see what another wrote to a table, only what that step is `returning`. SQLite runs one step after another.
  */
 export interface Step {
   /** Later steps read what this one is `returning` under this name. */
@@ -62,11 +62,11 @@ interface Relation {
 
 export interface SqliteSteps {
   run(sql: string, params: readonly Param[]): Relation;
-  /** The last id that the table has given to a row. */
+  /** The last id that was used in the table. */
   lastIdOf(table: string): number;
 }
 
-/** For SQLite: one step after another. Gives what the first is `returning`. */
+/** For SQLite: one step after another. Returns what the first is `returning`. */
 export function runSteps(steps: readonly Step[], { run, lastIdOf }: SqliteSteps): readonly Row[] {
   const relations = new Map<string, Relation>();
   for (const { name, rows, sql } of steps) {

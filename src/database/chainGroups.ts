@@ -2,18 +2,19 @@ import { chainParams, chainSql, type Step } from './chain.ts';
 import type { Param } from './database.ts';
 
 /**
- * Chains with the same texts that wait at the same moment run as one statement, with one trip and one commit: with 32
- * connections PostgreSQL needs a third of the processor time for an answer. If the server refuses a group, each of its chains runs
- * alone. Chains of an owner whose rows are locked wait in a queue of their own, so that other owners do not wait.
+ * Chains with the same texts that wait at the same moment run as one statement, with one round trip and one commit:
+ * with 32 connections, PostgreSQL then needs a third of the processor time for an answer. If the server refuses a group,
+ * each of its chains runs alone. Chains of an owner whose rows are locked wait in a separate queue, so that other owners
+ * do not wait.
  */
 export type RunChain = <Row>(steps: readonly Step[], owner?: number) => Promise<Row[]>;
 
 interface GroupParts {
   query: <Row>(sql: string, params: readonly Param[]) => Promise<Row[]>;
   runAlone: <Row>(steps: readonly Step[]) => Promise<Row[]>;
-  /** Why the server refused a statement, so that nothing of it was written. Nothing for any other failure. */
+  /** Why the server refused a statement and wrote nothing. Undefined for any other failure. */
   refusalOf: (error: unknown) => 'locked' | 'refused' | undefined;
-  /** Statements at the same time. The chains that come meanwhile form the next groups. */
+  /** How many statements run at the same time. Chains that arrive in the meantime form the next groups. */
   runningMax: number;
 }
 
@@ -28,7 +29,7 @@ interface Waiting {
   owner: number;
   steps: readonly Step[];
   texts: string;
-  /** Of the row that the first step is `returning`. Two chains for the same row never share a statement. */
+  /** The id of the row that the first step is `returning`. Two chains for the same row never share a statement. */
   key: string;
   resolve: (rows: unknown[]) => void;
   reject: (error: unknown) => void;
@@ -88,7 +89,7 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
       } catch (error) {
         each.reject(error);
         if (refusalOf(error)) continue;
-        // The lock outlasts every time-out: the others would each wait as long again.
+        // The lock is held longer than every time-out: each of the others would wait just as long.
         for (const { reject } of queue.splice(0)) reject(error);
       }
     }
@@ -128,7 +129,7 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
       waiting.push(each);
       if (scheduled) return;
       scheduled = true;
-      // After this turn of the event loop: the other requests that it read join in.
+      // After this turn of the event loop, so that the other requests of this turn join the group.
       setImmediate(start);
     });
   };

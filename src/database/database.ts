@@ -17,12 +17,12 @@ export interface Queries {
   /** Reads. */
   all<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   one<Row>(sql: string, params?: readonly Param[]): Promise<Row | undefined>;
-  /** Runs one statement that writes. When it resolves, the write is durable. Gives what it is `returning`. */
+  /** Runs one statement that writes. When it resolves, the write is durable. Returns what it is `returning`. */
   run<Row>(sql: string, params?: readonly Param[]): Promise<Row[]>;
   /**
-   * Writes that build on one another, all or nothing. Gives what the first is `returning`. Chains with an owner, the
-   * merchant whose rows they write, may share a statement with those that run at the same time. Their first step has one
-   * row with `merchant_id` and `id`. Its caller gets the row that it is `returning` with the same two.
+   * Writes that use each other's results, all or nothing. Returns what the first is `returning`. Chains with an owner
+   * (the merchant whose rows they write) may share a statement with others that run at the same time. Their first step
+   * has one row with `merchant_id` and `id`. Its caller gets the row that it is `returning` with the same two.
    */
   chain<Row>(steps: readonly Step[], owner?: MerchantId): Promise<Row[]>;
 }
@@ -30,27 +30,27 @@ export interface Queries {
 /**
  * The lock order. A transaction that locks rows of several tables locks them in this order: conversation, notification,
  * document, delivery, then the rows with versions (inboxes, delivery_queues, live_versions); within a table by id. Two
- * transactions that take rows in different orders may wait for each other. Triggers renew the versions at the end of the
- * statement that changes a row, so lock what you need of the earlier tables before the first write.
+ * transactions that lock rows in different orders can deadlock. Triggers renew the versions at the end of the statement
+ * that changes a row, so lock the rows that you need in the earlier tables before the first write.
  */
 export interface Transaction extends Queries {
   /** Locks a name until the transaction ends. False if another transaction has locked it. */
   tryLock(name: string): Promise<boolean>;
-  /** As `tryLock`, but waits for the lock. */
+  /** Like `tryLock`, but waits for the lock. */
   lock(name: string): Promise<void>;
 }
 
 export interface Database extends Queries {
   /**
-   * All or nothing. `work` awaits nothing but its own queries. It runs again, up to three times, when PostgreSQL ends
-   * it because of a deadlock or a serialization failure: it must have no effect outside the transaction.
+   * All or nothing. `work` must only await its own queries. It runs again, up to three times, when PostgreSQL ends it
+   * because of a deadlock or a serialization failure, so it must have no effect outside the transaction.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process runs anything under this name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Notifies every process that listens, this one included. A signal may be lost with its connection. */
+  /** Notifies every process that listens, including this one. A signal is lost if its connection breaks. */
   signal(topic: string): void;
   /** Calls back for each signal of this topic. Call the result to stop. */
   listen(topic: string, onSignal: () => void): () => void;

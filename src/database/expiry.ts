@@ -1,6 +1,6 @@
 import type { Database, Engine } from './database.ts';
 
-/** Rows that are of no use after some time. */
+/** Rows that are no longer needed after some time. */
 export interface Expiring {
   table: string;
   /** The time from which a row is kept for `keptMs`. */
@@ -8,17 +8,17 @@ export interface Expiring {
   keptMs: number;
 }
 
-/** Small enough for every time-out, and for those who wait for the same rows. */
+/** Small enough to stay within every time-out, and to delay others who need the same rows only briefly. */
 const BATCH_SIZE = 1000;
 
 const ROW: Record<Engine, string> = { sqlite: 'rowid', postgres: 'ctid' };
 const AMONG: Record<Engine, (rows: string) => string> = {
   sqlite: (rows) => `in (${rows})`,
-  // As an array PostgreSQL fetches the rows by their place; as a sub-select it may scan the table.
+  // With an array, PostgreSQL fetches the rows by their location; with a sub-select it may scan the table.
   postgres: (rows) => `= any(array(${rows}))`,
 };
 
-/** Removes what has expired, in batches. Any number of processes may do it at once. Gives how many it removed. */
+/** Removes expired rows in batches, and returns how many. Any number of processes may do it at the same time. */
 export async function removeExpired(
   database: Database,
   { table, column, keptMs }: Expiring,
@@ -31,7 +31,7 @@ export async function removeExpired(
   let removed = 0;
   for (;;) {
     const gone = await database.run(
-      // The condition stands twice: PostgreSQL checks it again for a row that was changed in the meantime.
+      // The condition appears twice: PostgreSQL checks it again for a row that was changed in the meantime.
       `delete from ${table} where ${row} ${AMONG[database.engine](rows)} and ${column} < $1 returning 1 as gone`,
       [before],
     );

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { type PostgresAddress, type PostgresHost, readPostgresAddress } from './address.ts';
 
-/** Connects to one of several servers of one database: the driver itself supports a single host. */
+/** Connects to one of several servers of one database, because the driver supports only a single host. */
 export interface Hosts {
   /** A client that connects to the server that accepts writes. */
   Client: typeof pg.Client;
@@ -14,15 +14,15 @@ export interface Hosts {
   /** Called when another server was chosen. */
   onMoved(listener: () => void): void;
   /**
-   * Checks regularly, until the result is called, whether the server still accepts writes. Reads alone would not
-   * show it: a server that became a standby still answers them.
+   * Checks regularly whether the server still accepts writes. Call the result to stop. Reads would not show it: a
+   * server that became a standby still answers them.
    */
   watch(pool: pg.Pool): () => void;
 }
 
-/** Well below the connection time-out: after the choice we still have to connect. */
+/** Well below the connection time-out, because we still have to connect after choosing. */
 const CHOOSE_MAX_MS = 900;
-/** While no server accepts writes, requests within this time share one search: each costs every server a connection. */
+/** While no server accepts writes, requests within this time share one search, which connects to every server. */
 const CHOOSE_AGAIN_MS = 200;
 const WATCH_EVERY_MS = 1000;
 
@@ -122,7 +122,7 @@ export function createHosts(url: string): Hosts {
         const problem = await refuseReadOnly(pool, address).catch((error) => error);
         if (!(problem instanceof ReadOnlyServer)) return;
         invalidate();
-        // Now, not at the next connection: idle connections must move too.
+        // Now, not at the next connection: idle connections must be replaced too.
         await choose().catch(() => {});
       }, WATCH_EVERY_MS);
       timer.unref();
@@ -131,7 +131,7 @@ export function createHosts(url: string): Hosts {
   };
 }
 
-/** Asks all at once, so that a silent one costs nothing, and takes the first that accepts writes. */
+/** Asks all servers in parallel, so that a silent one causes no delay, and chooses the first that accepts writes. */
 async function findServer(address: PostgresAddress): Promise<PostgresHost> {
   const problems: unknown[] = [];
   const asked = address.hosts.map(async (server) => {
@@ -166,20 +166,20 @@ async function findServer(address: PostgresAddress): Promise<PostgresHost> {
   }
 }
 
-/** First an error from a server, then that all are read-only: both say more than that a host does not answer. */
+/** Prefers an error from a server, then "all are read-only": both are more useful than "a host does not answer". */
 function mostUseful(errors: unknown[]): unknown {
   const fromServers = errors.filter((error) => error instanceof pg.DatabaseError);
   return fromServers[0] ?? errors.find((error) => error instanceof ReadOnlyServer) ?? errors[0];
 }
 
-/** As libpq does: `on` for a standby, and where the server's settings say so. */
+/** The same check as in libpq: `on` for a standby, or if the server's settings say so. */
 async function refuseReadOnly(client: pg.Client | pg.Pool, { target }: PostgresAddress): Promise<void> {
   if (target === 'any') return;
   const { rows } = await client.query<{ transaction_read_only: string }>('show transaction_read_only');
   if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyServer();
 }
 
-/** Has the code with which PostgreSQL refuses a write for the same reason. */
+/** Has the same code as PostgreSQL's error for a write to a read-only server. */
 class ReadOnlyServer extends Error {
   readonly code = '25006';
   constructor() {

@@ -19,7 +19,7 @@ export interface MigrationStatus {
   applied_at: string | null;
 }
 
-/** Forward only. Several processes may start at once: one migrates, the others wait and find it done. */
+/** Forward only. If several processes start at the same time, one migrates while the others wait. */
 export async function migrate(
   database: Database,
   now: () => Date,
@@ -100,11 +100,11 @@ function readMigrations(engine: Engine, folder: URL): Migration[] {
     });
 }
 
-/** Of the statements alone: comments and white space may change after a migration was applied. */
+/** Covers only the statements: comments and white space may change after a migration was applied. */
 const checksumOf = (sql: string): string =>
   createHash('sha256').update(splitStatements(sql).map(canonicalText).join(';\n')).digest('hex').slice(0, 16);
 
-/** `-- @sqlite` and `-- @postgres` begin lines for that engine alone, `-- @both` ends them. */
+/** `-- @sqlite` and `-- @postgres` start lines for that engine only, `-- @both` ends them. */
 export function forEngine(text: string, engine: Engine): string {
   let section = 'both';
   return text

@@ -1,8 +1,8 @@
 import type { Engine } from './database.ts';
 
 /**
- * Until version 0.1 a migration's checksum covered its whole file, comments included. For each such sum: the sum of the
- * statements that this file contained, as checksums are computed now.
+ * Until version 0.1 a migration's checksum covered its whole file, including comments. This maps each of those to the
+ * checksum of the file's statements, as it is computed now.
  */
 const STATEMENT_SUMS: Readonly<Record<string, Readonly<Record<Engine, string>>>> = {
   // 0001_foundation

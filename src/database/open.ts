@@ -12,7 +12,7 @@ interface DatabaseOptions {
   databasePreparedStatements: boolean;
 }
 
-/** `serve` locks the folder of the embedded database; a command may run beside the server. */
+/** `serve` locks the folder of the embedded database. A `command` does not, so it can run while the server runs. */
 export async function openDatabase(
   options: DatabaseOptions,
   purpose: 'serve' | 'command',
@@ -26,7 +26,7 @@ export async function openDatabase(
   });
 }
 
-/** Whether opening would use an existing database. With PostgreSQL always: opening never creates one. */
+/** Whether opening would use an existing database. Always true for PostgreSQL: opening never creates one. */
 export function databaseExists({
   databaseUrl,
   dataDir,

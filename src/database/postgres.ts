@@ -16,7 +16,7 @@ import { splitStatements } from './statements.ts';
 
 interface PostgresOptions {
   poolSize: number;
-  /** Off behind a PgBouncer older than 1.21 in transaction mode. */
+  /** Must be off for a PgBouncer older than 1.21 in transaction mode. */
   preparedStatements: boolean;
   /** A connection broke in the background; the pool has already removed it. */
   onConnectionLost?: (error: Error) => void;
@@ -26,11 +26,11 @@ interface PostgresOptions {
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 3000;
 /**
- * Longer than the query time-out: a server whose commit waits for its standby stops waiting at the statement time-out
- * and then reports a commit that no other machine has. By then we no longer read its reply.
+ * Longer than the query time-out. A server whose commit waits for its standby stops waiting at the statement time-out,
+ * and then reports a commit that exists on no other machine. By then we no longer read its reply.
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
-/** The time for a whole transaction, and the least that its commit gets: waiting for locks may have used the rest. */
+/** The time for a whole transaction, and the minimum for its commit: waiting for locks may have used up the rest. */
 const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
 /** A migration has no time limit. (For the driver 0 means the pool's own; this is the longest timer.) */
@@ -56,7 +56,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     application_name: 'deskbell',
     types,
   });
-  // Without listeners a connection that breaks, idle or in a transaction, would end the process.
+  // Without listeners, a broken connection, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
   // The pool drops a client that was ended. Idle ones are taken out once, so that they are released.
@@ -76,7 +76,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const failure = (error: unknown): unknown => {
     const translated = translatePostgresError(error);
-    // A lock that others hold says nothing about the host.
+    // Waiting for somebody else's lock does not mean that the host has a problem.
     const isLock = (error as { code?: string }).code === '55P03';
     if (translated instanceof DatabaseUnavailable && !isLock) hosts.invalidate();
     return translated;
@@ -156,7 +156,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
       return value;
     } catch (error) {
-      // A connection that does not answer is dropped at once: a rollback would make the caller wait again.
+      // A connection that does not answer is closed without a rollback, which would make the caller wait again.
       broken = error instanceof DatabaseUnavailable;
       if (!broken) {
         await queries.run('rollback').catch(() => {
@@ -208,7 +208,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
         return await work();
       } finally {
-        // Ending the connection releases the lock, whatever happened on it.
+        // Ending the connection releases the lock, no matter what happened on it.
         await client.end();
       }
     },
@@ -226,7 +226,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   try {
     const version = await database.one<{ server_version_num: string }>('show server_version_num');
     if (Number(version?.server_version_num) < 150_000) {
-      throw new DatabaseProblem('DATABASE_URL leads to a PostgreSQL older than 15. Use 15 or newer.');
+      throw new DatabaseProblem('The PostgreSQL of DATABASE_URL is older than 15. Use 15 or newer.');
     }
   } catch (error) {
     stopWatching();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { DatabaseUnavailable } from './database.ts';
 
-/** Which of PostgreSQL's errors mean that the server is away, and which mean "run it again". */
+/** Which of PostgreSQL's errors mean that the server is unavailable, and which mean "run it again". */
 
 /** Classes and codes about the server's state, not about the statement. */
 const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014)$/;
@@ -10,10 +10,10 @@ const UNAVAILABLE_SQLSTATE = /^(08|53|57P|58|F0|XX)|^(25006|55P03|57014)$/;
 const CONFLICT_SQLSTATE = /^(40001|40P01)$/;
 
 const CONFLICT_RETRIES_MAX = 3;
-/** Random, so that two transactions that met do not meet again. Doubles with each retry. */
+/** Random, so that two transactions that collided do not collide again. Doubles with each retry. */
 const CONFLICT_DELAY_MAX_MS = 40;
 
-/** Runs `work` again when it lost against another transaction. `work` must be safe to run twice. */
+/** Runs `work` again if PostgreSQL ended it in favour of another transaction. `work` must be safe to run twice. */
 export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries += 1) {
     try {
@@ -28,7 +28,7 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
 const isConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && CONFLICT_SQLSTATE.test(error.code ?? '');
 
-/** Why the server ended a statement of which nothing was written. After any other failure nobody knows. */
+/** Why the server ended a statement without writing anything. Undefined for any other failure: it may have written. */
 export function refusalOf(error: unknown): 'locked' | 'refused' | undefined {
   if (error instanceof pg.DatabaseError) return 'refused';
   const { code } = (error instanceof DatabaseUnavailable ? error.cause : {}) as { code?: string };

@@ -48,7 +48,7 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
     try {
       await next.connect();
       for (const topic of topics) await next.query(`listen ${pg.escapeIdentifier(topic)}`);
-      // Signals sent while we were disconnected are lost: every listener looks once.
+      // Signals sent while we were disconnected are lost: every listener checks once.
       for (const topic of topics) local.emit(topic);
       checkLater(next, disconnectNext);
     } catch {

@@ -18,13 +18,13 @@ type Job = {
 };
 
 interface SqliteOptions {
-  /** Only one server may use a data folder; commands may run beside it. */
+  /** Only one server may use a data folder; commands may run at the same time. */
   lock: boolean;
 }
 
 /**
- * The embedded database. Reads have a separate connection and see committed data only. Writes that arrive at the same
- * time share one commit, and with it one fsync. None is acknowledged before that.
+ * The embedded database. Reads have a separate connection and see only committed data. Writes that arrive at the same
+ * time share one commit and one fsync, and are acknowledged after that.
  */
 export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const [writer, release] = openFolder(dataDir, lock);
@@ -109,7 +109,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
           if (job.savepoint) writer.exec('release job');
           outcomes.push(() => job.resolve(value));
         } catch (error) {
-          // When the disk is full SQLite rolls everything back: then nothing of this batch may be acknowledged.
+          // When the disk is full, SQLite rolls everything back: then no write of this batch may be acknowledged.
           if (!writer.isTransaction) throw error;
           if (job.savepoint) writer.exec('rollback to job; release job');
           outcomes.push(() => job.reject(translateSqliteError(error)));
@@ -185,6 +185,6 @@ function statements(connection: DatabaseSync) {
   };
 }
 
-/** SQLite has no arrays: a list of ids travels as JSON. */
+/** SQLite has no arrays: a list of ids is passed as JSON. */
 const bound = (params: readonly Param[]) =>
   params.map((param) => (typeof param === 'object' && param !== null ? JSON.stringify(param) : param));

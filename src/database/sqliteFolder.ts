@@ -60,7 +60,7 @@ function lockFolder(dataDir: string): () => void {
   }
 }
 
-/** One server uses a folder, but commands run beside it, and a second server may be starting. */
+/** Only one server uses a folder, but commands may be running, and a second server may be starting. */
 export async function lockExclusively(dataDir: string): Promise<() => void> {
   const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
   for (let waitedMs = 0; waitedMs < EXCLUSIVE_WAIT_MAX_MS; waitedMs += EXCLUSIVE_RETRY_MS) {

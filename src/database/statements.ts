@@ -30,7 +30,7 @@ export function splitStatements(script: string): string[] {
   return statements;
 }
 
-/** The same for two statements that differ in comments and white space only. To compare, not to run. */
+/** The same for two statements that differ only in comments and white space. For comparing, not for running. */
 export const canonicalText = (statement: string): string =>
   [...tokensOf(statement)]
     .filter(({ kind }) => kind !== 'comment' && kind !== 'space')

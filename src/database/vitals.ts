@@ -1,6 +1,6 @@
 import type { Queries } from './database.ts';
 
-/** What `deskbell doctor` reads from a database. Fast on a large one too. */
+/** What `deskbell doctor` reads from a database. Fast even if it is large. */
 
 export async function databaseVersion(queries: Queries): Promise<string> {
   if (queries.engine === 'sqlite') {
@@ -23,7 +23,7 @@ export async function clockAheadMs(queries: Queries, now: () => Date): Promise<n
   return row ? (asked + answered) / 2 - row.ms : undefined;
 }
 
-/** The latest time in the database, of those that an index or a small table gives quickly. */
+/** The latest time in the database, among those that an index or a small table can provide quickly. */
 export async function newestTime(queries: Queries): Promise<Date | undefined> {
   const row = await queries.one<{ newest: string | null }>(
     `select max(at) as newest from (
