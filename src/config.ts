@@ -7,7 +7,7 @@ import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/chan
 import { type CountryCode, isCountry } from './delivery/phone.ts';
 import { secretKeyProblem } from './secrets.ts';
 
-/** Everything a person may set. This file alone reads the environment. */
+/** All settings. Only this file reads the environment. */
 export interface Config {
   host: string;
   port: number;
@@ -16,11 +16,11 @@ export interface Config {
   databaseUrl: string | undefined;
   databasePoolSize: number;
   databasePreparedStatements: boolean;
-  /** Absent only on the embedded database, which keeps one of its own in `secretKeyFile`. */
+  /** Absent only with the embedded database, which has its own key in `secretKeyFile`. */
   secretKey: string | undefined;
   secretKeyFile: string;
   production: boolean;
-  /** Whether an empty database is filled with the demo. */
+  /** Whether an empty database gets the demo data. */
   demo: boolean;
   trustProxy: boolean | number | string;
   corsOrigins: string[] | '*';
@@ -30,15 +30,15 @@ export interface Config {
   /** 0 turns the general limit off. */
   rateLimitPerMinute: number;
   redisUrl: string | undefined;
-  /** Whether this server sends messages too, or leaves that to workers of their own. */
+  /** Whether this server also sends messages. If not, separate workers do. */
   worker: boolean;
-  /** Messages sent at the same time by one process, in all and through one channel. */
+  /** How many messages one process sends at the same time, in total and through one channel. */
   workerConcurrency: { total: number; perChannel: number };
-  /** The channel of merchants without one of their own. */
+  /** The channel of merchants without their own channel. */
   channel: ChannelConfig;
-  /** Distinct customers a day, for merchants without a limit of their own. */
+  /** Distinct customers per day, for merchants without their own limit. */
   channelDailyLimit: number;
-  /** Where phone numbers without a country code belong, for merchants without a country of their own. */
+  /** The country of phone numbers without a country code, for merchants without their own country. */
   defaultCountry: CountryCode | undefined;
   logLevel: LogLevel;
   logPretty: boolean;
@@ -54,7 +54,7 @@ interface ChannelConfig {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Thrown with every mistake at once, one line each. */
+/** Lists every mistake, one line each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -63,7 +63,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Settings may stand in a file `.env` too; what the environment says goes first. */
+/** Settings may also be in a file `.env`. The environment takes precedence. */
 export function loadEnvFile(): void {
   if (!existsSync('.env')) return;
   try {
@@ -73,7 +73,7 @@ export function loadEnvFile(): void {
   }
 }
 
-/** Where the person stands who called the program: npm has gone to the project's folder since. */
+/** The folder from which the program was called: npm changes to the project's folder. */
 export function callerFolder(): string {
   return process.env.INIT_CWD ?? process.cwd();
 }
@@ -111,11 +111,11 @@ export function readConfig(env: Environment = process.env): Config {
     return fallback;
   };
 
-  // An address may carry a password: the message names the key and never repeats the value.
+  // An address may contain a password: the message names the key and never repeats the value.
   const address = (key: string, schemes: readonly string[]): string | undefined => {
     const given = text(key);
     if (given === undefined) return undefined;
-    // PostgreSQL takes several hosts in one address, which URL does not parse: read the first.
+    // PostgreSQL allows several hosts in one address, which URL cannot parse: read the first.
     const parsed = URL.parse(given.replace(/(@|\/\/)([^/@,?]+),[^/@?]*/, '$1$2'));
     if (!parsed || !schemes.includes(parsed.protocol)) {
       problems.push(
@@ -129,7 +129,7 @@ export function readConfig(env: Environment = process.env): Config {
   const databaseUrl = address('DATABASE_URL', ['postgres:', 'postgresql:']);
   const databaseProblem = databaseUrl && postgresAddressProblem(databaseUrl);
   if (databaseProblem) problems.push(`DATABASE_URL ${databaseProblem}`);
-  // A slip of the pen must not start a demo with passwords that everybody knows.
+  // Unknown values are refused: a typo must not start a demo with public passwords.
   const production =
     choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
   const demo = flag('DEMO');
@@ -138,9 +138,11 @@ export function readConfig(env: Environment = process.env): Config {
   const secretKey = text('SECRET_KEY');
   if (secretKey !== undefined) {
     const problem = secretKeyProblem(secretKey);
-    if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to make one.`);
+    if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
   } else if (databaseUrl) {
-    problems.push('SECRET_KEY must be set with DATABASE_URL. Run "npm run deskbell -- secret" to make one.');
+    problems.push(
+      'SECRET_KEY must be set with DATABASE_URL. Run "npm run deskbell -- secret" to create one.',
+    );
   }
 
   const accessTtlSeconds = integer('ACCESS_TOKEN_TTL_SECONDS', 900, 10, 86_400);
@@ -178,15 +180,15 @@ export function readConfig(env: Environment = process.env): Config {
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
-    // One more than there are cores, so that none rests while a result is handed over; a thread stays free for
-    // files and token checks.
+    // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free
+    // for files and token checks.
     hashesAtOnce: Math.max(1, Math.min(availableParallelism() + 1, threadPoolSize - 1)),
   };
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
-/** By the descriptors of the channels. */
+/** Reads the settings that the channels' descriptors list. */
 function readChannel(
   text: (key: string) => string | undefined,
   choice: <T extends string>(key: string, options: readonly T[], fallback: T) => T,
@@ -204,7 +206,7 @@ function readChannel(
     );
     const isChosen = descriptor.name === name;
     if (isChosen) chosen = settings;
-    // One that is not chosen is checked only if it is filled in: the merchants' own channels do not need it.
+    // A channel that is not chosen is checked only if it is filled in: merchants' own channels do not need it.
     if (isChosen || isFilledIn(descriptor.fields, settings)) {
       const found = fieldProblems(descriptor.fields, settings);
       problems.push(...found.map(({ field, text: problem }) => `${field.variable} ${problem}`));
@@ -222,7 +224,7 @@ function readCountry(given: string | undefined, problems: string[]): CountryCode
   return undefined;
 }
 
-/** `true`, a number of proxies, or their addresses: the forms Fastify knows. */
+/** `true`, a number of proxies, or their addresses: the forms that Fastify accepts. */
 function readTrustProxy(given: string | undefined, problems: string[]): boolean | number | string {
   if (given === undefined || given === 'false') return false;
   if (given === 'true') return true;

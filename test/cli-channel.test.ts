@@ -156,7 +156,7 @@ onEachEngine('channels on the command line', (engine) => {
     assertFailure(stray, 2, /--template belongs to the channel whatsapp, not to webhook/);
     assertFailure(unknown, 2, /CHANNEL is one of simulator, webhook, whatsapp/);
     assertFailure(argument, 2, /Others can read a secret on the command line/);
-    assertFailure(few, 1, /must hold token, app_secret, verify_token: one per line, or as JSON/);
+    assertFailure(few, 1, /must contain token, app_secret, verify_token: one per line, or as JSON/);
     assertFailure(members, 1, /must have token, app_secret, verify_token/);
     assertFailure(broken, 1, /not valid JSON/);
     assert.deepEqual(await json(['channel', 'show', '--merchant', '2']), before);
@@ -165,7 +165,7 @@ onEachEngine('channels on the command line', (engine) => {
   it('remove a channel', async () => {
     assert.equal((await json(['channel', 'unset', '--merchant', '2'])).channel, 'simulator');
     const again = await deskbell(['channel', 'unset', '--merchant', '2']);
-    assert.match(again.stdout, /Borealis has no channel of its own/);
+    assert.match(again.stdout, /Borealis does not have its own channel/);
   });
 
   it('raise the daily limit, and send the messages that waited for it', async () => {

@@ -32,7 +32,7 @@ import { merchantOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
 
 const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
-const FOLLOWS = 'Running servers and workers follow within 5 seconds.';
+const FOLLOWS = 'Running servers and workers use it within 5 seconds.';
 const KINDS = DESCRIPTORS.map(({ name, about }) => `  ${name.padEnd(10)} ${about}`).join('\n');
 
 export const commands = {
@@ -62,7 +62,7 @@ export const commands = {
     about: 'Give a merchant its own channel',
     details: `CHANNEL is one of
 ${KINDS}
-It replaces the whole channel the merchant has now. Secrets are asked for at a terminal. Otherwise they are read
+It replaces the merchant’s whole channel. At a terminal you are asked for the secrets. Otherwise they are read
 from standard input, one per line in this order, or as JSON:
 ${SECRETS_HELP}
 They are stored encrypted with SECRET_KEY.`,
@@ -105,7 +105,7 @@ They are stored encrypted with SECRET_KEY.`,
         return {
           text: had
             ? `${merchant.name} now uses the channel from the settings, ${name}. ${FOLLOWS}`
-            : `${merchant.name} has no channel of its own. It uses the one from the settings, ${name}.`,
+            : `${merchant.name} does not have its own channel. It uses the one from the settings, ${name}.`,
           json: await describe(database, config, merchant.id),
         };
       }),
@@ -195,7 +195,7 @@ function stateText({ state, code, since, until }: ChannelState): string {
   return `${state.replace('_', ' ')} since ${minute(since)} UTC (${code}), ${next}`;
 }
 
-/** Under the names of the options. A flag is shown only if it is on. */
+/** The settings by option name. A flag is shown only if it is on. */
 function presentable(descriptor: ChannelDescriptor, settings: ChannelSettings): Record<string, string> {
   const visible = Object.entries(visibleSettings(descriptor.fields, settings))
     .filter(([, value]) => value !== false)

@@ -12,7 +12,7 @@ import { PROGRAM } from './command.ts';
 import { count, minute } from './terminal.ts';
 
 const AT_ONCE = 8;
-/** A worker takes a due message within seconds. */
+/** A worker claims a due message within seconds. */
 const LATE_MS = 60_000;
 
 const channels = withTables(async ({ config, database, now }) => {
@@ -84,7 +84,7 @@ const stops = withTables(async ({ database, now }) =>
         )
       : bad(
           `The channel ${channel_id} has not answered ${since} ${next}`,
-          'Check the system behind it. It is used again as soon as it answers.',
+          'Check the receiving system. The channel is used again as soon as it answers.',
         );
   }),
 );

@@ -118,15 +118,15 @@ function fromLines(text: string, secrets: readonly TextField[]): ChannelSettings
   const lines = text === '' ? [] : text.split(/\r?\n/);
   if (lines.length !== secrets.length) {
     const names = secrets.map(secretName).join(', ');
-    throw new Failure(`Standard input must hold ${names}: one per line, or as JSON. Nothing was changed.`);
+    throw new Failure(`Standard input must contain ${names}: one per line, or as JSON. Nothing was changed.`);
   }
   return Object.fromEntries(secrets.map(({ key }, index) => [key, lines[index]!.trim()]));
 }
 
-/** Under the name that the command line uses. */
+/** The problem with the name that the command line uses. */
 export const problemText = ({ field, text }: Problem): string =>
   `${isSecret(field) ? `The secret ${secretName(field)}` : `--${field.option}`} ${text}`;
 
-/** For `channel show`: of a secret only that it is set. */
+/** For `channel show`: for a secret, only whether it is set. */
 export const secretsShown = (descriptor: ChannelDescriptor): Record<string, string> =>
   Object.fromEntries(secretsOf(descriptor).map((field) => [secretName(field), 'set']));

@@ -90,7 +90,10 @@ const migrations: Check = async ({ database }) => {
       ? good('The tables are up to date.')
       : bad(`${count(pending, 'migration')} pending.`, `Run "${PROGRAM} db migrate" or start the server.`);
   } catch (error) {
-    return bad((error as Error).message, 'Run the Deskbell that this database belongs to, or a newer one.');
+    return bad(
+      (error as Error).message,
+      'Run the Deskbell version that this database belongs to, or a newer one.',
+    );
   }
 };
 

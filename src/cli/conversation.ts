@@ -72,7 +72,7 @@ input is read.`,
     arguments: ['FILE'],
     options: {
       merchant: MERCHANT,
-      format: { type: 'string', value: FORMATS.join('|'), about: 'If the file name does not show it' },
+      format: { type: 'string', value: FORMATS.join('|'), about: 'Default: by the file name' },
     },
     run: async ({ FILE, ...given }, { json }) => {
       const format = formatOf(FILE, given.format);

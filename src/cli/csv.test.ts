@@ -32,12 +32,12 @@ describe('reading CSV', () => {
     ['missing fields', 'a,b\n1', [{ line: 2, fields: { a: '1' } }]],
     ['too many fields', 'a,b\n1,2,3', [{ line: 2, problem: 'the line has 3 fields, the header 2' }]],
     [
-      'a quote that is never closed, and goes on with the next line',
+      'a quote that is never closed, and continues with the next line',
       'a,b\n"1,2\n3,4\n',
       [{ line: 2, problem: 'a quote is not closed' }, good(3, '3', '4')],
     ],
     [
-      'text behind a closing quote',
+      'text after a closing quote',
       'a,b\n"1"x,2\n3,4',
       [{ line: 2, problem: 'text follows a closing quote' }, good(3, '3', '4')],
     ],
@@ -47,7 +47,7 @@ describe('reading CSV', () => {
     it(`reads ${title} character by character`, () => assert.deepEqual(csv(...text), expected));
   }
 
-  it('returns what was written, however the file is split', () => {
+  it('returns what was written, no matter how the file is split', () => {
     const field = fc.string({
       unit: fc.constantFrom('a', '"', ',', '\n', '\r', ';', ' ', 'é'),
       maxLength: 8,

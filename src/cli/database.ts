@@ -17,7 +17,7 @@ export async function withDatabase<T>(work: (database: Database, config: Config)
   });
 }
 
-/** Opens the database beside a running server. Creates one only if the command asks for it. */
+/** Opens the database, even while a server runs. Creates one only if the command asks for it. */
 export async function withBareDatabase<T>(
   work: (database: Database, config: Config) => Promise<T>,
   { make = false } = {},

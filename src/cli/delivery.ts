@@ -16,12 +16,17 @@ import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
 
-const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant whose it is', required: true } as const;
+const MERCHANT = {
+  type: 'string',
+  value: 'ID',
+  about: 'The merchant that it belongs to',
+  required: true,
+} as const;
 const PAGE_SIZE = 500;
 
 export const commands = {
   list: command({
-    about: 'List a merchant’s messages, the newest first',
+    about: 'List a merchant’s messages, newest first',
     options: {
       merchant: MERCHANT,
       state: { type: 'string', value: DELIVERY_STATES.join('|'), about: 'Only those in this state' },
@@ -45,7 +50,7 @@ export const commands = {
         pages: pagesOf(async function* (database) {
           yield* pages(database, (await merchantOf(database, given.merchant)).id, state);
         }),
-        none: 'There are none.',
+        none: 'No messages found.',
       };
     },
   }),
@@ -79,8 +84,8 @@ export const commands = {
 
   retry: command({
     about: 'Send failed messages again',
-    details: `One message: delivery retry DELIVERY. All that have failed, or were cancelled: --all --state failed, since a time
-if one is given. A message whose phone number is not valid needs --recipient.`,
+    details: `One message: delivery retry DELIVERY. All failed or cancelled messages: --all --state failed, optionally
+with --since. A message whose phone number is not valid needs --recipient.`,
     optionalArguments: ['DELIVERY'],
     options: {
       merchant: MERCHANT,
@@ -116,8 +121,8 @@ if one is given. A message whose phone number is not valid needs --recipient.`,
 
   cancel: command({
     about: 'Cancel messages that were not sent',
-    details: `One message: delivery cancel DELIVERY. All in a state: --all --state queued, since a time if one is given. A
-message that is being sent or was sent cannot be cancelled.`,
+    details: `One message: delivery cancel DELIVERY. All messages in a state: --all --state queued, optionally with
+--since. A message that is being sent or was sent cannot be cancelled.`,
     optionalArguments: ['DELIVERY'],
     options: { merchant: MERCHANT, ...manyOptions('queued|waiting|failed') },
     run: ({ DELIVERY, ...given }) => {
@@ -158,7 +163,7 @@ function manyOptions(states: string) {
   } as const;
 }
 
-/** What `--all` selects, or nothing where one message is named. */
+/** What `--all` selects, or undefined if one message is given. */
 function readMany<State extends string>(
   delivery: string | undefined,
   { all, state, since }: { all: boolean; state: string | undefined; since: string | undefined },
@@ -178,7 +183,7 @@ function readMany<State extends string>(
   return { state: known, since: time };
 }
 
-/** A call changes so many at most. */
+/** Repeats the call, because one call changes a limited number of messages. */
 async function untilDone(change: (afterId: number) => Promise<ManyResult>): Promise<Totals> {
   const totals = { count: 0, skipped: 0 };
   for (let afterId = 0; ; ) {

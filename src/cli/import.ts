@@ -21,7 +21,7 @@ export interface Summary {
 
 interface Owner {
   id: MerchantId;
-  /** Where phone numbers without a country code belong. */
+  /** The country of phone numbers without a country code. */
   country: CountryCode | undefined;
 }
 
@@ -84,7 +84,7 @@ export async function importConversations(
       if (!(cause instanceof DatabaseUnavailable)) throw cause;
       const stored = summary.added + summary.updated + summary.unchanged;
       throw new Failure(
-        `Lost the database after ${count(stored, 'conversation')}. Run the import again: it skips what is already stored.`,
+        `The database stopped responding after ${count(stored, 'conversation')}. Run the import again: it skips what is already stored.`,
         { cause },
       );
     }

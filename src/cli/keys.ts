@@ -26,7 +26,7 @@ export const commands = {
     details: `Running servers use it within 30 seconds. Old keys still verify their tokens until those expire, and are then
 removed. Nobody is signed out, except with --revoke.`,
     options: {
-      revoke: { type: 'boolean', about: 'Remove the old keys at once: everybody must sign in again' },
+      revoke: { type: 'boolean', about: 'Remove the old keys now: everybody must sign in again' },
     },
     run: ({ revoke }) =>
       withDatabase(async (database, config) => {

@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   work: { about: 'Run a delivery worker', load: () => import('./work.ts') },
   doctor: { about: 'Find problems and show how to fix them', load: () => import('./doctor.ts') },
   openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
-  secret: { about: 'Print a fresh SECRET_KEY', load: () => import('./secret.ts') },
+  secret: { about: 'Print a new SECRET_KEY', load: () => import('./secret.ts') },
 };
 
 const EXIT = { ok: 0, failure: 1, usage: 2 } as const;

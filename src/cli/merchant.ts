@@ -45,7 +45,7 @@ export const commands = {
 
   set: command({
     about: 'Change a merchant’s country or name',
-    details: `${COUNTRY_DETAILS}\nNumbers already stored stay as they are.`,
+    details: `${COUNTRY_DETAILS}\nNumbers that are already stored do not change.`,
     arguments: ['ID'],
     options: {
       country: { type: 'string', value: 'ES|none', about: 'The country of its phone numbers' },
@@ -70,7 +70,7 @@ export const commands = {
   }),
 };
 
-/** Null stands for `none`, undefined for an option that was not given. */
+/** Null means `none`. Undefined: the option was not given. */
 function countryFrom(given: string | undefined): CountryCode | null | undefined {
   if (given === undefined) return undefined;
   const country = given.trim().toUpperCase();

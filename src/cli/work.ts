@@ -12,7 +12,7 @@ import { count } from './terminal.ts';
 export const command = define({
   about: 'Run a delivery worker',
   details: `Sends messages for servers that run with WORKER=false. Any number of workers can run on one PostgreSQL. On SIGTERM
-or Ctrl+C it finishes the messages that are being sent; a second signal stops it at once.`,
+or Ctrl+C it finishes the messages that are being sent; a second signal stops it immediately.`,
   run: () =>
     withDatabase(async (database, config) => {
       if (database.engine === 'sqlite') {
