@@ -148,7 +148,7 @@ export async function openDemoUsers(queries: Queries, passwords: Passwords): Pro
   return (await createDemoSignIns(queries, passwords)()).map(({ email }) => email);
 }
 
-/** Lists the demo users who can still sign in. Compares each password hash only once, since that is slow. */
+/** Lists the demo users who can still sign in. Compares each password hash only once, because that is slow. */
 export function createDemoSignIns(queries: Queries, passwords: Passwords): () => Promise<DemoUser[]> {
   const compared = new Map<string, Promise<boolean>>();
   return async () => {

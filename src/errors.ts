@@ -1,6 +1,6 @@
 /** Every error of the API, named once. Code throws errors by name. Only the table below chooses a status. */
 
-/** Which part of the API answers. The contract wants status 500 for some errors of the notification endpoints. */
+/** Which part of the API answers. The contract requires status 500 for some errors of the notification endpoints. */
 export type Area = 'general' | 'notification' | 'notificationBody';
 
 type Statuses = { readonly [area in Area]: number };

@@ -55,7 +55,7 @@ export function createLogger(
 let isoTimeMs = 0;
 let isoTimeText = '';
 
-/** As pino's own, but each millisecond is formatted once: under load it has many lines. */
+/** Like pino's own, but formats each millisecond only once: under load, many lines have the same one. */
 function isoTime(): string {
   const now = Date.now();
   if (now !== isoTimeMs) {
@@ -65,7 +65,7 @@ function isoTime(): string {
   return isoTimeText;
 }
 
-/** Buffered for up to a second, since a write per line would cost more than the line. The rest is written at the end. */
+/** Buffered for up to a second, because one write per line would cost more than the line. Flushed at exit. */
 function standardOutput(): DestinationStream {
   const out = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 });
   process.once('exit', () => out.flushSync());

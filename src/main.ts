@@ -68,7 +68,7 @@ function banner(url: string, demo: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Finishes open requests, then exits. A second signal exits at once. */
+/** Finishes open requests, then exits. A second signal exits immediately. */
 function stopOnSignal({ app, close }: Server, flush: () => void): void {
   let stopping = false;
   const end = (code: number) => {

@@ -5,7 +5,7 @@ export interface Metrics {
   request(route: string, method: string, status: number, outcome: Outcome, seconds: number | undefined): void;
   /** The result of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
-  /** With the current figures of the queue. Without them, because the database is unavailable, the last ones stay. */
+  /** With the current figures of the queue. If the database is unavailable, they are missing and the last ones stay. */
   text(queue: QueueFigures | undefined): Promise<string>;
   contentType: string;
 }

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Encrypts secrets before they are stored. The database never holds the key. */
+/** Encrypts secrets before they are stored. The key is never in the database. */
 export interface Vault {
   /** `purpose` is part of the encryption: a text that was sealed for one purpose cannot be opened for another. */
   seal(plain: string, purpose: string): string;
@@ -54,7 +54,7 @@ export function secretKeyProblem(key: string): string | undefined {
     : /^[\w+/-]+={0,2}$/.test(key)
       ? Buffer.from(key, 'base64').length
       : Buffer.byteLength(key);
-  if (bytes < 32) return 'is too short: it must hold at least 32 random bytes.';
+  if (bytes < 32) return 'is too short: it must contain at least 32 random bytes.';
   if (WELL_KNOWN.test(key)) return 'looks like an example from a manual.';
   if (new Set(key).size < 12) return 'is not random: it repeats a few characters.';
   return undefined;

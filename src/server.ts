@@ -125,7 +125,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
   });
 }
 
-/** Each table on its own: one that fails does not stop the others. Several processes may clean up at the same time. */
+/** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
     ...EXPIRING_SIGN_INS,
@@ -140,7 +140,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   await removeIdlePace(database, at).catch((err) =>
     log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
   );
-  // A process may sign with a replaced key for half a minute more, so we wait five.
+  // A process may sign with a replaced key for half a minute more, so we wait five minutes.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
   await removeKeysReplacedBefore(database, unused).catch((err) =>
     log.warn({ err }, 'cannot remove old signing keys; will retry'),

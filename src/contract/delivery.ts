@@ -24,7 +24,7 @@ const deliveryFields = {
   }),
   conversation_id: Type.Integer(),
   recipient: Type.String({
-    description: 'The customer’s phone number; of a failed delivery perhaps as somebody wrote it.',
+    description: 'The customer’s phone number. If it is not valid: the text that was entered.',
   }),
   mode: Type.Enum(['reply', 'campaign']),
   content: Type.String(),
@@ -107,7 +107,7 @@ export const Limits = Type.Object(
     }),
   },
   {
-    description: 'The daily messaging limit, in a moving 24 hours.',
+    description: 'The daily messaging limit. It covers the last 24 hours.',
     examples: [{ limit: 250, used: 12, waiting: 0, next_free_at: null }],
   },
 );
@@ -127,7 +127,7 @@ export const ManyDeliveries = Type.Object(
     state: Type.String({ description: 'The state that the messages are in.' }),
     since: Type.Optional(Timestamp),
     after_id: Type.Optional(
-      Type.Integer({ description: 'The `after_id` of the response before, to go on from there.' }),
+      Type.Integer({ description: 'The `after_id` of the previous response, to continue from there.' }),
     ),
   },
   { examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },
@@ -137,8 +137,8 @@ export const ChangedMany = Type.Object(
   {
     message: Type.String(),
     count: Type.Integer({ description: 'How many messages were changed.' }),
-    skipped: Type.Integer({ description: 'How many were left as they are.' }),
-    more: Type.Boolean({ description: 'Whether there are more of them: call again with `after_id`.' }),
+    skipped: Type.Integer({ description: 'How many were not changed.' }),
+    more: Type.Boolean({ description: 'Whether there are more: call again with `after_id`.' }),
     after_id: Type.Integer({ description: 'The last message that this call looked at.' }),
   },
   {

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 export const ResumeHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({
-      description: 'The `id` of the last event that you received. Missed changes are sent at once.',
+      description: 'The `id` of the last event that you received. Missed changes are sent immediately.',
     }),
   ),
 });

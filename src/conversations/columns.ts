@@ -1,4 +1,4 @@
-/** What another feature's statement may read of a conversation, as sub-selects. */
+/** Sub-selects with which other features' statements read a conversation. */
 
 /** `row` is the alias of a table with `merchant_id` and `conversation_id`. */
 const columnOf = (column: string) => (row: string) =>
@@ -7,6 +7,6 @@ const columnOf = (column: string) => (row: string) =>
 export const customerPhoneOf = columnOf('customer_phone');
 export const referenceOf = columnOf('reference');
 
-/** One row with `merchant_id` and `id`, or none where the merchant has no such conversation. */
+/** One row with `merchant_id` and `id`, or none if the merchant has no such conversation. */
 export const existingConversation = (merchantId: string, id: string) =>
   `(select c.merchant_id, c.id from conversations c where c.merchant_id = ${merchantId} and c.id = ${id})`;

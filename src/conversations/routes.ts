@@ -10,7 +10,7 @@ import { findConversations } from './store.ts';
 
 export interface ConversationParts {
   database: Database;
-  /** Until when each of these customers may be written to freely. */
+  /** Until when each of these customers may receive free text. */
   windowsOf: (merchantId: MerchantId, phones: readonly string[]) => Promise<(Date | undefined)[]>;
 }
 
@@ -29,8 +29,8 @@ export function conversationRoutes({ database, windowsOf }: ConversationParts): 
         schema: {
           ...describeRoute('conversations', 'List conversations', {
             description:
-              `The merchant’s conversations, newest first: those of \`ids\`, else the newest ${CONVERSATIONS_MAX}. ` +
-              'An id that is not the merchant’s is left out.',
+              `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
+              'Ids that do not belong to the merchant are left out.',
             errors: [...TOKEN_ERRORS, idsInvalid()],
           }),
           querystring: ConversationQuery,

@@ -15,7 +15,7 @@ const LENGTH_MAX = 255;
 /** All but tabs and line ends. */
 const CONTROL = /[^\P{Cc}\t\r\n]/u;
 
-/** `country` is where a phone number without a country code belongs. */
+/** `country` is the country of a phone number without a country code. */
 export function checkConversation(
   given: { reference?: unknown; name?: unknown; phone?: unknown },
   country: CountryCode | undefined,

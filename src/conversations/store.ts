@@ -12,7 +12,7 @@ export interface Conversation {
   updated_at: string;
 }
 
-/** Gives the new id, or nothing where the merchant has a conversation of this reference. */
+/** Returns the new id, or undefined if the merchant already has a conversation with this reference. */
 export async function insertConversation(
   queries: Queries,
   merchantId: MerchantId,
@@ -27,7 +27,7 @@ export async function insertConversation(
   return row?.id;
 }
 
-/** Oldest first, after the one of this id. */
+/** Oldest first, after the one with this id. */
 export function listConversations(
   queries: Queries,
   merchantId: MerchantId,
@@ -47,9 +47,9 @@ const ELEMENTS: Readonly<Record<Engine, string>> = {
 };
 
 /**
- * Adds the conversations whose reference is new to the merchant and brings the others up to date; what is
- * the same already is left alone. References must not repeat. `at` must differ from one call to the next:
- * it tells a row that was added from one that was updated.
+ * Adds the conversations whose reference is new to the merchant, and updates the others if they have changed.
+ * References must not repeat. `at` must differ from one call to the next: it shows whether a row was added or
+ * updated.
  *
  * One array in one parameter, so that a batch of any size is the same prepared statement.
  */
@@ -77,7 +77,7 @@ export async function upsertConversations(
   return { added, updated: rows.length - added };
 }
 
-/** Newest first: those of these ids, or the newest there are. */
+/** Newest first: those with these ids, or the newest of all. */
 export function findConversations(
   queries: Queries,
   merchantId: MerchantId,

@@ -42,7 +42,7 @@ const YEAR_MS = 365 * 24 * 60 * 60_000;
 
 const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
-/** The merchant's dashboard. If it has not been built, `/` leads to the API's documentation. */
+/** The merchant's dashboard. If it has not been built, `/` redirects to the API's documentation. */
 export async function serveDashboard(app: FastifyInstance, folder = BUILT): Promise<void> {
   const quiet = { config: { skipRateLimit: true }, schema: { hide: true } as object };
   if (!existsSync(join(folder, 'index.html'))) {

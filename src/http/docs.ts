@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { OPENAPI_FILE } from './openapi.ts';
 
-/** `/openapi.json` and the page that shows it. The page's script has 4 MB, so it is loaded with the first visit. */
+/** `/openapi.json` and the page that shows it. The page's script has 4 MB, so it is loaded on the first visit. */
 export function serveDocs(app: FastifyInstance): void {
   let document: string | undefined;
   let script: Promise<Buffer> | undefined;

@@ -34,7 +34,7 @@ export function acceptJson(app: FastifyInstance): void {
       }
     },
   );
-  // A missing body counts as an empty one, whatever the headers say.
+  // A missing body counts as an empty one, no matter what the headers say.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.body === undefined && request.method === 'POST') request.body = {};
     done();
@@ -70,7 +70,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The text of a member's value in valid JSON. Of several with the same name the last one, like JSON.parse. */
+/** The text of a member's value in valid JSON. If a name repeats, the last one counts, as in JSON.parse. */
 export function rawMember(objectText: string, name: string): string | undefined {
   let found: string | undefined;
   let at = objectText.indexOf('{') + 1;

@@ -33,9 +33,9 @@ const TAGS = [
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
   {
     name: 'notifications',
-    description: 'Questions that the assistant could not answer, for the merchant to answer.',
+    description: 'Questions that the assistant could not answer. The merchant answers them.',
   },
-  { name: 'conversations', description: 'The customers behind the notifications.' },
+  { name: 'conversations', description: 'The customers that notifications are about.' },
   { name: 'knowledge', description: 'The documents that the assistant answers from. Answers add to them.' },
   { name: 'deliveries', description: 'Messages to customers and their status.' },
   { name: 'simulator', description: 'A simulated customer phone, for the demo.' },

@@ -3,13 +3,13 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * A client that takes nothing of its response for this long is disconnected. A slow client is not, as long as it
- * takes a chunk in this time. Linux accepts more data only when a third of its buffer is free, which is a megabyte
+ * A client that reads nothing of its response for this long is disconnected. A slow client is not, as long as it
+ * reads a chunk in this time. Linux accepts more data only when a third of its buffer is free, which is a megabyte
  * or more over loopback.
  */
 const STALLED_MAX_MS = 10_000;
 const CHECK_EVERY_MS = 1000;
-/** Larger responses are written in chunks of this size, since only complete writes can be seen. */
+/** Larger responses are written in chunks of this size, because only complete writes can be observed. */
 const CHUNK_BYTES = 256 * 1024;
 
 /**
@@ -28,7 +28,7 @@ export function disconnectStalledReaders(app: FastifyInstance): void {
       const takenBytes = socket.bytesWritten - socket.writableLength;
       if (socket.writableLength === 0 || takenBytes !== seen.takenBytes) seen.sinceMs = nowMs;
       seen.takenBytes = takenBytes;
-      // A reset: a normal close would wait for data that the client never takes.
+      // A reset: a normal close would wait for the client to read the rest.
       if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();
     }
   }, CHECK_EVERY_MS).unref();
@@ -38,7 +38,7 @@ export function disconnectStalledReaders(app: FastifyInstance): void {
     if ((typeof payload !== 'string' && !Buffer.isBuffer(payload)) || payload.length <= CHUNK_BYTES) {
       return done(null, payload);
     }
-    // A list is a Buffer already: a copy of megabytes for each request would slow down everybody.
+    // A list is already a Buffer: copying megabytes for each request would slow down everybody.
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
     reply.header('content-length', body.length);
     return done(null, Readable.from(chunksOf(body), { objectMode: false }));

@@ -12,7 +12,7 @@ export interface ImportSummary {
 
 const BATCH_SIZE = 100;
 
-/** Adds documents and updates those whose title the merchant has: a file can be imported again. */
+/** Adds documents and updates those whose title already exists, so a file can be imported again. */
 export async function importDocuments(
   database: Database,
   merchantId: MerchantId,
@@ -69,7 +69,7 @@ async function importBatch(
   return summary;
 }
 
-/** A file may hold a title twice: the second one updates the first, so it must come in a later statement. */
+/** A file may contain a title twice: the second one updates the first, so it must be in a later statement. */
 function distinctTitles(batch: readonly Content[]): Content[][] {
   const groups: Map<string, Content>[] = [];
   for (const content of batch) {

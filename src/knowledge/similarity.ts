@@ -35,7 +35,7 @@ export function similarity(question: WeightedWords, words: readonly string[]): n
   return common / Math.sqrt(question.sum * other);
 }
 
-/** From 0 to 1: how much of the question a text contains, whatever its length. */
+/** From 0 to 1: how much of the question a text contains, no matter how long it is. */
 export function coverage(question: WeightedWords, words: readonly string[]): number {
   if (question.sum === 0) return 0;
   let common = 0;

@@ -90,7 +90,7 @@ export function listVersions(
       from document_versions v left join users u on u.id = v.user_id
       where v.merchant_id = $1 and v.document_id = $2 and v.version <= $3
       order by v.version desc limit ${VERSIONS_SHOWN_MAX}`,
-    // Without versions that were written after the document was read.
+    // Leaves out versions that were written after the document was read.
     [merchantId, id, version],
   );
 }
@@ -249,7 +249,7 @@ export async function writeVersions(
   return documents;
 }
 
-/** A token may outlive its user: then the version names nobody. */
+/** A token may outlive its user: then the version has no author. */
 async function insertVersions(
   tx: Queries,
   merchantId: MerchantId,
@@ -286,9 +286,9 @@ export function findEarlierContent(
 }
 
 /**
- * The merchant's documents with these titles, by title; where several share one, the last updated. They are locked in
- * the order of their ids, all before the caller's first write: a write also locks the row of `live_versions`, and
- * whoever holds that row must not wait for a document.
+ * The merchant's documents with these titles, by title; if several have the same title, the last updated. They are
+ * locked in the order of their ids, all before the caller's first write: a write also locks the row of `live_versions`,
+ * and a transaction that holds that row must not wait for a document.
  */
 export async function lockDocumentsByTitle(
   tx: Queries,
@@ -306,11 +306,11 @@ export async function lockDocumentsByTitle(
       order by id ${LOCKED[tx.engine]}`,
     [merchantId, found.flatMap(({ id }) => id ?? [])],
   );
-  // An edit may have changed a title in between: that document is no longer meant.
+  // An edit may have changed a title in between: leave that document out.
   return new Map(rows.map((row) => [row.title, row]));
 }
 
-/** Its versions go with it. */
+/** Deletes its versions too. */
 export async function deleteDocument(
   database: Database,
   merchantId: MerchantId,

@@ -10,7 +10,7 @@ import { coverage, rarity, similarity, type WeightedWords, weigh } from './simil
 import { stemsOf } from './words.ts';
 
 const WORDS_MAX = 32;
-/** Lower scores are coincidence. */
+/** Texts with lower scores are similar only by coincidence. */
 const SCORE_MIN = 0.2;
 /** The score of a body that contains every word of the question. A title that is the question scores 1. */
 const BODY_SHARE = 0.7;
@@ -121,8 +121,8 @@ export interface Answered {
 }
 
 /**
- * Stores an answered question for suggestions. It is deleted with its notification. With `after`, a step that is
- * `returning` the merchant and id of the notification, only if that gave a row.
+ * Stores an answered question for suggestions. It is deleted with its notification. `after` is a step that is
+ * `returning` the merchant and id of the notification. If given, the question is stored only if it returned a row.
  */
 export const rememberAnswered = (
   merchantId: MerchantId,

@@ -2,7 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { idIn } from '../database/ids.ts';
 
-/** A merchant's version is new and random after every change to one of its documents. */
+/** A merchant's version is a new random value after every change to one of its documents. */
 export async function readKnowledgeVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],

@@ -107,7 +107,7 @@ function newStemOf(word: string): string {
 
 /** Applied one after another. At least three letters remain. */
 const ENDINGS: readonly [ending: RegExp, instead: string][] = [
-  // Plurals: opções, reais, papéis, azuis; else the s of most.
+  // Plurals: opções, reais, papéis, azuis; otherwise a final s.
   [/(?<=..[cslmz])oes$/, 'ao'],
   [/(?<=..)([aeu])is$/, '$1l'],
   [/(?<=...)(?<!s)s$/, ''],

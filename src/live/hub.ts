@@ -12,15 +12,15 @@ export interface Subscriber {
 
 /** The subscribers of this process, by merchant. */
 export interface Hub {
-  /** Gives the current versions: every later change is reported. Gives nothing once the hub is closed. */
+  /** Returns the current versions: every later change is reported. Returns undefined once the hub is closed. */
   join(merchantId: MerchantId, subscriber: Subscriber): Promise<Versions | undefined>;
   leave(merchantId: MerchantId, subscriber: Subscriber): void;
   close(): void;
 }
 
-/** Changes within this time are read at once: a hundred writes cost one query per topic. */
+/** Changes within this time are read together: a hundred writes cost one query per topic. */
 const READ_DELAY_MS = 20;
-/** Finds changes without a signal: from a command beside the embedded database, or while signals were disconnected. */
+/** Finds changes without a signal: from a command on the embedded database, or while signals were disconnected. */
 const READ_EVERY_MS = 5000;
 const KEEP_ALIVE_EVERY_MS = 15_000;
 
@@ -87,12 +87,12 @@ export function createHub({ database, readers, log }: HubParts): Hub {
       if (closed) return undefined;
       const room = rooms.get(merchantId);
       if (room) {
-        // The others may not know these versions yet: the next read compares with theirs, and reports to all.
+        // The room keeps its older versions: the next read compares with them, and reports changes to everyone in it.
         room.subscribers.add(subscriber);
       } else {
         rooms.set(merchantId, { versions, subscribers: new Set([subscriber]) });
       }
-      // Something may have changed since the versions were read, when this merchant had no room.
+      // A change may have been missed between reading the versions and creating the room.
       readSoon();
       return versions;
     },

@@ -18,9 +18,9 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
     requireMerchant(app);
     let opened: Hub | undefined;
     const openHub = () => (opened ??= createHub(hubParts));
-    // It listens to other processes before the first client connects.
+    // Start listening to other processes before the first client connects.
     app.addHook('onListen', async () => void openHub());
-    // Before the server waits for open connections: these would stay open until their tokens expire.
+    // Before the server waits for open connections: streams would stay open until their tokens expire.
     app.addHook('preClose', async () => opened?.close());
 
     app.get(
@@ -28,7 +28,7 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
       {
         // A HEAD request would stay open like a GET.
         exposeHeadRoute: false,
-        // Each event must be sent at once, and a line is too short to gain from compression.
+        // Each event must be sent immediately, and a line is too short to benefit from compression.
         compress: false,
         config: { isStream: true },
         schema: {
@@ -71,7 +71,7 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
   };
 }
 
-/** What was missed in the other topics is unknown. */
+/** Only the inbox's version is known. The other topics may have changed, so they are always included. */
 const missedSince = (known: string, inboxVersion: string): Topic[] => [
   ...(known === inboxVersion ? [] : (['inbox'] as const)),
   'deliveries',

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Subscriber } from './hub.ts';
 import type { Topic } from './versions.ts';
 
-/** A client with more unsent bytes than this is disconnected. It reconnects, and catches up by its version. */
+/** A client with more unsent bytes than this is disconnected. It reconnects and gets what it missed. */
 const UNSENT_MAX_BYTES = 16 * 1024;
 
 interface StreamOptions {

@@ -5,7 +5,7 @@ import type { Queries } from '../database/database.ts';
 export interface Merchant {
   id: number;
   name: string;
-  /** Where numbers without a country code belong. Null: to `DEFAULT_COUNTRY`, if that is set. */
+  /** The country of numbers without a country code. Null: `DEFAULT_COUNTRY`, if that is set. */
   country: CountryCode | null;
   created_at: string;
 }
@@ -34,7 +34,7 @@ export function findMerchant(queries: Queries, id: number): Promise<Merchant | u
   return queries.one(`select ${COLUMNS} from merchants where id = $1`, [id]);
 }
 
-/** Changes what is given and leaves the rest. Gives nothing if there is no such merchant. */
+/** Changes only the given fields. Returns undefined if there is no such merchant. */
 export async function updateMerchant(
   queries: Queries,
   id: number,

@@ -21,7 +21,7 @@ const compiled = new Map<string, ValidateFunction>();
 
 export interface AnswerParts {
   outbox: Outbox;
-  /** Absent within a transaction, which reads for itself. */
+  /** Absent within a transaction, which reads it itself. */
   find?: FindNotification | undefined;
 }
 
@@ -34,8 +34,8 @@ interface Answer {
 }
 
 /**
- * Answers a notification, or throws why not. The answer, the message to the customer and the change to the knowledge base
- * are one statement or one transaction: all or nothing.
+ * Answers a notification, or throws the reason for refusing. The answer, the message to the customer and the change to
+ * the knowledge base are one statement or one transaction: all or nothing.
  */
 export async function answerNotification(
   queries: Database | Transaction,
@@ -61,7 +61,7 @@ export async function answerNotification(
     answeredBy: userId,
     at,
   });
-  /** Of many answers one wins: since the read another request may have answered or deleted the notification. */
+  /** Only one answer wins: another request may have answered or deleted the notification since it was read. */
   const assertWon = async (rows: readonly unknown[]) => {
     if (rows.length > 0) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();

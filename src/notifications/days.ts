@@ -11,7 +11,7 @@ export interface Days {
   dayOf(at: Date): string;
 }
 
-/** Gives nothing if there is no such time zone. */
+/** Returns undefined if there is no such time zone. */
 export function lastDays(count: number, timeZone: string, now: Date): Days | undefined {
   const format = formatIn(timeZone);
   if (!format) return undefined;
@@ -21,7 +21,7 @@ export function lastDays(count: number, timeZone: string, now: Date): Days | und
   const names = Array.from({ length: count }, (_, index) =>
     new Date(today - (count - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   );
-  // In every zone a day starts at a quarter of an hour. Two days earlier is early enough for all zones.
+  // In every zone a day starts on a quarter of an hour (UTC). Two days earlier is early enough for all zones.
   let from = Math.floor((now.getTime() - (count + 1) * DAY_MS) / QUARTER_MS) * QUARTER_MS;
   while (dayOf(new Date(from)) < names[0]!) from += QUARTER_MS;
   return { names, from: new Date(from), dayOf };

@@ -27,7 +27,7 @@ interface Write {
 
 /**
  * Performs a write; with an Idempotency-Key only once. The outcome is stored in the same transaction as the write, so
- * neither exists without the other. A refusal is an outcome too. A failure is not, so that a second try may succeed.
+ * neither exists without the other. A refusal is an outcome too. A failure is not, so that a retry may succeed.
  */
 export async function performOnce(database: Database, write: Write): Promise<Written> {
   const { merchantId, key, at, perform } = write;

@@ -6,7 +6,7 @@ import type { Queries } from '../database/database.ts';
 interface Kind {
   /** Must be present in the context. */
   requestedFields: readonly string[];
-  /** Must be present in an answer. The first is the content that reaches the customer. */
+  /** Must be present in an answer. The first is the text that is sent to the customer. */
   answeredFields: readonly [content: string, ...others: string[]];
   answerSchema: object;
   /** Whether the knowledge base learns from an answer. */

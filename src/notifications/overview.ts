@@ -27,7 +27,7 @@ export function overviewRoutes({
         validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('notifications', 'Get statistics', {
-            description: 'What waits for an answer, and how many were answered on each of the last days.',
+            description: 'Pending notifications, and how many were answered on each of the last days.',
             errors: [...TOKEN_ERRORS, daysInvalid(), timeZoneInvalid()],
           }),
           querystring: OverviewQuery,

@@ -13,7 +13,7 @@ export interface NewNotification {
   at: Date;
 }
 
-/** Gives the new id, or nothing if the merchant has no such conversation. */
+/** Returns the new id, or undefined if the merchant has no such conversation. */
 export type Raise = (queries: Queries, notification: NewNotification) => Promise<number | undefined>;
 
 /** A longer one is written alone: the others of its batch would wait for it. */
@@ -21,7 +21,7 @@ const BATCHED_MAX_LENGTH = 16_384;
 
 /**
  * On PostgreSQL the notifications of one turn of the event loop share a statement and a commit, as all writes do on
- * SQLite: 1.6 times more than as a group of single statements. One in a transaction is written alone.
+ * SQLite. That is 1.6 times as fast as a group of single statements. One in a transaction is written alone.
  */
 export function createRaise(database: Database): Raise {
   const insertBatch = batchPerTick((items: readonly NewNotification[]) => insertUnlocked(database, items), {
@@ -61,9 +61,9 @@ export async function insertNotification(
 }
 
 /**
- * For PostgreSQL. Gives the new id of each, and nothing for those that must be written alone: of a merchant whose inbox
- * somebody else is changing, so that no merchant waits for another, or without a known conversation. The ids are drawn
- * before the insert, so that each caller gets its own.
+ * For PostgreSQL. Returns the new id of each, and undefined for those that must be written alone: if the conversation is
+ * unknown, or if the merchant's inbox is locked, so that no merchant waits for another. The ids are drawn before the
+ * insert, so that each caller gets its own.
  */
 async function insertUnlocked(
   database: Database,
@@ -106,7 +106,7 @@ async function insertUnlocked(
     return asked.map(({ place }) => ids.get(place));
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error;
-    // Each is written alone: none may fail because of another.
+    // Each is then written alone, so that none fails because of another.
     return asked.map(() => undefined);
   }
 }

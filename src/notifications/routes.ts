@@ -63,7 +63,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     const { message, headers } = await performOnce(database, {
       merchantId: merchantOf(request),
       key: key === undefined ? undefined : String(key),
-      // The text, not the value: JavaScript reads two different large numbers as one.
+      // The text, not the value: JavaScript may read two different large numbers as the same number.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
       perform,
@@ -79,7 +79,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
     app.get(
       '/',
       {
-        // The address without the slash works too; the contract names this one.
+        // The address without the slash works too; the contract uses this one.
         prefixTrailingSlash: 'slash',
         config: { area: 'notification' },
         ...skipSchemaValidation,
@@ -139,7 +139,7 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           ...describeRoute('notifications', 'Answer a notification', {
             description:
               'A question takes `answer`, a support request `agent_response_to_customer` and ' +
-              '`resolution_notes`, and every type `resolve_only`. Of many answers exactly one wins. ' +
+              '`resolution_notes`, and every type `resolve_only`. If several answers arrive, exactly one wins. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
             errors: [
               ...TOKEN_ERRORS,

@@ -4,7 +4,7 @@ import type { Overview } from '../contract/overview.ts';
 import type { Engine, Queries } from '../database/database.ts';
 import type { Days } from './days.ts';
 
-/** The median is taken over the newest answers of the period. */
+/** The median covers at most this many answers, the newest of the period. */
 const MEDIAN_ANSWERS_MAX = 10_000;
 
 type ByType = Record<NotificationType, number>;
@@ -34,7 +34,7 @@ async function readPending(queries: Queries, merchantId: MerchantId): Promise<Ov
   };
 }
 
-/** Counted by quarters of an hour: each belongs to one day in every time zone, and a period has few of them. */
+/** Counts per quarter of an hour: each belongs to one day in every time zone, and a period has few of them. */
 async function readAnswered(
   queries: Queries,
   merchantId: MerchantId,

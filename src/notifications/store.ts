@@ -11,8 +11,8 @@ import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { countryColumn } from '../merchants/store.ts';
 
 /**
- * A notification as JSON, built by the database. Turning rows into objects and back into JSON costs Node five times as
- * much as forwarding a text.
+ * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
+ * much as forwarding the text.
  */
 const WIRE = `concat('{"id":', id, ',"notification_type":"', notification_type, '","status":"', status,
   '","created_at":"', created_at, '","updated_at":"', updated_at, '","conversation_id":', conversation_id,
@@ -46,7 +46,7 @@ export function createInboxVersions(queries: Queries): (merchantId: MerchantId) 
 }
 const EMPTY = 'empty';
 
-/** The same for many, for their subscribers. A merchant that never had a notification is absent. */
+/** The versions of many merchants, for their subscribers. A merchant that never had a notification is absent. */
 export async function readInboxVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
@@ -67,7 +67,7 @@ export async function listNotifications(
   const params: number[] = [merchantId];
   const bind = (value: number) => `$${params.push(value)}`;
   const conditions = ['merchant_id = $1'];
-  // Fixed names, and few, so they go into the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs.
+  // Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs.
   if (filter.status) conditions.push(`status = '${filter.status}'`);
   if (filter.types.length > 0) conditions.push(`notification_type in ('${filter.types.join("', '")}')`);
   const matching = `from notifications where ${conditions.join(' and ')}`;
@@ -83,7 +83,7 @@ export async function listNotifications(
     from page`,
     params,
   );
-  if (!row) throw new Error('an aggregate always gives a row');
+  if (!row) throw new Error('an aggregate always returns a row');
   return row;
 }
 
@@ -131,13 +131,13 @@ export type FindNotification = (key: {
   id: number;
 }) => Promise<StoredNotification | undefined>;
 
-/** The keys of the two arrays in $1 and $2, one by one. */
+/** The keys in the two arrays $1 and $2, pair by pair. */
 const KEYS: Readonly<Record<Engine, string>> = {
   sqlite: `select m.value, i.value from json_each($1) m join json_each($2) i on i.key = m.key`,
   postgres: 'select * from unnest(cast($1 as bigint[]), cast($2 as bigint[]))',
 };
 
-/** As `findNotification`, in one statement for all that are looked up in one turn of the event loop. */
+/** Like `findNotification`, with one statement for all lookups of one turn of the event loop. */
 export function createFindNotification(queries: Queries): FindNotification {
   return batchPerTick(async (keys) => {
     const rows = await queries.all<StoredNotification>(
@@ -152,7 +152,7 @@ export function createFindNotification(queries: Queries): FindNotification {
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
-/** Holds a notification until the transaction ends, for a caller that locks other rows before it answers. */
+/** Locks a notification until the transaction ends, for a caller that locks other rows before it answers. */
 export async function lockNotification(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
   await tx.one(`select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
     merchantId,
@@ -166,7 +166,7 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
   return row.schema;
 }
 
-/** Of many answers at the same time exactly one finds the notification still requested. */
+/** If several answers arrive at the same time, exactly one finds the notification still requested. */
 export const markAnswered = (
   merchantId: MerchantId,
   id: number,
