@@ -176,7 +176,9 @@ onEachEngine('channels on the command line', (engine) => {
     assert.equal((await sending.row(second)).state, 'waiting');
 
     const raised = await json(['channel', 'limit', '20', '--merchant', '1']);
-    assert.deepEqual([raised.limit, raised.own_limit, raised.used], [20, true, 1]);
+    assert.deepEqual([raised.limit, raised.own_limit], [20, true]);
+    // The worker may send the waiting message before the command has read how many were used.
+    assert.ok(raised.used === 1 || raised.used === 2, String(raised.used));
     await sending.settle();
     assert.equal((await sending.row(second)).state, 'sent');
 
