@@ -19,6 +19,13 @@ const ATTACKERS = 8;
  */
 const HEAP_MAX_MB = 96;
 
+const FINDINGS: Readonly<Record<Problem, string>> = {
+  'internal error': 'responses with an internal error',
+  leak: 'responses that leak information',
+  'malformed error': 'errors without the documented body',
+  'no answer': 'requests without a response',
+};
+
 const document: ApiDocument = JSON.parse(
   readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
 );
@@ -76,13 +83,13 @@ export const abuse: Fault = {
       );
       const { residentMb, stalls, latenciesMs, failed } = await monitor.stop();
       return [
-        { what: `requests, with seed ${seed}`, value: sent, atLeast: count },
-        { what: 'answers', value: answered },
+        { what: 'requests', value: sent, atLeast: count },
+        { what: 'responses', value: answered },
         none(
           'the process stopped',
           server.child.exitCode === null && server.child.signalCode === null ? 0 : 1,
         ),
-        ...PROBLEMS.map((problem) => none(`answers with: ${problem}`, problems[problem])),
+        ...PROBLEMS.map((problem) => none(FINDINGS[problem], problems[problem])),
         none('failures counted by the server', failed),
         none('lines on stderr', server.stderr().split('\n').length - 1),
         none(

@@ -41,11 +41,11 @@ export const canaries: Fault = {
       { what: 'calls with canaries', value: calls, atLeast: 4 * OPERATIONS.length },
       { what: 'messages with canaries, through three channels', value: sent, atLeast: 13 },
       none(
-        'operations of the OpenAPI document not called',
+        'operations of openapi.json not covered',
         OPERATIONS.filter(({ method, route }) => !reached.has(`${method} ${route}`)).length,
       ),
       none(
-        'error codes not seen',
+        'error codes not covered',
         [
           'INVALID_CREDENTIALS',
           'INVALID_TOKEN',

@@ -29,7 +29,7 @@ export const disk: Fault = {
     return [
       ...findings,
       { what: 'starts refused', value: refused, atLeast: size === 'short' ? 6 : 12 },
-      none('… without one clear line, or that left something behind', unclear),
+      none('… without one clear line, or with changes on disk', unclear),
     ];
   },
 };
@@ -52,7 +52,7 @@ async function fillAndFree(limited: LimitedFolder, times: number): Promise<Findi
     const token = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
     const work = { stopped: false };
     const writers = Array.from({ length: WRITERS }, (_, n) =>
-      write(server, token, `${kind}-${n}`, written, work),
+      write(server, token, `${kind.replace(' ', '-')}-${n}`, written, work),
     );
     const refusals = () => written.filter(isRefused).length;
     const successes = () => written.filter(({ answered }) => answered?.status === 200).length;
@@ -173,10 +173,10 @@ function checkDatabase(folder: string, written: readonly Written[]): [what: stri
     );
     const [check] = database.prepare('pragma integrity_check').all() as { integrity_check: string }[];
     return [
-      ['acknowledged and lost', lost.length],
+      ['acknowledged writes lost', lost.length],
       ['refused but written', refusedButWritten.length],
-      ['partly written', partial.length],
-      ['damage in the file', check?.integrity_check === 'ok' ? 0 : 1],
+      ['writes partly stored', partial.length],
+      ['damaged database file', check?.integrity_check === 'ok' ? 0 : 1],
     ];
   } finally {
     database.close();

@@ -93,9 +93,9 @@ export const failover: Fault = {
         await sleep(10_000);
         await oneAgain.halt('SIGKILL');
         const written = writesDone(alone, frozenAt, performance.now()).length;
-        findings.push(none('acknowledged while the standby was frozen', written));
+        findings.push(none('writes acknowledged while the standby was frozen', written));
         unfreeze();
-        await takeOver('killed after that', alone, twoAgain);
+        await takeOver('killed afterwards', alone, twoAgain);
       }
       return [...findings, ...(await pair.findings(loads))];
     } finally {

@@ -76,7 +76,7 @@ export const fleet: Fault = {
         { what: 'event streams that broke and were reopened', value: dashboard.reconnects() },
         ...seenFindings(dashboard, clients),
         ...(await deliveryFindings(database, clients)),
-        none('messages never sent', unsent),
+        none('messages that were never sent', unsent),
       ];
     } finally {
       await Promise.all(running.map((part) => part.stop()));

@@ -74,7 +74,7 @@ async function check(result: RoundsResult, options: Options): Promise<Finding[]>
     },
     none('writes never acknowledged', entries.filter(({ acknowledged }) => !acknowledged).length),
     { what: 'writes in progress at a kill, in total', value: result.inProgress, atLeast: killsWanted },
-    { what: 'attempts without an answer', value: client.unanswered(), atLeast: 1 },
+    { what: 'requests without a response', value: client.unanswered(), atLeast: 1 },
     {
       what: 'notifications stored but never acknowledged, without a key',
       value: unknown,

@@ -52,7 +52,7 @@ export function folderOnSmallDisk():
   // Unmount the disk even if the run fails.
   process.once('exit', remove);
   return {
-    kind: 'full-disk',
+    kind: 'full disk',
     folder,
     fill() {
       const file = openSync(filler, 'w');

@@ -18,18 +18,18 @@ interface Outage {
 const READ_ONLY = 'default_transaction_read_only';
 const OUTAGES: readonly Outage[] = [
   {
-    title: 'stopped',
+    title: 'shut down',
     seconds: { full: 10 },
     begin: (postgres) => halt(postgres, 'SIGINT'),
   },
   {
-    title: 'stopped immediately',
+    title: 'shut down immediately',
     seconds: { short: 0.5, full: 10 },
     begin: (postgres) => halt(postgres, 'SIGQUIT'),
   },
   { title: 'frozen', seconds: { full: 30 }, begin: freeze },
   {
-    title: 'disconnected, half open',
+    title: 'cut off',
     seconds: { short: 4.5, full: 30 },
     async begin(_, network) {
       network.dropTraffic();

@@ -102,11 +102,11 @@ export async function startPair(databaseUrl: string): Promise<Pair> {
     return {
       urls: [listening.url, other.url],
       async measureNotified(title) {
-        const what = `${title}: a change at another server is reported after`;
+        const what = `${title}: time until another server’s change arrives`;
         return { what, value: await slowestNotifiedMs(), unit: 'ms', atMost: NOTIFIED_MAX_MS };
       },
       async measureVisible(title) {
-        const what = `${title}: a read-only server shows a change after`;
+        const what = `${title}: time until a server that only reads shows a change`;
         return { what, value: await visibleAfterMs(), unit: 'ms', atMost: NOTIFIED_MAX_MS };
       },
       findings: (loads) => finalFindings(env, loads, servers),
@@ -140,7 +140,7 @@ async function finalFindings(
         what: 'acknowledged writes',
         value: sum(loads.map(({ raised, answered }) => raised.size + answered.size)),
       },
-      none('acknowledged and lost', sum(lost)),
+      none('acknowledged writes lost', sum(lost)),
       none('refused without SERVICE_UNAVAILABLE and Retry-After', wrong.length),
       none('servers that stopped', servers.filter((server) => !server.isRunning()).length),
     ];

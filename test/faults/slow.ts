@@ -42,14 +42,14 @@ export const slow: Fault = {
       const ms = await latencies;
       const of = (...kinds: Slowness[]) => connections.filter(({ slowness }) => kinds.includes(slowness));
       return [
-        { what: 'slow connections at once', value: connections.length, atLeast: count },
+        { what: 'slow connections at the same time', value: connections.length, atLeast: count },
         none('connections never made', connections.filter(({ connected }) => !connected()).length),
         none(
-          'slow heads and bodies not answered with 408',
+          'slow headers and bodies without a 408',
           of('head', 'body').filter(({ status }) => status() !== 408).length,
         ),
         {
-          what: 'longest slow head or body',
+          what: 'longest time until the 408',
           value: Math.max(...of('head', 'body').map(({ seconds }) => seconds())),
           unit: 's',
           atMost: CLOSED_MAX_S,
