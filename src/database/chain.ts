@@ -71,13 +71,20 @@ export function runSteps(steps: readonly Step[], { run, lastIdOf }: SqliteSteps)
   const relations = new Map<string, Relation>();
   for (const { name, rows, sql } of steps) {
     if (rows) relations.set(`${name}_rows`, relationOf(rows, lastIdOf));
-    const words = wordsIn(sql);
+    const known = knownTextsOf(sql);
+    const read = [...relations].filter(([relation]) => known.words.has(relation));
     const params: Param[] = [];
-    const heads: string[] = [];
-    for (const [relation, content] of relations) {
-      if (words.has(relation)) heads.push(`${relation} (${content.columns}) as (${listed(content, params)})`);
+    let sizes = '';
+    for (const [relation, { columns, rows }] of read) {
+      for (const row of rows) for (const column of columns) params.push(row[column] ?? null);
+      sizes += `${relation} ${rows.length} `;
     }
-    relations.set(name, run(heads.length > 0 ? `with ${heads} ${sql}` : sql, params));
+    let text = known.bySizes.get(sizes);
+    if (text === undefined) {
+      text = withRelations(sql, read);
+      known.bySizes.set(sizes, text);
+    }
+    relations.set(name, run(text, params));
   }
   return relations.get(steps[0]!.name)!.rows;
 }
@@ -89,20 +96,30 @@ function relationOf({ columns, values, newIdsOf }: StepRows, lastIdOf: SqliteSte
   return { columns: [...names, 'id'], rows: values.map((row, index) => ({ ...row, id: last + 1 + index })) };
 }
 
-/** The rows as a list of parameters, which are added to `params`. */
-function listed({ columns, rows }: Relation, params: Param[]): string {
-  if (rows.length === 0) return `select ${columns.map(() => 'null')} where false`;
-  const lines = rows.map((row) => `(${columns.map((column) => `$${params.push(row[column] ?? null)}`)})`);
-  return `values ${lines}`;
+/** The statement with the rows of each relation as a list of parameters in front. */
+function withRelations(sql: string, relations: readonly [string, Relation][]): string {
+  let position = 0;
+  const heads = relations.map(([relation, { columns, rows }]) => {
+    const lines = rows.map(() => `(${columns.map(() => `$${++position}`)})`);
+    const content = rows.length > 0 ? `values ${lines}` : `select ${columns.map(() => 'null')} where false`;
+    return `${relation} (${columns}) as (${content})`;
+  });
+  return heads.length > 0 ? `with ${heads} ${sql}` : sql;
 }
 
-const knownWords = new Map<string, ReadonlySet<string>>();
+interface KnownTexts {
+  words: ReadonlySet<string>;
+  /** By the number of rows in each relation that the step reads. */
+  bySizes: Map<string, string>;
+}
+const knownTexts = new Map<string, KnownTexts>();
 
-function wordsIn(sql: string): ReadonlySet<string> {
-  let words = knownWords.get(sql);
-  if (!words) {
-    words = new Set(sql.match(/\w+/g));
-    knownWords.set(sql, words);
+/** Building a text takes longer than running it. */
+function knownTextsOf(sql: string): KnownTexts {
+  let known = knownTexts.get(sql);
+  if (!known) {
+    known = { words: new Set(sql.match(/\w+/g)), bySizes: new Map() };
+    knownTexts.set(sql, known);
   }
-  return words;
+  return known;
 }

@@ -104,9 +104,9 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       await beginWriting();
       for (const job of batch) {
         try {
-          if (job.savepoint) writer.exec('savepoint job');
+          if (job.savepoint) write('savepoint job').run();
           const value = await job.work(tx);
-          if (job.savepoint) writer.exec('release job');
+          if (job.savepoint) write('release job').run();
           outcomes.push(() => job.resolve(value));
         } catch (error) {
           // When the disk is full, SQLite rolls everything back: then no write of this batch may be acknowledged.
