@@ -167,8 +167,7 @@ function publish(rows: Row[]): number {
 
 function publishPeers(measured: Awaited<ReturnType<typeof benchPeers>>): number {
   const report: PeersReport = { ...environment(), ...measured, checks: checkTargets(measured) };
-  const name = options.sends ? 'peers-sending' : 'peers';
-  write(name, report, { [name]: peersSvg(report) });
+  if (!options.sends) write('peers', report, { peers: peersSvg(report) });
   printPeers(report);
   const figures = report.rows.flatMap((row) => Object.values(row.figures));
   const failures = figures.reduce((sum, { errors }) => sum + errors, 0);

@@ -84,10 +84,10 @@ export function findConversations(
   ids: readonly number[] | undefined,
   limit: number,
 ): Promise<Pick<Conversation, 'id' | 'customer_name' | 'customer_phone'>[]> {
-  const among = ids === undefined ? '' : `and ${ownIdIn(queries.engine, '$3')}`;
+  const wanted = ids === undefined ? 'merchant_id = $1' : ownIdIn(queries.engine, '$1', '$3');
   return queries.all(
     `select id, customer_name, customer_phone from conversations
-      where merchant_id = $1 ${among} order by id desc limit $2`,
+      where ${wanted} order by id desc limit $2`,
     [merchantId, limit, ...(ids === undefined ? [] : [ids])],
   );
 }

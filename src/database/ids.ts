@@ -14,16 +14,14 @@ const ID_IN: Readonly<Record<Engine, (column: string, parameter: string) => stri
 };
 
 /**
- * The same for ids of one merchant, next to `merchant_id = $1`. The range makes PostgreSQL use the primary key. Without
- * it, if most merchants have few rows, it expects few rows here too, and reads all of them: 12 ms instead of 0.1 ms
- * with 50,000 rows.
+ * The condition that a row is one of a merchant's rows with these ids. On PostgreSQL both columns come from a select, so
+ * that it looks each row up by its primary key. With `merchant_id = $1 and id = any($2)`, if most merchants have few rows,
+ * it expects few rows here too, and reads all of the merchant's: 12 ms instead of 0.1 ms with 50,000 rows.
  */
-export const ownIdIn = (engine: Engine, parameter: string): string => {
-  const isOne = idIn(engine, 'id', parameter);
-  if (engine === 'sqlite') return isOne;
-  const ids = `unnest(cast(${parameter} as bigint[])) as wanted (one)`;
-  return `${isOne} and id >= (select min(one) from ${ids}) and id <= (select max(one) from ${ids})`;
-};
+export const ownIdIn = (engine: Engine, merchant: string, ids: string): string =>
+  engine === 'sqlite'
+    ? `merchant_id = ${merchant} and ${idIn(engine, 'id', ids)}`
+    : `(merchant_id, id) in (select cast(${merchant} as bigint), unnest(cast(${ids} as bigint[])))`;
 
 /** The condition that `column` is one of the few values that a select returns. */
 export const inSelect = (engine: Engine, column: string, select: string): string =>

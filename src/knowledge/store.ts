@@ -64,7 +64,7 @@ export async function findDocuments(
 ): Promise<Document[]> {
   if (ids.length === 0) return [];
   const rows = await queries.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and ${ownIdIn(queries.engine, '$2')}`,
+    `select ${FIELDS} from documents where ${ownIdIn(queries.engine, '$1', '$2')}`,
     [merchantId, ids],
   );
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -302,7 +302,7 @@ export async function lockDocumentsByTitle(
     [merchantId, JSON.stringify(titles)],
   );
   const rows = await tx.all<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')}
+    `select ${FIELDS} from documents where ${ownIdIn(tx.engine, '$1', '$2')}
       order by id ${LOCKED[tx.engine]}`,
     [merchantId, found.flatMap(({ id }) => id ?? [])],
   );

@@ -168,7 +168,7 @@ const takeSql = (
   engine: Engine,
 ) => `update deliveries set state = 'sending', attempts = attempts + 1, channel_id = $3,
     unsettled_since = null, waiting_for = null, due_at = $4, updated_at = $5
-  where merchant_id = $1 and ${ownIdIn(engine, '$2')} and state in ${OPEN} and due_at <= $5
+  where ${ownIdIn(engine, '$1', '$2')} and state in ${OPEN} and due_at <= $5
   returning ${CLAIMED_COLUMNS}`;
 
 /** Does nothing if something has changed since the look: that change has set when the queue is due. */
@@ -204,10 +204,10 @@ async function block(queries: Queries, merchantId: MerchantId, rows: readonly Du
   await queries.run(
     `with first_ones as (
         select id as first_id, recipient as customer, mode as lane from deliveries
-          where merchant_id = $1 and ${ownIdIn(queries.engine, '$2')} and state in ${OPEN}
+          where ${ownIdIn(queries.engine, '$1', '$2')} and state in ${OPEN}
           order by id ${SHARED[queries.engine]})
       update deliveries set due_at = '${NEVER}' from first_ones
-        where merchant_id = $1 and ${ownIdIn(queries.engine, '$3')} and state in ('queued', 'waiting')
+        where ${ownIdIn(queries.engine, '$1', '$3')} and state in ('queued', 'waiting')
           and recipient = customer and mode = lane and id > first_id
       returning id`,
     [merchantId, [...new Set(rows.map(({ first_id }) => first_id))], rows.map(({ id }) => id)],

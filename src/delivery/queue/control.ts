@@ -105,7 +105,7 @@ async function cancel(
   await lockLanes(tx, merchantId);
   const rows = await tx.run<Controlled>(
     `update deliveries set state = 'cancelled', due_at = $3, waiting_for = null, reason = null, updated_at = $3
-      where merchant_id = $1 and ${ownIdIn(tx.engine, '$2')} and state in ('queued', 'waiting', 'failed')
+      where ${ownIdIn(tx.engine, '$1', '$2')} and state in ('queued', 'waiting', 'failed')
       returning id, key, recipient, mode, last_code`,
     [merchantId, ids, time],
   );
