@@ -52,9 +52,9 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a dead worker’s claim is never taken over',
       file: 'src/delivery/queue/claim.ts',
-      find: `and state in \${OPEN} and due_at <= $2
+      find: `and state in \${OPEN} and due_at > '' and due_at <= $2
       order by`,
-      replace: `and state in ('queued', 'waiting') and due_at <= $2
+      replace: `and state in ('queued', 'waiting') and due_at > '' and due_at <= $2
       order by`,
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
