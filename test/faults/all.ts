@@ -6,6 +6,7 @@ import type { Fault } from './fault.ts';
 import { fleet } from './fleet.ts';
 import { guessing } from './guessing.ts';
 import { kills } from './kills.ts';
+import { neighbours } from './neighbours.ts';
 import { outages } from './outages.ts';
 import { races } from './races.ts';
 import { slow } from './slow.ts';
@@ -22,6 +23,7 @@ export const FAULTS: readonly Fault[] = [
   tokens,
   slow,
   guessing,
+  neighbours,
   disk,
   canaries,
 ];

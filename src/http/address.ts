@@ -1,0 +1,22 @@
+import ipaddr from 'ipaddr.js';
+
+/** A provider gives each IPv6 customer at least this much, so one caller has all addresses in it. */
+const IPV6_CUSTOMER_BITS = 64;
+
+/** What counts as one caller: an IPv4 address, or an IPv6 network of 64 bits. */
+export const addressGroup = (address: string): string => networkOf(address, 32, IPV6_CUSTOMER_BITS);
+
+/** Roughly where a caller is, for people to read: an IPv4 network of 24 bits, or an IPv6 network of 48. */
+export const shortAddress = (address: string): string => networkOf(address, 24, 48);
+
+function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string {
+  if (!ipaddr.isValid(address)) return address;
+  // An IPv4 caller has such an address too, on a socket that accepts both versions: ::ffff:192.0.2.1.
+  const parsed = ipaddr.process(address);
+  const bits = parsed.kind() === 'ipv4' ? ipv4Bits : ipv6Bits;
+  if (parsed.kind() === 'ipv4' && bits === 32) return parsed.toString();
+  const bytes = parsed
+    .toByteArray()
+    .map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - at * 8))));
+  return `${ipaddr.fromByteArray(bytes)}/${bits}`;
+}

@@ -1,0 +1,4 @@
+import { neighbours } from './neighbours.ts';
+import { testShort } from './short.ts';
+
+testShort(neighbours);
