@@ -26,6 +26,7 @@ import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDashboard } from './http/dashboard.ts';
+import { limitDuration } from './http/deadline.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
@@ -101,6 +102,7 @@ export async function buildApp(
   });
 
   handleErrors(app);
+  limitDuration(app, config.requestDeadlineSeconds);
   acceptJson(app);
   observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);

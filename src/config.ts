@@ -27,6 +27,8 @@ export interface Config {
   tokenIssuer: string;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
+  /** How long a request may take, from its last byte to its answer. */
+  requestDeadlineSeconds: number;
   /** 0 turns the general limit off. */
   rateLimitPerMinute: number;
   redisUrl: string | undefined;
@@ -168,6 +170,7 @@ export function readConfig(env: Environment = process.env): Config {
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,
     refreshTtlSeconds,
+    requestDeadlineSeconds: integer('REQUEST_DEADLINE_SECONDS', 5, 1, 60),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
     worker: flag('WORKER') ?? true,

@@ -8,7 +8,7 @@ import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
 
 /**
- * Supervisors kill a process after ten seconds. No request waits longer than five seconds for the database, so
+ * Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
  * connections that are still open after six are closed.
  */
 const CLOSE_CONNECTIONS_AFTER_MS = 6000;

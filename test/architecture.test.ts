@@ -18,6 +18,7 @@ const FEATURE_IMPORTS = [
   'errors.ts',
   PORT,
   'database/chain.ts',
+  'database/deadline.ts',
   'database/expiry.ts',
   'database/ids.ts',
   'database/lookup.ts',
@@ -25,7 +26,7 @@ const FEATURE_IMPORTS = [
   'database/batchPerTick.ts',
   'http/',
 ];
-const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'metrics.ts', 'version.ts'];
+const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'database/deadline.ts', 'metrics.ts', 'version.ts'];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'main.ts': EVERYTHING,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
+import { withinDeadline } from '../database/deadline.ts';
 import { serviceUnavailable } from '../errors.ts';
 
 /** Argon2id (2) as OWASP recommends: 19 MiB, two passes, one lane. */
@@ -32,7 +33,13 @@ export function createPasswords(atOnce: number): Passwords {
       running += 1;
     } else {
       if (queue.length >= QUEUE_MAX) throw serviceUnavailable();
-      await new Promise<void>((resolve) => queue.push(resolve));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      queue.push(resolve);
+      // A caller whose request has used up its time leaves the queue, without a hash.
+      await withinDeadline(promise, Number.POSITIVE_INFINITY).catch((error) => {
+        queue.splice(queue.indexOf(resolve), 1);
+        throw error;
+      });
     }
     try {
       return await work();

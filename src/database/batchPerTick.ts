@@ -1,9 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { withinDeadline, withoutDeadline } from './deadline.ts';
 
 /** A larger statement would block the event loop, and its callers, longer than it saves. */
 const BATCH_MAX = 16;
 /** If the database is slow, callers must still get an answer in time. */
 const SERIALIZE_MAX_MS = 200;
+/** Other batches are reads of one statement, which waits for a connection and then for its result: see `openPostgres`. */
+const READ_MAX_MS = 4500;
 
 interface Batch<Item, Result> {
   items: Item[];
@@ -21,6 +24,7 @@ export function batchPerTick<Item, Result>(
 ): (item: Item) => Promise<Result> {
   let open: Batch<Item, Result> | undefined;
   let last: Promise<unknown> | undefined;
+  const maxMs = serialize ? Number.POSITIVE_INFINITY : READ_MAX_MS;
 
   const begin = (): Batch<Item, Result> => {
     const before = last;
@@ -36,11 +40,11 @@ export function batchPerTick<Item, Result>(
   };
 
   return async (item) => {
-    open ??= begin();
+    open ??= withoutDeadline(begin);
     const { items, results } = open;
     const index = items.push(item) - 1;
     if (items.length === BATCH_MAX) open = undefined;
-    return (await results)[index]!;
+    return (await withinDeadline(results, maxMs))[index]!;
   };
 }
 

@@ -1,5 +1,6 @@
 import { chainParams, chainSql, type Step } from './chain.ts';
 import type { Param } from './database.ts';
+import { msLeft, withinDeadline, withoutDeadline } from './deadline.ts';
 
 /**
  * Chains with the same texts that wait at the same moment run as one statement, with one round trip and one commit:
@@ -31,6 +32,8 @@ interface Waiting {
   texts: string;
   /** The id of the row that the first step is `returning`. Two chains for the same row never share a statement. */
   key: string;
+  /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
+  endsAtMs: number;
   resolve: (rows: unknown[]) => void;
   reject: (error: unknown) => void;
 }
@@ -40,6 +43,7 @@ interface FirstRow {
   id: number;
 }
 const idOf = ({ steps }: Waiting) => Number(steps[0]!.rows!.values[0]!.id);
+const isLate = ({ endsAtMs }: Waiting) => performance.now() >= endsAtMs;
 const keyOf = ({ merchant_id, id }: FirstRow) => `${merchant_id} ${id}`;
 
 export function createChainGroups({ query, runAlone, refusalOf, runningMax }: GroupParts): RunChain {
@@ -77,13 +81,14 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   function queueBehindLock(each: Waiting): void {
     const queue = lockedOwners.get(each.owner);
     if (queue) queue.push(each);
-    else void runQueue(each);
+    else void withoutDeadline(() => runQueue(each));
   }
 
   async function runQueue(first: Waiting): Promise<void> {
     const queue = [first];
     lockedOwners.set(first.owner, queue);
     for (let each = queue.shift(); each; each = queue.shift()) {
+      if (isLate(each)) continue;
       try {
         each.resolve(await runAlone(each.steps));
       } catch (error) {
@@ -97,7 +102,8 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   }
 
   function takeGroup(): Waiting[] {
-    const [{ texts }] = waiting as [Waiting];
+    waiting = waiting.filter((each) => !isLate(each));
+    const texts = waiting[0]?.texts;
     const keys = new Set<string>();
     const taken = waiting.filter((each) => {
       if (each.texts !== texts || keys.size === GROUP_MAX || keys.has(each.key)) return false;
@@ -111,8 +117,10 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
   function start(): void {
     scheduled = false;
     while (running < runningMax && waiting.length > 0) {
+      const group = takeGroup();
+      if (group.length === 0) return;
       running += 1;
-      runGroup(takeGroup()).finally(() => {
+      runGroup(group).finally(() => {
         running -= 1;
         start();
       });
@@ -121,17 +129,26 @@ export function createChainGroups({ query, runAlone, refusalOf, runningMax }: Gr
 
   return <Row>(steps: readonly Step[], owner?: number) => {
     if (owner === undefined || lengthOf(steps) > CHAIN_MAX_LENGTH) return runAlone<Row>(steps);
-    return new Promise<Row[]>((resolve, reject) => {
+    const result = new Promise<Row[]>((resolve, reject) => {
       const texts = steps.map(({ sql }) => sql).join(';');
       const key = keyOf(steps[0]!.rows!.values[0] as unknown as FirstRow);
-      const each: Waiting = { owner, steps, texts, key, resolve: resolve as Waiting['resolve'], reject };
+      const each: Waiting = {
+        owner,
+        steps,
+        texts,
+        key,
+        endsAtMs: performance.now() + msLeft(),
+        resolve: resolve as Waiting['resolve'],
+        reject,
+      };
       if (lockedOwners.has(owner)) return queueBehindLock(each);
       waiting.push(each);
       if (scheduled) return;
       scheduled = true;
       // After this turn of the event loop, so that the other requests of this turn join the group.
-      setImmediate(start);
+      withoutDeadline(() => setImmediate(start));
     });
+    return withinDeadline(result, Number.POSITIVE_INFINITY);
   };
 }
 

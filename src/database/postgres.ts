@@ -9,6 +9,7 @@ import {
   type Queries,
   type Transaction,
 } from './database.ts';
+import { deadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
 import { connectionProblem, refusalOf, retryConflicts, translatePostgresError } from './postgresErrors.ts';
 import { createSignals } from './signals.ts';
@@ -22,7 +23,7 @@ interface PostgresOptions {
   onConnectionLost?: (error: Error) => void;
 }
 
-// Together less than five seconds: no request waits longer for a database that is down or frozen.
+/** The most for one connection and one statement. In a request, what is left of its time bounds both: see `deadline.ts`. */
 const CONNECT_TIMEOUT_MS = 1500;
 const QUERY_TIMEOUT_MS = 3000;
 /**
@@ -30,7 +31,10 @@ const QUERY_TIMEOUT_MS = 3000;
  * and then reports a commit that exists on no other machine. By then we no longer read its reply.
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
-/** The time for a whole transaction, and the minimum for its commit: waiting for locks may have used up the rest. */
+/**
+ * The time for a whole transaction outside a request, and the minimum for a commit: waiting for locks may have used up
+ * the rest. In a request, the statements before the commit leave this minimum.
+ */
 const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
 /** A migration has no time limit. (For the driver 0 means the pool's own; this is the longest timer.) */
@@ -39,8 +43,6 @@ const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
-
-type Connection = Pick<pg.Pool | pg.PoolClient, 'query'>;
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   const hosts = createHosts(url);
@@ -92,21 +94,30 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return name;
   };
 
-  const queryOn =
-    (connection: Connection) =>
-    async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
-      try {
-        const statement = { text: sql, values: [...params] };
-        const result = await connection.query(
-          options.preparedStatements ? { ...statement, name: nameOf(sql) } : statement,
-        );
-        return result.rows as Row[];
-      } catch (error) {
-        throw failure(error);
-      }
-    };
+  /** `keptMs` of the request's time are left for a commit. */
+  const queryOn = async <Row>(
+    client: pg.PoolClient,
+    keptMs: number,
+    sql: string,
+    params: readonly Param[] = [],
+  ): Promise<Row[]> => {
+    const leftMs = msLeft() - keptMs;
+    if (leftMs <= 0) throw deadlinePassed();
+    try {
+      const result = await client.query({
+        text: sql,
+        values: [...params],
+        name: options.preparedStatements ? nameOf(sql) : undefined,
+        query_timeout: Math.min(leftMs, QUERY_TIMEOUT_MS),
+      } as pg.QueryConfig);
+      return result.rows as Row[];
+    } catch (error) {
+      throw failure(error);
+    }
+  };
 
-  const queriesWith = (query: ReturnType<typeof queryOn>): Queries => ({
+  type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
+  const queriesWith = (query: Query): Queries => ({
     engine: 'postgres',
     all: query,
     one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
@@ -116,7 +127,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const connect = async (): Promise<pg.PoolClient> => {
     try {
-      return await pool.connect();
+      return await withinDeadline(pool.connect(), CONNECT_TIMEOUT_MS, (late) => late.release());
     } catch (error) {
       throw failure(error);
     }
@@ -138,7 +149,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const transact = async <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
     const beganAt = performance.now();
     const client = await connect();
-    const queries = queriesWith(queryOn(client));
+    const queries = queriesWith((sql, params) => queryOn(client, COMMIT_MIN_MS, sql, params));
     const tx: Transaction = {
       ...queries,
       async tryLock(name) {
@@ -153,7 +164,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     try {
       await queries.run('begin');
       const value = await work(tx);
-      await commit(client, TRANSACTION_MAX_MS - (performance.now() - beganAt));
+      await commit(client, Math.min(msLeft(), TRANSACTION_MAX_MS - (performance.now() - beganAt)));
       return value;
     } catch (error) {
       // A connection that does not answer is closed without a rollback, which would make the caller wait again.
@@ -182,7 +193,17 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
-  const queryPool = queryOn(pool);
+  const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
+    const client = await connect();
+    let failed = true;
+    try {
+      const rows = await queryOn<Row>(client, 0, sql, params);
+      failed = false;
+      return rows;
+    } finally {
+      client.release(failed);
+    }
+  };
   const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)));
   const chain = createChainGroups({
     query: queryPool,

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { withoutDeadline } from './deadline.ts';
 import type { Hosts } from './hosts.ts';
 
 /** LISTEN and NOTIFY, on a separate connection that reconnects when it breaks. */
@@ -77,7 +78,8 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
 
   return {
     signal(topic) {
-      local.emit(topic);
+      // The listeners' work is not part of the request that signals.
+      withoutDeadline(() => local.emit(topic));
       if (pendingNotifications.has(topic)) return;
       const timer = setTimeout(() => {
         pendingNotifications.delete(topic);

@@ -3,6 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
 import type { Database, Param, Transaction } from './database.ts';
+import { deadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
 import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
@@ -13,6 +14,8 @@ type Job = {
   work: (tx: Transaction) => Promise<unknown>;
   /** One statement is atomic on its own; several need a savepoint, so that they can be rolled back. */
   savepoint: boolean;
+  /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
+  endsAtMs: number;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 };
@@ -66,9 +69,10 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
 
   function enqueue<T>(work: (tx: Transaction) => Promise<T>, savepoint: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      queue.push({ work, savepoint, resolve: resolve as Job['resolve'], reject });
+      const endsAtMs = performance.now() + msLeft();
+      queue.push({ work, savepoint, endsAtMs, resolve: resolve as Job['resolve'], reject });
       // Wait for the end of this turn of the event loop: its other writes share the commit.
-      flushing ??= new Promise<void>((done) => setImmediate(done)).then(flush);
+      flushing ??= withoutDeadline(() => new Promise<void>((done) => setImmediate(done)).then(flush));
     });
   }
 
@@ -84,16 +88,32 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   }
 
-  /** Waits for a command that is writing, without blocking reads and the event loop. */
-  async function beginWriting(): Promise<void> {
+  /** Refuses the jobs whose callers no longer wait, and returns the others. */
+  function withoutLate(jobs: Job[]): Job[] {
+    const nowMs = performance.now();
+    return jobs.filter((job) => {
+      if (job.endsAtMs > nowMs) return true;
+      job.reject(deadlinePassed());
+      return false;
+    });
+  }
+
+  /**
+   * Waits for a command that is writing, without blocking reads and the event loop. Returns the jobs to run: none if
+   * no caller waits any more, and then nothing was begun.
+   */
+  async function beginWriting(batch: Job[]): Promise<Job[]> {
+    let jobs = batch;
     const waitUntil = performance.now() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
-        writer.exec('begin immediate');
-        return;
+        if (jobs.length > 0) writer.exec('begin immediate');
+        return jobs;
       } catch (error) {
         if (resultCode(error) !== SQLITE_BUSY || performance.now() > waitUntil) throw error;
         await sleep(BUSY_RETRY_MS);
+        jobs = withoutLate(jobs);
+        queue = withoutLate(queue);
       }
     }
   }
@@ -101,8 +121,9 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   async function commitBatch(batch: Job[]): Promise<void> {
     const outcomes: (() => void)[] = [];
     try {
-      await beginWriting();
-      for (const job of batch) {
+      const jobs = await beginWriting(batch);
+      if (jobs.length === 0) return;
+      for (const job of jobs) {
         try {
           if (job.savepoint) write('savepoint job').run();
           const value = await job.work(tx);
@@ -158,7 +179,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
         release();
       }
     },
-    signal: (topic) => signals.emit(topic),
+    // The listeners' work is not part of the request that signals.
+    signal: (topic) => withoutDeadline(() => signals.emit(topic)),
     listen(topic, onSignal) {
       signals.on(topic, onSignal);
       return () => signals.off(topic, onSignal);

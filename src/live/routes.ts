@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { expiryOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
+import { liftDeadline } from '../database/deadline.ts';
 import { serviceUnavailable, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createHub, type Hub, type HubParts } from './hub.ts';
@@ -65,6 +66,7 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
         stream.begin(versions.inbox);
         const known = request.headers['last-event-id'];
         if (known !== undefined) stream.changed(missedSince(String(known), versions.inbox), versions.inbox);
+        liftDeadline();
         return sendStream(reply, stream);
       },
     );

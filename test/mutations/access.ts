@@ -39,6 +39,29 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
     },
   ]),
+  ...caughtBy('test/deadline.test.ts', [
+    {
+      name: 'the statements of a request do not share its deadline',
+      file: 'src/database/deadline.ts',
+      find: 'return deadline ? deadline.endsAtMs - performance.now() : Number.POSITIVE_INFINITY;',
+      replace: 'return Number.POSITIVE_INFINITY;',
+      test: 'every request ends within its deadline, whatever it waits for',
+    },
+    {
+      name: 'a slow body uses up the time of its request',
+      file: 'src/http/deadline.ts',
+      find: 'request.deadline.endsAtMs += performance.now() - request.bodyAwaitedAtMs;',
+      replace: '',
+      test: 'a client that sends its body slowly does not use up the time of its request',
+    },
+    {
+      name: 'a write whose deadline has passed still waits for the lock',
+      file: 'src/database/sqlite.ts',
+      find: 'if (job.endsAtMs > nowMs) return true;',
+      replace: 'return true;',
+      test: 'a request waits for it until its deadline, and then writes nothing',
+    },
+  ]),
   ...caughtBy('test/tokens.test.ts', [
     {
       name: 'the expiry of a token is not checked',
