@@ -33,10 +33,10 @@ onEachEngine('the command line while a server runs', (engine) => {
   it('a new user signs in and sees the merchant’s notifications', async () => {
     await command(
       ['user', 'add', '--email', 'New@Aurora.example', '--name', 'Nora', '--merchant', '1'],
-      'a new password\n',
+      'a quiet new harbour\n',
     );
     const { access_token: token } = (
-      await login(deskbell, { email: 'new@aurora.example', password: 'a new password' })
+      await login(deskbell, { email: 'new@aurora.example', password: 'a quiet new harbour' })
     ).json;
     assert.equal((await me(deskbell, token)).json.name, 'Nora');
     assert.equal((await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).status, 200);
@@ -48,10 +48,10 @@ onEachEngine('the command line while a server runs', (engine) => {
       await login(deskbell, { ...BOREALIS, password: 'wrong' });
     assertError(await login(deskbell, BOREALIS), 429, 'RATE_LIMITED');
 
-    await command(['user', 'password', 'OWNER@borealis.example'], 'another password\n');
+    await command(['user', 'password', 'OWNER@borealis.example'], 'another quiet harbour\n');
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     assertError(await login(deskbell, BOREALIS), 401, 'INVALID_CREDENTIALS');
-    assert.equal((await login(deskbell, { ...BOREALIS, password: 'another password' })).status, 200);
+    assert.equal((await login(deskbell, { ...BOREALIS, password: 'another quiet harbour' })).status, 200);
   });
 
   it('a sign-in with the old password opens no session if the password changes in the meantime', async () => {

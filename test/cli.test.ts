@@ -77,22 +77,24 @@ onEachEngine('the command line', (engine) => {
       email,
       ...more,
     ];
-    const owner = await json(add('Alma@shop.example', '--merchant', '1'), 'long enough\nignored\n');
+    const owner = await json(add('Alma@shop.example', '--merchant', '1'), 'quiet lemon harbour\nignored\n');
     assert.equal(owner.role, 'user');
     assert.equal(owner.merchant_id, 1);
     assert.equal(owner.password_hash, undefined);
-    const operator = await json(add('op@shop.example'), 'long enough');
+    const operator = await json(add('op@shop.example'), 'quiet lemon harbour');
     assert.equal(operator.role, 'admin');
     assert.equal(operator.merchant_id, null);
 
-    const [taken, short, silent, nowhere] = await Promise.all([
-      deskbell(add('ALMA@shop.example'), 'long enough\n'),
-      deskbell(add('b@shop.example'), 'short\n'),
+    const [taken, short, weak, silent, nowhere] = await Promise.all([
+      deskbell(add('ALMA@shop.example'), 'quiet lemon harbour\n'),
+      deskbell(add('b@shop.example'), 'xK9#pQ2!v\n'),
+      deskbell(add('b@shop.example', '--merchant', '2'), 'Other shop Alma\n'),
       deskbell(add('b@shop.example')),
-      deskbell(add('b@shop.example', '--merchant', '99'), 'long enough\n'),
+      deskbell(add('b@shop.example', '--merchant', '99'), 'quiet lemon harbour\n'),
     ]);
     assertFailure(taken, 1, /User ALMA@shop\.example already exists/);
-    assertFailure(short, 1, /at least 8 characters/);
+    assertFailure(short, 1, /at least 10 characters\. Nothing was changed\./);
+    assertFailure(weak, 1, /This password is too easy to guess: .* Nothing was changed\./);
     assertFailure(silent, 1, /No password on standard input/);
     assertFailure(nowhere, 1, /no merchant 99/);
 
@@ -111,6 +113,13 @@ onEachEngine('the command line', (engine) => {
     assertFailure(option, 2, /reads the first line of standard input/);
     assertFailure(argument, 2, /Too many arguments/);
     for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
+  });
+
+  it('refuses a new password that is easy to guess', async () => {
+    const change = (password: string) => deskbell(['user', 'password', 'alma@shop.example'], `${password}\n`);
+    assertFailure(await change('qwertyuiop'), 1, /too easy to guess: this is a frequently used password\./);
+    assertFailure(await change('Café Öl Alma'), 1, /too easy to guess/);
+    assert.equal((await change('velvet tractor 41')).code, 0);
   });
 
   it('reports a user who does not exist', async () => {

@@ -13,8 +13,6 @@ const NO_PASSWORD = `$argon2id$v=19$m=${OPTIONS.memoryCost},t=${OPTIONS.timeCost
 /** At 35 ms each, the last of a full queue waits a few seconds. */
 const QUEUE_MAX = 200;
 
-export const PASSWORD_LENGTH_MIN = 8;
-
 export interface Passwords {
   hash(password: string): Promise<string>;
   /** Without a stored hash it takes the same time and returns false. */

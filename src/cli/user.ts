@@ -1,3 +1,4 @@
+import { passwordProblem } from '../auth/passwordPolicy.ts';
 import { createPasswords } from '../auth/passwords.ts';
 import {
   changePassword,
@@ -10,13 +11,14 @@ import {
   ROLES,
 } from '../auth/store.ts';
 import type { Database } from '../database/database.ts';
+import { findMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, minute, readPassword } from './terminal.ts';
-import { checkPassword, emailOf, nameOf } from './texts.ts';
+import { emailOf, nameOf } from './texts.ts';
 
 const ASKED =
-  'The command asks for the password. Without a terminal it reads the first line of standard input.';
+  'The command asks for the password: at least 10 characters, and hard to guess. Without a terminal it reads the first line of standard input.';
 const PASSWORD_REFUSED =
   'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
   'or reads the first line of standard input.';
@@ -53,7 +55,8 @@ export const commands = {
         // Check before asking for the password. The insert decides.
         if (await findUserByEmail(database, email)) throw emailTaken(email);
         const user = { merchantId: merchant?.id ?? null, email, name, role, at: new Date() };
-        const id = await insertUser(database, { ...user, passwordHash: await newPasswordHash() });
+        const passwordHash = await newPasswordHash([email, name, merchant?.name ?? '']);
+        const id = await insertUser(database, { ...user, passwordHash });
         if (id === undefined) throw emailTaken(email);
         return {
           text: `User ${id}, ${email}, was added: ${role}, ${merchant ? merchant.name : 'no merchant'}.`,
@@ -96,7 +99,10 @@ export const commands = {
     refused,
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await changePassword(database, user.id, await newPasswordHash(), new Date());
+        const merchant =
+          user.merchant_id === null ? undefined : await findMerchant(database, user.merchant_id);
+        const passwordHash = await newPasswordHash([user.email, user.name, merchant?.name ?? '']);
+        await changePassword(database, user.id, passwordHash, new Date());
         return `${user.email} has a new password and is signed out everywhere.`;
       }),
   }),
@@ -138,9 +144,10 @@ function changeUser(
   });
 }
 
-async function newPasswordHash(): Promise<string> {
+async function newPasswordHash(known: readonly string[]): Promise<string> {
   const password = await readPassword();
-  checkPassword(password);
+  const problem = await passwordProblem(password, known);
+  if (problem) throw new Failure(`${problem} Nothing was changed.`);
   return createPasswords(1).hash(password);
 }
 
