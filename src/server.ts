@@ -65,6 +65,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       keyring,
       tokens,
       passwords,
+      vault,
       channels,
       outbox,
       metrics,

@@ -3,6 +3,8 @@ import type { User } from '../contract/auth.ts';
 import type { Database, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
+import { addressGroup } from '../http/address.ts';
+import type { Vault } from '../secrets.ts';
 
 export interface Account {
   id: number;
@@ -12,28 +14,34 @@ export interface Account {
   disabled_at: string | null;
 }
 
-/** Failed sign-ins for one account from one address, within the window. */
-export const FAILURES_MAX = 10;
-const FAILURE_WINDOW_MS = 15 * 60_000;
-
 /** An attempt to sign in. Attempts for unknown accounts are counted in the same way. */
 export interface Attempt {
   emailKey: string;
   account: string;
-  address: string;
+  addressGroup: string;
+  /** Account and address group together, as a keyed hash. */
+  place: string;
   at: Date;
 }
 
-export function attemptOf(email: string, address: string, at: Date): Attempt {
+export function attemptOf(email: string, address: string, at: Date, vault: Vault): Attempt {
   const emailKey = emailKeyOf(email);
-  const account = createHash('sha256').update(emailKey).digest('base64url');
-  return { emailKey, account, address, at };
+  const account = accountOf(emailKey);
+  const group = addressGroup(address);
+  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
+  return { emailKey, account, addressGroup: group, place, at };
 }
+
+const accountOf = (emailKey: string) => createHash('sha256').update(emailKey).digest('base64url');
 
 /** How email addresses are compared. NUL is replaced, because no text column can hold it. */
 export function emailKeyOf(email: string): string {
   return email.trim().toWellFormed().replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }
+
+/** Failed sign-ins for one account from one address, within the window. */
+export const FAILURES_MAX = 10;
+const FAILURE_WINDOW_MS = 15 * 60_000;
 
 const windowStart = (at: Date) => new Date(at.getTime() - FAILURE_WINDOW_MS).toISOString();
 
@@ -41,32 +49,40 @@ const RECENT_FAILURES = `
   select failed_at from sign_in_failures where account = $2 and address = $3 and failed_at > $4
     order by failed_at desc limit ${FAILURES_MAX}`;
 
-/** The account, if there is one, and how long to wait if there were too many attempts. */
+/**
+ * The account, if there is one, how long to wait if there were too many attempts, and when somebody last signed in to
+ * this account from this place.
+ */
 export async function findAccount(
   queries: Queries,
-  { emailKey, account, address, at }: Attempt,
-): Promise<{ account: Account | undefined; retryAfterSeconds: number }> {
-  const row = await queries.one<(Account | { id: null }) & { failures: number; oldest: string | null }>(
-    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, f.failures, f.oldest
+  { emailKey, account, addressGroup, place, at }: Attempt,
+): Promise<{ account: Account | undefined; retryAfterSeconds: number; lastAtPlace: string | null }> {
+  const row = await queries.one<
+    (Account | { id: null }) & { failures: number; oldest: string | null; last_at: string | null }
+  >(
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, f.failures, f.oldest, p.last_at
       from (select count(*) as failures, min(failed_at) as oldest from (${RECENT_FAILURES}) recent) f
-      left join users u on u.email_key = $1`,
-    [emailKey, account, address, windowStart(at)],
+      left join users u on u.email_key = $1
+      left join sign_in_places p on p.user_id = u.id and p.place = $5`,
+    [emailKey, account, addressGroup, windowStart(at), place],
   );
   if (!row) throw new Error('an aggregate always returns a row');
   const lockedUntil = row.failures < FAILURES_MAX ? 0 : Date.parse(row.oldest!) + FAILURE_WINDOW_MS;
   return {
     account: row.id === null ? undefined : row,
     retryAfterSeconds: Math.max(0, Math.ceil((lockedUntil - at.getTime()) / 1000)),
+    lastAtPlace: row.last_at,
   };
 }
 
 /** Returns false if other attempts reached the limit while the password was checked. */
-export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<boolean> {
+export async function recordFailure(queries: Queries, attempt: Attempt): Promise<boolean> {
+  const { account, addressGroup, at } = attempt;
   const rows = await queries.run(
     `insert into sign_in_failures (failed_at, account, address)
       select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
       returning account`,
-    [at.toISOString(), account, address, windowStart(at)],
+    [at.toISOString(), account, addressGroup, windowStart(at)],
   );
   return rows.length > 0;
 }
@@ -78,7 +94,7 @@ export async function recordFailure(queries: Queries, { account, address, at }: 
 export async function openSession(
   queries: Queries,
   session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
-  { account, address, at }: Attempt,
+  { account, addressGroup, at }: Attempt,
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
   const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
@@ -91,7 +107,7 @@ export async function openSession(
     [
       session.id,
       account,
-      address,
+      addressGroup,
       windowStart(at),
       session.userId,
       at.toISOString(),
@@ -100,6 +116,32 @@ export async function openSession(
     ],
   );
   return rows.length > 0;
+}
+
+/** Places remembered per user, and how long. */
+const PLACES_MAX = 20;
+const PLACE_KEPT_MS = 180 * 86_400_000;
+const PLACE_RENEWED_MS = 86_400_000;
+
+/** Remembers from where the user has signed in: at most once a day for a place, because it is a write. */
+export async function rememberPlace(
+  queries: Queries,
+  userId: number,
+  { place, at }: Attempt,
+  lastAtPlace: string | null,
+): Promise<void> {
+  if (lastAtPlace !== null && at.getTime() - Date.parse(lastAtPlace) < PLACE_RENEWED_MS) return;
+  await queries.run(
+    `insert into sign_in_places (user_id, place, last_at) values ($1, $2, $3)
+      on conflict (user_id, place) do update set last_at = excluded.last_at`,
+    [userId, place, at.toISOString()],
+  );
+  if (lastAtPlace !== null) return;
+  await queries.run(
+    `delete from sign_in_places where user_id = $1 and place in (
+      select place from sign_in_places where user_id = $1 order by last_at desc limit 1000 offset ${PLACES_MAX})`,
+    [userId],
+  );
 }
 
 export interface SessionUser {
@@ -191,7 +233,7 @@ export function findUserByEmail(queries: Queries, email: string): Promise<Listed
   return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
 }
 
-/** Ends all sessions of the user and resets the failed attempts, so the new password works immediately. */
+/** Ends all sessions of the user and forgets the places and failed attempts, so the new password works immediately. */
 export async function changePassword(
   database: Database,
   userId: number,
@@ -205,7 +247,8 @@ export async function changePassword(
     );
     if (!user) return;
     await endSessionsOf(tx, userId, at);
-    await tx.run('delete from sign_in_failures where account = $1', [attemptOf(user.email, '', at).account]);
+    await tx.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(user.email))]);
+    await tx.run('delete from sign_in_places where user_id = $1', [userId]);
   });
 }
 
@@ -227,4 +270,5 @@ export async function enableUser(queries: Queries, userId: number): Promise<void
 export const EXPIRING_SIGN_INS: readonly Expiring[] = [
   { table: 'sessions', column: 'expires_at', keptMs: 0 },
   { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURE_WINDOW_MS },
+  { table: 'sign_in_places', column: 'last_at', keptMs: PLACE_KEPT_MS },
 ];
