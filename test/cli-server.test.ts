@@ -68,7 +68,7 @@ onEachEngine('the command line while a server runs', (engine) => {
     let opening: Promise<boolean> | undefined;
     await deskbell.database.transaction(async (tx) => {
       await tx.run(`update users set password_hash = 'another' where id = $1`, [user.id]);
-      opening = openSession(deskbell.database, session, attempt);
+      opening = openSession(deskbell.database, session, attempt, false);
       // Long enough for PostgreSQL to run it before this is committed.
       await sleep(100);
     });

@@ -65,7 +65,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       const isKnown = lastAtPlace !== null;
       const isRight = await passwords.matches(password, account?.password_hash, { ...attempt, isKnown });
       if (!account || !isRight || account.disabled_at !== null) {
-        const counted = await recordFailure(database, attempt);
+        const counted = await recordFailure(database, attempt, isKnown);
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }
 
@@ -75,7 +75,7 @@ export function createSignIn(parts: SignInParts): SignIn {
         passwordHash: account.password_hash,
         expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
       };
-      const opened = await openSession(database, session, attempt);
+      const opened = await openSession(database, session, attempt, isKnown);
       if (!opened) throw await refusalOf(attempt);
 
       const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
