@@ -42,6 +42,7 @@ import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import type { Vault } from './secrets.ts';
 
 export interface Parts {
   config: Config;
@@ -49,6 +50,7 @@ export interface Parts {
   keyring: Keyring;
   tokens: Tokens;
   passwords: Passwords;
+  vault: Vault;
   outbox: Outbox;
   channels: Channels;
   metrics: Metrics;

@@ -191,6 +191,18 @@ export function readConfig(env: Environment = process.env): Config {
   return config;
 }
 
+/** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
+export function riskySettings({ trustProxy }: Config): { message: string; fix: string }[] {
+  const risks: { message: string; fix: string }[] = [];
+  if (trustProxy === true) {
+    risks.push({
+      message: 'TRUST_PROXY is true: clients can pretend to have any address and avoid the limits.',
+      fix: 'Set it to the number of proxies, such as 1, or to a list of their addresses.',
+    });
+  }
+  return risks;
+}
+
 /** Reads the settings that the channels' descriptors list. */
 function readChannel(
   text: (key: string) => string | undefined,

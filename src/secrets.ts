@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -7,6 +7,8 @@ export interface Vault {
   /** `purpose` is part of the encryption: a text that was sealed for one purpose cannot be opened for another. */
   seal(plain: string, purpose: string): string;
   open(sealed: string, purpose: string): string;
+  /** The same for the same text, and nobody without the key can find the text by trying all of them. */
+  fingerprint(text: string, purpose: string): string;
 }
 
 export class VaultError extends Error {}
@@ -37,6 +39,8 @@ export function createVault(secretKey: string): Vault {
         throw new VaultError('sealed with another SECRET_KEY', { cause });
       }
     },
+    fingerprint: (text, purpose) =>
+      createHmac('sha256', key).update(`${purpose}\n${text}`).digest('base64url'),
   };
 }
 

@@ -7,7 +7,7 @@ import { createPasswords } from './auth/passwords.ts';
 import { EXPIRING_SIGN_INS } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
-import type { Config } from './config.ts';
+import { type Config, riskySettings } from './config.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
@@ -57,6 +57,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         'CHANNEL is the simulator: messages of merchants without their own channel reach no real phone',
       );
     }
+    for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config);
     const app = await buildApp({
@@ -65,6 +66,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       keyring,
       tokens,
       passwords,
+      vault,
       channels,
       outbox,
       metrics,

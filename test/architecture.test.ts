@@ -35,6 +35,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'app.ts': [
     ...['auth/', 'merchants/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
+    'secrets.ts',
   ],
   auth: [...FEATURE_IMPORTS, 'secrets.ts'],
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
@@ -90,7 +91,7 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 /** Only the feature that owns a table uses it in SQL. */
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
-  auth: ['users', 'sessions', 'sign_in_failures', 'signing_keys'],
+  auth: ['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys'],
   conversations: ['conversations'],
   notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],

@@ -23,6 +23,12 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     columns: 'account, address, failed_at',
     values: `concat('clean-up ', i), '192.0.2.1', $1`,
   },
+  sign_in_places: {
+    expired: 5000,
+    name: 'place',
+    columns: 'user_id, place, last_at',
+    values: `1, concat('clean-up ', i), $1`,
+  },
   idempotency_keys: {
     expired: 5000,
     name: 'key',
@@ -48,7 +54,7 @@ onEachEngine('clean-up', (engine) => {
   before(async () => {
     deskbell = await startDeskbell(engine, { WORKER: 'false' });
     for (const [table, { expired }] of Object.entries(TABLES)) {
-      await fill(table, 0, expired, -30 * DAY_MS);
+      await fill(table, 0, expired, -200 * DAY_MS);
       await fill(table, expired, CURRENT_ROWS, DAY_MS);
     }
   });

@@ -4,6 +4,7 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { attemptOf, findAccount, openSession } from '../src/auth/store.ts';
+import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
 import {
   AURORA,
@@ -56,7 +57,7 @@ onEachEngine('the command line while a server runs', (engine) => {
 
   it('a sign-in with the old password opens no session if the password changes in the meantime', async () => {
     const user = await addUser(deskbell);
-    const attempt = attemptOf(user.email, '127.0.0.1', deskbell.clock.now());
+    const attempt = attemptOf(user.email, '127.0.0.1', deskbell.clock.now(), openVault(deskbell.config));
     const { account } = await findAccount(deskbell.database, attempt);
     const session = {
       id: randomUUID(),
@@ -67,7 +68,7 @@ onEachEngine('the command line while a server runs', (engine) => {
     let opening: Promise<boolean> | undefined;
     await deskbell.database.transaction(async (tx) => {
       await tx.run(`update users set password_hash = 'another' where id = $1`, [user.id]);
-      opening = openSession(deskbell.database, session, attempt);
+      opening = openSession(deskbell.database, session, attempt, false);
       // Long enough for PostgreSQL to run it before this is committed.
       await sleep(100);
     });

@@ -308,12 +308,14 @@ describe('the command line without a database', () => {
     assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
   });
 
-  it('doctor creates nothing', async () => {
+  it('doctor creates nothing, and hints at risky settings', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
     try {
       const dataDir = join(folder, 'data');
-      const { stdout, code } = await run(['doctor'], { env: { DATA_DIR: dataDir, PORT: '0' } });
+      const env = { DATA_DIR: dataDir, PORT: '0', TRUST_PROXY: 'true' };
+      const { stdout, code } = await run(['doctor'], { env });
       assert.equal(code, 0, stdout);
+      assert.match(stdout, /! TRUST_PROXY is true: .*\n +Set it to the number of proxies/);
       assert.match(stdout, /! The data folder .* does not exist yet/);
       assert.ok(!existsSync(dataDir));
     } finally {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts';
 import type { Database } from '../database/database.ts';
 import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
+import type { Vault } from '../secrets.ts';
 import type { Passwords } from './passwords.ts';
 import {
   type Attempt,
@@ -11,6 +12,7 @@ import {
   findSessionUser,
   openSession,
   recordFailure,
+  rememberPlace,
 } from './store.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -18,6 +20,8 @@ export interface SignInParts {
   database: Database;
   tokens: Tokens;
   passwords: Passwords;
+  vault: Vault;
+  log: { warn(object: object, message: string): void };
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
   now: () => Date;
@@ -32,7 +36,7 @@ export interface SignIn {
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { database, tokens, passwords, accessTtlSeconds, refreshTtlSeconds, now } = parts;
+  const { database, tokens, passwords, vault, log, accessTtlSeconds, refreshTtlSeconds, now } = parts;
 
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
@@ -54,13 +58,14 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   return {
     async begin({ email, password }, address) {
-      const attempt = attemptOf(email, address, now());
-      const { account, retryAfterSeconds } = await findAccount(database, attempt);
+      const attempt = attemptOf(email, address, now(), vault);
+      const { account, retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
 
-      const isRight = await passwords.matches(password, account?.password_hash);
+      const isKnown = lastAtPlace !== null;
+      const isRight = await passwords.matches(password, account?.password_hash, { ...attempt, isKnown });
       if (!account || !isRight || account.disabled_at !== null) {
-        const counted = await recordFailure(database, attempt);
+        const counted = await recordFailure(database, attempt, isKnown);
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }
 
@@ -70,13 +75,17 @@ export function createSignIn(parts: SignInParts): SignIn {
         passwordHash: account.password_hash,
         expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
       };
-      const opened = await openSession(database, session, attempt);
+      const opened = await openSession(database, session, attempt, isKnown);
       if (!opened) throw await refusalOf(attempt);
 
       const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
       const [access_token, refresh_token] = await Promise.all([
         accessTokenFor(account),
         tokens.sign('refresh', subject, session.id),
+        // The session is open: a place that cannot be stored must not lose it.
+        rememberPlace(database, account.id, attempt, lastAtPlace).catch((err) =>
+          log.warn({ err }, 'cannot remember from where a user signed in'),
+        ),
       ]);
       return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },

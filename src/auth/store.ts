@@ -3,6 +3,8 @@ import type { User } from '../contract/auth.ts';
 import type { Database, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
+import { addressGroup } from '../http/address.ts';
+import type { Vault } from '../secrets.ts';
 
 export interface Account {
   id: number;
@@ -12,87 +14,154 @@ export interface Account {
   disabled_at: string | null;
 }
 
-/** Failed sign-ins for one account from one address, within the window. */
-export const FAILURES_MAX = 10;
-const FAILURE_WINDOW_MS = 15 * 60_000;
-
 /** An attempt to sign in. Attempts for unknown accounts are counted in the same way. */
 export interface Attempt {
   emailKey: string;
   account: string;
-  address: string;
+  addressGroup: string;
+  /** Account and address group together, as a keyed hash. */
+  place: string;
   at: Date;
 }
 
-export function attemptOf(email: string, address: string, at: Date): Attempt {
+export function attemptOf(email: string, address: string, at: Date, vault: Vault): Attempt {
   const emailKey = emailKeyOf(email);
-  const account = createHash('sha256').update(emailKey).digest('base64url');
-  return { emailKey, account, address, at };
+  const account = accountOf(emailKey);
+  const group = addressGroup(address);
+  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
+  return { emailKey, account, addressGroup: group, place, at };
 }
+
+const accountOf = (emailKey: string) => createHash('sha256').update(emailKey).digest('base64url');
 
 /** How email addresses are compared. NUL is replaced, because no text column can hold it. */
 export function emailKeyOf(email: string): string {
   return email.trim().toWellFormed().replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }
 
-const windowStart = (at: Date) => new Date(at.getTime() - FAILURE_WINDOW_MS).toISOString();
+const MINUTE_MS = 60_000;
 
-const RECENT_FAILURES = `
-  select failed_at from sign_in_failures where account = $2 and address = $3 and failed_at > $4
-    order by failed_at desc limit ${FAILURES_MAX}`;
+/** Failed sign-ins for one account from one address group. */
+export const FAILURES_MAX = 10;
+/** From one address group for all accounts: an office with many people has one address. */
+export const ADDRESS_FAILURES_MAX = 100;
+/** For one account from all address groups: 2,400 guesses a day, no matter how many addresses an attacker has. */
+export const ACCOUNT_FAILURES_MAX = 100;
 
-/** The account, if there is one, and how long to wait if there were too many attempts. */
+/**
+ * Limits for failed sign-ins. Others can use up the last two, so they do not apply where somebody has signed in to the
+ * account before. $2 is the account and $3 the address group; $4, $5 and $6 are the starts of the windows.
+ */
+const LIMITS = [
+  {
+    failures: 'account = $2 and address = $3 and failed_at > $4',
+    max: FAILURES_MAX,
+    windowMs: 15 * MINUTE_MS,
+    appliesToKnown: true,
+  },
+  {
+    failures: 'address = $3 and failed_at > $5',
+    max: ADDRESS_FAILURES_MAX,
+    windowMs: 15 * MINUTE_MS,
+    appliesToKnown: false,
+  },
+  {
+    failures: 'account = $2 and failed_at > $6',
+    max: ACCOUNT_FAILURES_MAX,
+    windowMs: 60 * MINUTE_MS,
+    appliesToKnown: false,
+  },
+] as const;
+
+const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
+
+const latest = ({ failures, max }: (typeof LIMITS)[number]) =>
+  `(select failed_at from sign_in_failures where ${failures} order by failed_at desc limit ${max}) latest`;
+const WITHIN_LIMITS = LIMITS.map((limit) => `(select count(*) from ${latest(limit)}) < ${limit.max}`).join(
+  ' and ',
+);
+/** `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null. */
+const FULL_SINCE = LIMITS.map(
+  (limit, n) =>
+    `(select case when count(*) = ${limit.max} then min(failed_at) end from ${latest(limit)}) as full_since_${n}`,
+).join(', ');
+
+/** A window that has not begun yet is empty, so its limit is never reached. */
+const NOT_BEGUN = '9999';
+const windowStarts = (at: Date, isKnown: boolean): string[] =>
+  LIMITS.map(({ windowMs, appliesToKnown }) =>
+    isKnown && !appliesToKnown ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString(),
+  );
+
+type AccountRow = (Account | { id: null }) & {
+  last_at: string | null;
+  [fullSince: `full_since_${number}`]: string | null;
+};
+
+/**
+ * The account, if there is one, how long to wait if there were too many attempts, and when somebody last signed in to
+ * this account from this place.
+ */
 export async function findAccount(
   queries: Queries,
-  { emailKey, account, address, at }: Attempt,
-): Promise<{ account: Account | undefined; retryAfterSeconds: number }> {
-  const row = await queries.one<(Account | { id: null }) & { failures: number; oldest: string | null }>(
-    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, f.failures, f.oldest
-      from (select count(*) as failures, min(failed_at) as oldest from (${RECENT_FAILURES}) recent) f
-      left join users u on u.email_key = $1`,
-    [emailKey, account, address, windowStart(at)],
+  { emailKey, account, addressGroup, place, at }: Attempt,
+): Promise<{ account: Account | undefined; retryAfterSeconds: number; lastAtPlace: string | null }> {
+  const row = await queries.one<AccountRow>(
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, p.last_at, ${FULL_SINCE}
+      from (select 1 as one) always
+      left join users u on u.email_key = $1
+      left join sign_in_places p on p.user_id = u.id and p.place = $7`,
+    [emailKey, account, addressGroup, ...windowStarts(at, false), place],
   );
-  if (!row) throw new Error('an aggregate always returns a row');
-  const lockedUntil = row.failures < FAILURES_MAX ? 0 : Date.parse(row.oldest!) + FAILURE_WINDOW_MS;
+  if (!row) throw new Error('a left join always returns a row');
+  const waitsMs = LIMITS.map(({ windowMs, appliesToKnown }, n) => {
+    const since = row[`full_since_${n}`];
+    const isExempt = row.last_at !== null && !appliesToKnown;
+    return since == null || isExempt ? 0 : Date.parse(since) + windowMs - at.getTime();
+  });
   return {
     account: row.id === null ? undefined : row,
-    retryAfterSeconds: Math.max(0, Math.ceil((lockedUntil - at.getTime()) / 1000)),
+    retryAfterSeconds: Math.max(0, Math.ceil(Math.max(...waitsMs) / 1000)),
+    lastAtPlace: row.last_at,
   };
 }
 
-/** Returns false if other attempts reached the limit while the password was checked. */
-export async function recordFailure(queries: Queries, { account, address, at }: Attempt): Promise<boolean> {
+/** Returns false if other attempts reached a limit while the password was checked. */
+export async function recordFailure(
+  queries: Queries,
+  { account, addressGroup, at }: Attempt,
+  isKnown: boolean,
+): Promise<boolean> {
   const rows = await queries.run(
     `insert into sign_in_failures (failed_at, account, address)
-      select $1, $2, $3 where (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX}
-      returning account`,
-    [at.toISOString(), account, address, windowStart(at)],
+      select $1, $2, $3 where ${WITHIN_LIMITS} returning account`,
+    [at.toISOString(), account, addressGroup, ...windowStarts(at, isKnown)],
   );
   return rows.length > 0;
 }
 
 /**
- * Opens the session, unless other attempts reached the limit or the account was changed while the password was
+ * Opens the session, unless other attempts reached a limit or the account was changed while the password was
  * checked: a change ends all sessions of the account, and this one must not survive it.
  */
 export async function openSession(
   queries: Queries,
   session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
-  { account, address, at }: Attempt,
+  { account, addressGroup, at }: Attempt,
+  isKnown: boolean,
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
   const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
-      select $1, u.id, $6, $7 from users u
-      where u.id = $5 and u.password_hash = $8 and u.disabled_at is null
-        and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX} ${waiting}
+      select $1, u.id, $8, $9 from users u
+      where u.id = $7 and u.password_hash = $10 and u.disabled_at is null and ${WITHIN_LIMITS} ${waiting}
       returning id`,
     [
       session.id,
       account,
-      address,
-      windowStart(at),
+      addressGroup,
+      ...windowStarts(at, isKnown),
       session.userId,
       at.toISOString(),
       session.expiresAt.toISOString(),
@@ -100,6 +169,32 @@ export async function openSession(
     ],
   );
   return rows.length > 0;
+}
+
+/** Places remembered per user, and how long. */
+const PLACES_MAX = 20;
+const PLACE_KEPT_MS = 180 * 86_400_000;
+const PLACE_RENEWED_MS = 86_400_000;
+
+/** Remembers from where the user has signed in: at most once a day for a place, because it is a write. */
+export async function rememberPlace(
+  queries: Queries,
+  userId: number,
+  { place, at }: Attempt,
+  lastAtPlace: string | null,
+): Promise<void> {
+  if (lastAtPlace !== null && at.getTime() - Date.parse(lastAtPlace) < PLACE_RENEWED_MS) return;
+  await queries.run(
+    `insert into sign_in_places (user_id, place, last_at) values ($1, $2, $3)
+      on conflict (user_id, place) do update set last_at = excluded.last_at`,
+    [userId, place, at.toISOString()],
+  );
+  if (lastAtPlace !== null) return;
+  await queries.run(
+    `delete from sign_in_places where user_id = $1 and place in (
+      select place from sign_in_places where user_id = $1 order by last_at desc limit 1000 offset ${PLACES_MAX})`,
+    [userId],
+  );
 }
 
 export interface SessionUser {
@@ -191,7 +286,7 @@ export function findUserByEmail(queries: Queries, email: string): Promise<Listed
   return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
 }
 
-/** Ends all sessions of the user and resets the failed attempts, so the new password works immediately. */
+/** Ends all sessions of the user and forgets the places and failed attempts, so the new password works immediately. */
 export async function changePassword(
   database: Database,
   userId: number,
@@ -205,7 +300,8 @@ export async function changePassword(
     );
     if (!user) return;
     await endSessionsOf(tx, userId, at);
-    await tx.run('delete from sign_in_failures where account = $1', [attemptOf(user.email, '', at).account]);
+    await tx.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(user.email))]);
+    await tx.run('delete from sign_in_places where user_id = $1', [userId]);
   });
 }
 
@@ -226,5 +322,6 @@ export async function enableUser(queries: Queries, userId: number): Promise<void
 
 export const EXPIRING_SIGN_INS: readonly Expiring[] = [
   { table: 'sessions', column: 'expires_at', keptMs: 0 },
-  { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURE_WINDOW_MS },
+  { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURES_KEPT_MS },
+  { table: 'sign_in_places', column: 'last_at', keptMs: PLACE_KEPT_MS },
 ];

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
 import { createPasswords } from '../auth/passwords.ts';
-import type { Config } from '../config.ts';
+import { type Config, riskySettings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
@@ -190,6 +190,9 @@ const redis: Check = async ({ config: { redisUrl } }) => {
   }
 };
 
+const risks: Check = async ({ config }) =>
+  riskySettings(config).flatMap(({ message, fix }) => hint(message, fix));
+
 const production: Check = async ({ config }) => {
   if (!config.production) return [];
   const findings: Finding[] = [];
@@ -232,6 +235,7 @@ export const CHECKS: readonly Check[] = [
   clock,
   port,
   redis,
+  risks,
   production,
   demoUsers,
 ];

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { FAILURES_MAX } from '../../src/auth/store.ts';
+import { ACCOUNT_FAILURES_MAX, ADDRESS_FAILURES_MAX, FAILURES_MAX } from '../../src/auth/store.ts';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { AURORA, call, createTestDatabase, OPERATOR, type TestDatabase } from '../harness.ts';
+import { AURORA, BOREALIS, call, createTestDatabase, OPERATOR, type TestDatabase } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
 import { type Fault, type Finding, holds, none } from './fault.ts';
 import { auc, aucStandardError } from './figures.ts';
@@ -25,7 +25,10 @@ export const guessing: Fault = {
         ...(await withServer(testDatabase, 'true', async (server) => {
           const accounts = await addAccounts(testDatabase);
           return [
+            ...(await guessFromOneNetwork(server)),
             ...(await guessFromManyAddresses(server, full ? 30 : 2)),
+            ...(full ? await guessAtManyAccounts(server) : []),
+            ...(full ? await guessAtOnce(server, testDatabase) : []),
             ...(await (full ? compareTimes(server, accounts) : compareAnswers(server, accounts))),
           ];
         })),
@@ -88,6 +91,7 @@ async function guessFromOneAddress(server: Serving): Promise<Finding[]> {
 /** Many clients, each with its own address. The owner must still be able to sign in from another address. */
 async function guessFromManyAddresses(server: Serving, addresses: number): Promise<Finding[]> {
   const EACH = FAILURES_MAX + 2;
+  let checked = 0;
   let tooMany = 0;
   let lockedOut = 0;
   for (let n = 0; n < addresses; n += 1) {
@@ -95,21 +99,81 @@ async function guessFromManyAddresses(server: Serving, addresses: number): Promi
     for (let guess = 0; guess < EACH; guess += 1) {
       replies.push(await signIn(server, AURORA.email, `guess ${guess}`, `198.51.100.${n}`));
     }
-    tooMany += Math.max(0, replies.filter(({ status }) => status === 401).length - FAILURES_MAX);
+    const checkedHere = replies.filter(({ status }) => status === 401).length;
+    checked += checkedHere;
+    tooMany += Math.max(0, checkedHere - FAILURES_MAX);
     const owner = await signIn(server, AURORA.email, AURORA.password, '192.0.2.1');
     if (owner.status !== 200) lockedOut += 1;
   }
   return [
     { what: 'guesses from many addresses', value: addresses * EACH },
+    { what: '… that were checked', value: checked, atMost: ACCOUNT_FAILURES_MAX },
     none('… checked beyond the limit of an address', tooMany),
     none('owner locked out at another address', lockedOut),
+  ];
+}
+
+/** One client with many addresses of its own IPv6 network. */
+async function guessFromOneNetwork(server: Serving): Promise<Finding[]> {
+  const GUESSES = 50;
+  let checked = 0;
+  for (let n = 1; n <= GUESSES; n += 1) {
+    const { status } = await signIn(
+      server,
+      OPERATOR.email,
+      `guess ${n}`,
+      `2001:db8:7:7:${n.toString(16)}::1`,
+    );
+    if (status === 401) checked += 1;
+  }
+  return [
+    { what: 'guesses from addresses of one IPv6 network', value: GUESSES },
+    { what: '… that were checked', value: checked, atMost: FAILURES_MAX },
+  ];
+}
+
+/** One client that tries a few passwords at many accounts, in an office where the owner works, too. */
+async function guessAtManyAccounts(server: Serving): Promise<Finding[]> {
+  const GUESSES = 150;
+  const office = '203.0.113.77';
+  await signIn(server, BOREALIS.email, BOREALIS.password, office);
+  let checked = 0;
+  for (let n = 0; n < GUESSES; n += 1) {
+    const { status } = await signIn(server, `account-${n}@shop.example`, 'guess', office);
+    if (status === 401) checked += 1;
+  }
+  const owner = await signIn(server, BOREALIS.email, BOREALIS.password, office);
+  return [
+    { what: 'guesses from one address at many accounts', value: GUESSES },
+    { what: '… that were checked', value: checked, atMost: ADDRESS_FAILURES_MAX },
+    none('owner locked out at the same address', owner.status === 200 ? 0 : 1),
+  ];
+}
+
+/** Guesses from many addresses, all at the same time. Those that are being checked already are finished. */
+async function guessAtOnce(server: Serving, { env }: TestDatabase): Promise<Finding[]> {
+  const GUESSES = 180;
+  const { hashesAtOnce, databasePoolSize } = readConfig(env);
+  const replies = await Promise.all(
+    Array.from({ length: GUESSES }, (_, n) =>
+      signIn(server, 'at-once@shop.example', `guess ${n}`, `198.18.0.${n}`),
+    ),
+  );
+  return [
+    { what: 'guesses from many addresses at once', value: GUESSES },
+    {
+      what: '… that were checked',
+      value: replies.filter(({ status }) => status === 401).length,
+      atMost: ACCOUNT_FAILURES_MAX + hashesAtOnce + databasePoolSize,
+    },
   ];
 }
 
 /** All emails look alike, so that only the stored account can make a difference. */
 type Kind = 'known' | 'unknown' | 'disabled' | 'operator';
 type Accounts = Record<Kind, string[]>;
-const ACCOUNTS_PER_KIND = 20;
+/** So many that no account reaches its limit. */
+const ACCOUNTS_PER_KIND = 100;
 
 async function addAccounts({ env }: TestDatabase): Promise<Accounts> {
   const database = await openDatabase(readConfig(env), 'command');

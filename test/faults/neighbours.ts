@@ -3,12 +3,13 @@ import { serve } from '../process.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
 import type { Attack } from './neighbours/attack.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
 
 /** How long another merchant's request may take during an attack. */
 const OTHERS_MAX_MS = 100;
 
 /** A new attack is one entry here. */
-const ATTACKS: readonly Attack[] = [];
+const ATTACKS: readonly Attack[] = [wrongSignInsFromOneAddress, wrongSignInsFromManyAddresses];
 
 export const neighbours: Fault = {
   name: 'neighbours',
