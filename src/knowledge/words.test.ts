@@ -115,8 +115,8 @@ describe('words', () => {
 
   it('come from the first 20,480 characters of a text only, also if a character stands for many', () => {
     assert.deepEqual(stemsOf(`${'the '.repeat(5_120)}zebra`), []);
-    assert.deepEqual(stemsOf(`${'the '.repeat(5_118)}zebra`), ['zebra']);
-    assert.equal(stemsOf(`${'\ufdfa'.repeat(2000)} zebra`).includes('zebra'), false);
+    assert.deepEqual(stemsOf(`${'the '.repeat(5_118)}zebra`), ['zebr']);
+    assert.equal(stemsOf(`${'\ufdfa'.repeat(2000)} zebra`).includes('zebr'), false);
   });
 
   it('contain only letters, marks and digits, at most 64 of them', () => {

@@ -207,6 +207,29 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'is kept in both queues of a customer, even after failures',
     },
   ]),
+  ...caughtBy('test/whatsapp-webhook.test.ts', [
+    {
+      name: 'the secret of the wrong merchant is accepted',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
+      find: 'const named = [...numbersNamedIn(body)].flatMap((id) => byId.get(id) ?? []);',
+      replace: 'const named = [...byId.values()].flat();',
+      test: 'checks a body only with the secret of the number that it names',
+    },
+    {
+      name: 'calls that are not signed are not limited',
+      file: 'src/delivery/channels/whatsapp/callers.ts',
+      find: 'window.count += 1;',
+      replace: 'window.count += 0;',
+      test: 'are limited per address, and calls from Meta are not',
+    },
+    {
+      name: 'a number of another app is accepted',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
+      find: 'byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false',
+      replace: 'byId.has(id)',
+      test: 'accepts only the numbers that the signature covers, and ignores others',
+    },
+  ]),
   ...caughtBy('test/delivery-channel-change.test.ts', [
     {
       name: 'a status counts only for the merchant’s current channel',
