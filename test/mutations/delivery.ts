@@ -22,15 +22,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'WhatsApp’s signature is computed over the parsed body',
       file: 'src/delivery/channels/whatsapp/routes.ts',
-      find: `createHmac('sha256', candidate).update(body).digest()`,
-      replace: `createHmac('sha256', candidate).update(JSON.stringify(JSON.parse(String(body)))).digest()`,
+      find: `signingSecret(body, Buffer.from(signature, 'hex'), secrets);`,
+      replace: `signingSecret(Buffer.from(JSON.stringify(JSON.parse(String(body)))), Buffer.from(signature, 'hex'), secrets);`,
       test: 'checks the signature over the received bytes, not over the parsed body',
     },
     {
       name: 'WhatsApp’s signature is not checked',
       file: 'src/delivery/channels/whatsapp/routes.ts',
-      find: `timingSafeEqual(createHmac('sha256', candidate).update(body).digest(), signature),`,
-      replace: `signature.length > 0 && candidate !== '' && body.length > 0,`,
+      find: 'if (timingSafeEqual(hmac.digest(), signature)) return secret;',
+      replace: 'if (hmac.digest().length === signature.length) return secret;',
       test: 'refuses a body without a valid signature, and changes nothing',
     },
     {
