@@ -20,7 +20,7 @@ import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, seedDemo } from './demo.ts';
-import { suggestFor } from './knowledge/suggestions.ts';
+import { suggestDocuments } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
@@ -113,10 +113,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
 function openAssistant(database: Database, log: Logger, now: () => Date): Assistant {
   return createAssistant({
     log,
-    async findAnswers(merchantId, question) {
-      const suggestions = await suggestFor(database, merchantId, question);
-      return suggestions.filter(({ kind }) => kind === 'document');
-    },
+    // It compares the best two.
+    findAnswers: (merchantId, question) => suggestDocuments(database, merchantId, question, 2),
     async raise(merchantId, conversationId, context) {
       const contextText = JSON.stringify(context);
       const type = 'user_question_request';

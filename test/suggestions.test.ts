@@ -70,6 +70,15 @@ onEachEngine('suggestions', (engine) => {
     );
   });
 
+  it('compare only the beginning of a very long question, whatever accents it has', async () => {
+    await remember(await ask('x'), 'Is the quagga extinct?', 'Yes.');
+    const suggested = async (question: string) =>
+      (await suggestionsFor(await ask(question))).map((suggestion) => suggestion.question);
+    const accents = `a${'\u0301'.repeat(5_000)}${'\u0323'.repeat(5_000)}`;
+    assert.ok((await suggested(`${accents} quagga`)).includes('Is the quagga extinct?'));
+    assert.deepEqual(await suggested(`${'the '.repeat(6_000)} quagga`), []);
+  });
+
   it('score 1 for the same question with other forms of the same words', async () => {
     const id = await remember(await ask('x'), 'Do your mugs break in dishwashers?', 'No.');
     const [best] = await suggestionsFor(await ask('Does the MUG break in a dishwasher?'));

@@ -3,6 +3,7 @@ import { before, it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
 import { channelPurpose } from '../src/delivery/channels/settings.ts';
 import { assertError, onEachEngine, type Reply } from './harness.ts';
+import { openConnection } from './process.ts';
 import { bodyWith, META, metaEnv, signed } from './stand-ins/meta.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
 
@@ -128,19 +129,63 @@ onEachEngine('the WhatsApp webhook', (engine) => {
       const [mine, theirs] = [newPhone(), newPhone()];
       const own = { messages: [message(mine)] };
       const foreign = { messages: [message(theirs)], metadata: { phone_number_id: phoneNumberId } };
-      for (const values of [[foreign], [own, foreign], [foreign, own]]) {
+      for (const values of [
+        [own, foreign],
+        [foreign, own],
+      ]) {
         assert.equal((await post(bodyWith(values))).status, 200);
       }
       assert.ok(await windowOf(mine));
       assert.equal(await windowOf(theirs), undefined);
       assert.equal(await windowOf(theirs, phoneNumberId), undefined);
     }
+  });
+
+  it('checks a body only with the secret of the number that it names', async () => {
     const phone = newPhone();
-    const own = { messages: [message(phone)] };
-    const body = bodyWith(own, OTHER.phoneNumberId);
+    const body = bodyWith({ messages: [message(phone)] }, OTHER.phoneNumberId);
+    assertError(await post(body), 403, 'FORBIDDEN');
+    assert.equal(await windowOf(phone, OTHER.phoneNumberId), undefined);
     assert.equal((await post(body, signed(body, OTHER.appSecret)[1])).status, 200);
     assert.equal(await windowOf(phone), undefined);
     assert.ok(await windowOf(phone, OTHER.phoneNumberId));
+    // A body that names no number of ours may be about the app of the environment's number, and no other.
+    const nameless = bodyWith({ metadata: null, messages: [message(phone)] });
+    assert.equal((await post(nameless)).status, 200);
+    assertError(await post(nameless, signed(nameless, OTHER.appSecret)[1]), 403, 'FORBIDDEN');
+  });
+
+  it('finds the number wherever the body names it, but not in a customer’s text', async () => {
+    const phone = newPhone();
+    const text = { body: `"phone_number_id":"${META.phoneNumberId}"` };
+    const value = { messages: [{ ...message(phone), text }] };
+    const entry = [
+      { changes: [{ value: { ...value, metadata: { phone_number_id: OTHER.phoneNumberId } } }] },
+    ];
+    const body = JSON.stringify({ entry }, null, 2);
+    assertError(await post(body), 403, 'FORBIDDEN');
+    assert.equal((await post(body, signed(body, OTHER.appSecret)[1])).status, 200);
+    assert.ok(await windowOf(phone, OTHER.phoneNumberId));
+  });
+
+  it('reads a large body with many updates, and refuses one with more than Meta sends', async () => {
+    const filler = 'x'.repeat(1000);
+    const many = (count: number) =>
+      bodyWith({
+        statuses: Array.from({ length: count }, (_, n) => ({
+          id: `wamid.large.${n}`,
+          status: 'sent',
+          timestamp: timestamp(),
+          filler,
+        })),
+      });
+    const before = await updates();
+    assert.equal((await post(many(150))).status, 200);
+    assert.equal(await updates(), before + 150);
+    assertError(await post(many(2001)), 400, 'BAD_REQUEST');
+    const deep = `{"entry":[{"changes":${'['.repeat(200_000)}${']'.repeat(200_000)}}]}`;
+    assert.equal((await post(deep)).status, 200);
+    assert.equal(await updates(), before + 150);
   });
 
   it('accepts a thousand updates in one body, twice, and stores no texts of customers', async () => {
@@ -343,3 +388,46 @@ onEachEngine('the WhatsApp webhook', (engine) => {
 });
 
 const tick = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) => {
+  const whatsapp = useWhatsApp(engine);
+  const LIMIT = 60;
+  const body = bodyWith({ statuses: [] });
+  const call = (headers: Record<string, string>, sent = body) =>
+    whatsapp.deskbell.call('POST', WEBHOOK, { body: sent, headers });
+  const challenge = (token: string) =>
+    whatsapp.deskbell.call(
+      'GET',
+      `${WEBHOOK}?hub.mode=subscribe&hub.challenge=1&hub.verify_token=${encodeURIComponent(token)}`,
+    );
+
+  it('are limited per address, and calls from Meta are not', async () => {
+    const refused = [
+      () => call({}),
+      () => call(signed(body, 'a secret of nobody’s')[1]),
+      () => challenge('guess'),
+    ];
+    for (let n = 0; n < LIMIT; n += 1) assertError(await refused[n % 3]!(), 403, 'FORBIDDEN');
+    for (const again of refused) {
+      const reply = await again();
+      assertError(reply, 429, 'RATE_LIMITED');
+      assert.ok(Number(reply.headers.get('retry-after')) <= 60);
+    }
+    assert.equal((await call(signed(body)[1])).status, 200);
+    assert.equal((await challenge(META.verifyToken)).status, 200);
+    const large = body + ' '.repeat(100_000);
+    for (const _time of [1, 2]) assert.equal((await call(signed(large)[1], large)).status, 200);
+    whatsapp.deskbell.clock.advance(61);
+    for (const again of refused) assertError(await again(), 403, 'FORBIDDEN');
+  });
+
+  it('are refused before their body is read if they are not signed', async () => {
+    const { url } = whatsapp.deskbell;
+    const connection = await openConnection(
+      Number(new URL(url).port),
+      `POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n{`,
+    );
+    assert.match(await connection.until(/\r\n\r\n/), /^HTTP\/1\.1 403 /);
+    connection.socket.destroy();
+  });
+});

@@ -49,8 +49,8 @@ function decode(body: Buffer): string {
   }
 }
 
-function parse(text: string): unknown {
-  // Check the depth before parsing: a deeply nested text costs the parser more than this loop.
+/** Check the depth before parsing: a deeply nested text costs the parser more than this loop. */
+export function isDeeperThan(text: string, depthMax: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
@@ -58,10 +58,17 @@ function parse(text: string): unknown {
       at = endOfString(text, at) - 1;
     } else if (char === OPEN_OBJECT || char === OPEN_ARRAY) {
       depth += 1;
-      if (depth > DEPTH_MAX) throw invalid('body', `body is nested deeper than ${DEPTH_MAX} levels`);
+      if (depth > depthMax) return true;
     } else if (char === CLOSE_OBJECT || char === CLOSE_ARRAY) {
       depth -= 1;
     }
+  }
+  return false;
+}
+
+function parse(text: string): unknown {
+  if (isDeeperThan(text, DEPTH_MAX)) {
+    throw invalid('body', `body is nested deeper than ${DEPTH_MAX} levels`);
   }
   try {
     return JSON.parse(text);

@@ -3,8 +3,15 @@ import type { Queries } from '../database/database.ts';
 import { findRows, type Searchable } from './fulltext.ts';
 import type { Term } from './words.ts';
 
-/** At most this many texts are compared word by word, which takes a few milliseconds. */
+/** At most this many texts are compared word by word. */
 const CANDIDATES_MAX = 100;
+/** Their words are up to 10 kB long. */
+const READ_AT_ONCE = 10;
+/** The first words of a longer text are enough: those of a document in a Latin script have at most 8,000 characters. */
+const COMPARED_LENGTH_MAX = 10_000;
+
+/** The words of a column that are compared. */
+export const comparedWords = (column: string) => `substr(${column}, 1, ${COMPARED_LENGTH_MAX})`;
 
 /**
  * The rows that may be most similar to some words: those that contain all known words, and those that contain one of
@@ -27,7 +34,13 @@ export async function findCandidates<Row extends { id: number }>(
     return index === 0 || expected <= CANDIDATES_MAX;
   });
   const find = (wanted: readonly (readonly Term[])[]) =>
-    findRows<Row>(queries, merchantId, { table, columns, groups: wanted, limit: CANDIDATES_MAX });
+    findRows<Row>(queries, merchantId, {
+      table,
+      columns,
+      groups: wanted,
+      limit: CANDIDATES_MAX,
+      atOnce: READ_AT_ONCE,
+    });
   const [byRare, byAll] = await Promise.all([
     find([rare.flatMap(({ terms }) => terms)]),
     rare.length < known.length ? find(known.map(({ terms }) => terms)) : [],

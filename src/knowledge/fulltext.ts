@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries } from '../database/database.ts';
+import { inSlices } from '../http/slices.ts';
 import type { Term } from './words.ts';
 
 /**
@@ -20,17 +21,31 @@ const KEYS = {
   answered_questions: 'notification_id',
 } as const satisfies Record<Searchable, string>;
 
-const FOUND: Record<Engine, (table: Searchable, expression: string) => string> = {
-  sqlite: (table, expression) =>
-    `${KEYS[table]} in (select rowid from ${table}_index where ${table}_index match ${expression})`,
-  postgres: (_table, expression) => `found_by @@ cast(${expression} as tsquery)`,
+/** SQLite's index contains the merchant in every word, so it never looks at rows of others. */
+const matching = (table: Searchable, expression: string) =>
+  `select rowid from ${table}_index where ${table}_index match ${expression}`;
+
+/** The newest rows before `$3` that the expression `$2` finds, at most `$4`. */
+const NEWEST: Record<Engine, (table: Searchable, columns: string) => string> = {
+  sqlite: (table, columns) =>
+    `select ${columns} from ${table} where merchant_id = $1 and ${KEYS[table]} in
+      (${matching(table, '$2')} and rowid < $3 order by rowid desc limit $4) order by ${KEYS[table]} desc`,
+  // With a plain column PostgreSQL may read the merchant's rows in this order and test each one for the words.
+  postgres: (table, columns) =>
+    `select ${columns} from ${table} where merchant_id = $1 and found_by @@ cast($2 as tsquery)
+      and ${KEYS[table]} + 0 < $3 order by ${KEYS[table]} + 0 desc limit $4`,
 };
 
-/** With a plain column PostgreSQL may read the merchant's rows in this order and test each one for the words. */
-const NEWEST_FIRST: Record<Engine, (key: string) => string> = {
-  sqlite: (key) => `${key} desc`,
-  postgres: (key) => `${key} + 0 desc`,
+/** The rows that an expression finds. */
+const FOUND: Record<Engine, (table: Searchable, expression: string) => string> = {
+  sqlite: matching,
+  postgres: (table, expression) =>
+    `select 1 from ${table} where merchant_id = $1 and found_by @@ cast(${expression} as tsquery)`,
 };
+
+/** SQLite reads in the thread of all requests, so it reads little at a time. */
+const READ_AT_ONCE: Record<Engine, number> = { sqlite: 500, postgres: 10_000 };
+const COUNTED_AT_ONCE: Record<Engine, number> = { sqlite: 4, postgres: 100 };
 
 /** The elements of a JSON array as rows with a `value`. */
 const ELEMENTS: Record<Engine, (parameter: string) => string> = {
@@ -57,23 +72,38 @@ function expressionOf(engine: Engine, merchantId: MerchantId, groups: readonly (
 }
 
 /** The newest rows that contain at least one term of every group. */
-export function findRows<Row>(
+export async function findRows<Row extends { id: number }>(
   queries: Queries,
   merchantId: MerchantId,
-  { table, columns, groups, limit }: Search,
+  { table, columns, groups, limit, atOnce: atOnceMax = READ_AT_ONCE[queries.engine] }: Search,
 ): Promise<Row[]> {
-  return queries.all(
-    `select ${columns} from ${table} where merchant_id = $1 and ${FOUND[queries.engine](table, '$2')}
-      order by ${NEWEST_FIRST[queries.engine](KEYS[table])} limit $3`,
-    [merchantId, expressionOf(queries.engine, merchantId, groups), limit],
-  );
+  const { engine } = queries;
+  const expression = expressionOf(engine, merchantId, groups);
+  const pause = inSlices();
+  const found: Row[] = [];
+  while (found.length < limit) {
+    const atOnce = Math.min(atOnceMax, limit - found.length);
+    const rows = await queries.all<Row>(NEWEST[engine](table, columns), [
+      merchantId,
+      expression,
+      found.at(-1)?.id ?? Number.MAX_SAFE_INTEGER,
+      atOnce,
+    ]);
+    for (const row of rows) found.push(row);
+    if (rows.length < atOnce) break;
+    await pause();
+  }
+  return found;
 }
 
 interface Search {
   table: Searchable;
+  /** One of them must be named `id`. */
   columns: string;
   groups: readonly (readonly Term[])[];
   limit: number;
+  /** How many are read in one statement, if their columns are long. */
+  atOnce?: number;
 }
 
 /** A word in this many rows is common. Counting further would cost time and change nothing. */
@@ -93,13 +123,21 @@ export async function countRows(
   groups: readonly (readonly Term[])[],
 ): Promise<Counts> {
   const { engine } = queries;
-  const counted = (condition: string) =>
-    `(select count(*) from
-      (select 1 from ${table} where merchant_id = $1 ${condition} limit ${COUNTED_MAX}) counted)`;
-  const rows = await queries.all<{ total: number; found: number }>(
-    `select ${counted('')} as total, ${counted(`and ${FOUND[engine](table, 'value')}`)} as found
-      from ${elementsOf(engine, '$2')}`,
-    [merchantId, JSON.stringify(groups.map((group) => expressionOf(engine, merchantId, [group])))],
-  );
-  return { total: rows[0]?.total ?? 0, found: rows.map(({ found }) => found) };
+  const counted = (select: string) => `(select count(*) from (${select} limit ${COUNTED_MAX}) counted)`;
+  const pause = inSlices();
+  const counts: Counts = { total: 0, found: [] };
+  for (let from = 0; from < groups.length; from += COUNTED_AT_ONCE[engine]) {
+    const expressions = groups
+      .slice(from, from + COUNTED_AT_ONCE[engine])
+      .map((group) => expressionOf(engine, merchantId, [group]));
+    const rows = await queries.all<{ total: number; found: number }>(
+      `select ${counted(`select 1 from ${table} where merchant_id = $1`)} as total,
+          ${counted(FOUND[engine](table, 'value'))} as found from ${elementsOf(engine, '$2')}`,
+      [merchantId, JSON.stringify(expressions)],
+    );
+    counts.total = rows[0]?.total ?? 0;
+    counts.found.push(...rows.map(({ found }) => found));
+    await pause();
+  }
+  return counts;
 }

@@ -1,6 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { findCandidates } from './candidates.ts';
+import { inSlices } from '../http/slices.ts';
+import { comparedWords, findCandidates } from './candidates.ts';
 import { countRows, findRows } from './fulltext.ts';
 import { hasTerm, rarity } from './similarity.ts';
 import { queryOf, type Term } from './words.ts';
@@ -38,7 +39,8 @@ export async function searchDocuments(
   const weights = found.map((rows) => rarity(total, rows));
   const partly = await findCandidates<Found & { all_words: string }>(queries, merchantId, {
     table: 'documents',
-    columns: `id, updated_at, title_words, words || ' ' || word_forms as all_words`,
+    columns: `id, updated_at, title_words,
+      ${comparedWords('words')} || ' ' || ${comparedWords('word_forms')} as all_words`,
     groups,
     found,
   });
@@ -60,9 +62,17 @@ function titleScore({ title_words }: Found, groups: readonly (readonly Term[])[]
 }
 
 /** With equal scores, last updated first. */
-function ranked<Row extends Found>(rows: readonly Row[], scoreOf: (row: Row) => number): number[] {
-  return rows
-    .map((row) => ({ id: row.id, updatedAt: row.updated_at, score: scoreOf(row) }))
+async function ranked<Row extends Found>(
+  rows: readonly Row[],
+  scoreOf: (row: Row) => number,
+): Promise<number[]> {
+  const pause = inSlices();
+  const scored: { id: number; updatedAt: string; score: number }[] = [];
+  for (const row of rows) {
+    scored.push({ id: row.id, updatedAt: row.updated_at, score: scoreOf(row) });
+    await pause();
+  }
+  return scored
     .sort((a, b) => b.score - a.score || compare(b.updatedAt, a.updatedAt) || b.id - a.id)
     .map(({ id }) => id);
 }

@@ -4,7 +4,8 @@ import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
-import { findCandidates } from './candidates.ts';
+import { inSlices } from '../http/slices.ts';
+import { comparedWords, findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
 import { coverage, rarity, similarity, type WeightedWords, weigh } from './similarity.ts';
 import { stemsOf } from './words.ts';
@@ -15,11 +16,14 @@ const SCORE_MIN = 0.2;
 /** The score of a body that contains every word of the question. A title that is the question scores 1. */
 const BODY_SHARE = 0.7;
 
-interface Candidate {
+/** A longer question is shortened. */
+const QUESTION_LENGTH_MAX = 4096;
+
+/** A text that is similar, before its question and answer are read. */
+interface Match {
+  kind: Suggestion['kind'];
   id: number;
-  question: string;
-  answer: string;
-  words: string;
+  score: number;
 }
 
 /** The answered questions and documents that are most similar to a notification's question, best first. */
@@ -34,17 +38,26 @@ export async function suggestAnswers(
     [merchantId, notificationId],
   );
   if (!notification) throw notificationNotFound();
-  const suggestions = await suggestFor(queries, merchantId, askedIn(notification.context));
-  return suggestions.filter(({ kind, id }) => kind === 'document' || id !== notificationId).slice(0, limit);
+  const matches = await findMatches(queries, merchantId, askedIn(notification.context));
+  const others = matches.filter(({ kind, id }) => kind === 'document' || id !== notificationId);
+  return readSuggestions(queries, merchantId, others, limit);
 }
 
-/** The same for any question, without a limit. */
-export async function suggestFor(
+/** The documents that are most similar to a question, best first. */
+export async function suggestDocuments(
   queries: Queries,
   merchantId: MerchantId,
   question: string,
+  limit: number,
 ): Promise<Suggestion[]> {
-  const words = stemsOf(question).slice(0, WORDS_MAX);
+  const matches = await findMatches(queries, merchantId, question);
+  const documents = matches.filter(({ kind }) => kind === 'document');
+  return readSuggestions(queries, merchantId, documents, limit);
+}
+
+/** Best first. */
+async function findMatches(queries: Queries, merchantId: MerchantId, question: string): Promise<Match[]> {
+  const words = stemsOf(question, WORDS_MAX);
   if (words.length === 0) return [];
 
   const groups = words.map((word) => [{ word }]);
@@ -58,25 +71,64 @@ export async function suggestFor(
     words.map((_, index) => rarity(total, ofDocuments.found[index]! + ofQuestions.found[index]!)),
   );
   const [documents, questions] = await Promise.all([
-    findCandidates<Candidate & { title_words: string }>(queries, merchantId, {
+    findCandidates<{ id: number; title_words: string; words: string }>(queries, merchantId, {
       table: 'documents',
-      columns: 'id, title as question, body as answer, title_words, words',
+      columns: `id, title_words, ${comparedWords('words')} as words`,
       groups,
       found: ofDocuments.found,
     }),
-    findCandidates<Candidate>(queries, merchantId, {
+    findCandidates<{ id: number; words: string }>(queries, merchantId, {
       table: 'answered_questions',
-      columns: 'notification_id as id, question, answer, words',
+      columns: `notification_id as id, ${comparedWords('words')} as words`,
       groups,
       found: ofQuestions.found,
     }),
   ]);
 
-  const suggestions = [
-    ...documents.map((row) => suggestion('document', row, documentScore(asked, row))),
-    ...questions.map((row) => suggestion('notification', row, similarity(asked, row.words.split(' ')))),
-  ];
-  return withoutRepeats(suggestions.filter(({ score }) => score >= SCORE_MIN).sort(better));
+  const pause = inSlices();
+  const matches: Match[] = [];
+  const add = (kind: Match['kind'], id: number, exact: number) => {
+    // Three digits are enough. Rounding errors may exceed 1.
+    const score = Math.min(1, Math.round(exact * 1000) / 1000);
+    if (score >= SCORE_MIN) matches.push({ kind, id, score });
+    return pause();
+  };
+  for (const row of documents) await add('document', row.id, documentScore(asked, row));
+  for (const row of questions) await add('notification', row.id, similarity(asked, row.words.split(' ')));
+  return matches.sort(better);
+}
+
+const TEXTS: Readonly<Record<Match['kind'], string>> = {
+  document: 'select title as question, body as answer from documents where merchant_id = $1 and id = $2',
+  notification: `select substr(question, 1, ${QUESTION_LENGTH_MAX}) as question, answer from answered_questions
+    where merchant_id = $1 and notification_id = $2`,
+};
+
+/** An answer that became a document is listed only once. */
+async function readSuggestions(
+  queries: Queries,
+  merchantId: MerchantId,
+  matches: readonly Match[],
+  limit: number,
+): Promise<Suggestion[]> {
+  const suggestions = new Map<string, Suggestion>();
+  const pause = inSlices();
+  for (const match of matches) {
+    if (suggestions.size === limit) break;
+    const texts = await queries.one<{ question: string; answer: string }>(TEXTS[match.kind], [
+      merchantId,
+      match.id,
+    ]);
+    // It may have been deleted in between.
+    if (!texts) continue;
+    const { question, answer } = texts;
+    const key = `${question}\n${answer}`;
+    if (!suggestions.has(key)) {
+      suggestions.set(key, { kind: match.kind, id: match.id, question, answer, score: match.score });
+    }
+    await pause();
+  }
+  return [...suggestions.values()];
 }
 
 function askedIn(contextText: string): string {
@@ -90,29 +142,9 @@ const documentScore = (
   { title_words, words }: { title_words: string; words: string },
 ) => Math.max(similarity(asked, title_words.split(' ')), BODY_SHARE * coverage(asked, words.split(' ')));
 
-const suggestion = (kind: Suggestion['kind'], { id, question, answer }: Candidate, score: number) => ({
-  kind,
-  id,
-  question,
-  answer,
-  // Three digits are enough. Rounding errors may exceed 1.
-  score: Math.min(1, Math.round(score * 1000) / 1000),
-});
-
 /** With equal scores, documents come first, because the assistant uses them; then the newest. */
-const better = (a: Suggestion, b: Suggestion) =>
+const better = (a: Match, b: Match) =>
   b.score - a.score || (a.kind === b.kind ? b.id - a.id : a.kind === 'document' ? -1 : 1);
-
-/** An answer that became a document is listed only once. */
-function withoutRepeats(sorted: readonly Suggestion[]): Suggestion[] {
-  const seen = new Set<string>();
-  return sorted.filter(({ question, answer }) => {
-    const text = `${question}\n${answer}`;
-    if (seen.has(text)) return false;
-    seen.add(text);
-    return true;
-  });
-}
 
 export interface Answered {
   notificationId: number;
@@ -142,9 +174,9 @@ export const rememberAnswered = (
       {
         merchant_id: merchantId,
         notification_id: notificationId,
-        question: storableText(question),
+        question: storableText(question.slice(0, QUESTION_LENGTH_MAX)),
         answer: storableText(answer),
-        words: stemsOf(question).slice(0, WORDS_MAX).join(' '),
+        words: stemsOf(question, WORDS_MAX).join(' '),
       },
     ],
   },

@@ -10,11 +10,14 @@ export interface Content {
   body: string;
 }
 
+/** A title is made from the beginning of a question. */
+const READ_LENGTH_MAX = 2000;
+
 const onOneLine = (text: string) => storableText(text).trim().replace(/\s+/g, ' ');
 
 /** Makes a title from a question. A long question is shortened. */
 export function titleFrom(question: string): string {
-  const characters = [...onOneLine(question)];
+  const characters = [...onOneLine(question.trimStart().slice(0, READ_LENGTH_MAX))];
   if (characters.length <= TITLE_LENGTH_MAX) return characters.join('') || '…';
   return `${characters
     .slice(0, TITLE_LENGTH_MAX - 1)
@@ -33,7 +36,8 @@ export function checkBody(given: unknown): string {
 function checkText(field: keyof Content, given: unknown, lengthMax: number): string {
   if (typeof given !== 'string') throw invalid(field, `${field} must be a string`);
   if (given.trim() === '') throw invalid(field, `${field} must not be blank`);
-  if (lengthOf(given) > lengthMax) {
+  // A character has at most two UTF-16 units.
+  if (given.length > 2 * lengthMax || lengthOf(given) > lengthMax) {
     throw invalid(field, `${field} must not have more than ${lengthMax} characters`);
   }
   return given;

@@ -103,6 +103,22 @@ describe('words', () => {
     assert.equal(queryOf('alpha beta gamma '.repeat(100), 2).length, 2);
   });
 
+  it('keep at most 30 marks on a letter, also when removed letters separated them', () => {
+    const marks = '\u094d\u093c';
+    const [stem] = stemsOf(`क${marks.repeat(1000)}`);
+    assert.equal(stem!.length, 31);
+    const [joined] = stemsOf(`क${`${marks.repeat(10)}\u0640`.repeat(100)}`);
+    assert.equal(joined!.length, 31);
+    // A half-width letter that becomes a mark.
+    assert.ok(stemsOf(`カ${'\uff9e'.repeat(1000)}`).length <= 31);
+  });
+
+  it('come from the first 20,480 characters of a text only, also if a character stands for many', () => {
+    assert.deepEqual(stemsOf(`${'the '.repeat(5_120)}zebra`), []);
+    assert.deepEqual(stemsOf(`${'the '.repeat(5_118)}zebra`), ['zebr']);
+    assert.equal(stemsOf(`${'\ufdfa'.repeat(2000)} zebra`).includes('zebr'), false);
+  });
+
   it('contain only letters, marks and digits, at most 64 of them', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {

@@ -10,6 +10,26 @@ import { LRUCache } from 'lru-cache';
 /** Real words are shorter, and PostgreSQL accepts no word above 2 KB. */
 const WORD_LENGTH_MAX = 64;
 
+/**
+ * Text beyond this is not compared: a document's title and body fit, and every text of a customer that people read. It
+ * bounds the work, since texts come from anybody: folding this much takes at most a few milliseconds.
+ */
+const TEXT_LENGTH_MAX = 20_480;
+
+/**
+ * Different words of one text that are indexed. The longest document in a Latin script has at most 5,000. Indexing
+ * this many takes SQLite 10 ms.
+ */
+const INDEXED_MAX = 6000;
+
+/**
+ * Unicode sorts the marks on a letter by pairs, so 20,000 marks on one letter would take half a second. No language
+ * needs more than this many; it is also the limit of Unicode's own "stream-safe" form. The two half-width letters
+ * become marks.
+ */
+const MARKS_MAX = 30;
+const MARK_RUNS = /[\p{M}\uff9e\uff9f]+/gu;
+
 /** Scripts without spaces between words, or with attached endings: compared by pairs of characters. */
 const UNSPACED =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\u30FC\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}';
@@ -51,10 +71,14 @@ const STOP_WORDS = new Set(
     .map(fold),
 );
 
+function bounded(text: string): string {
+  return text.slice(0, TEXT_LENGTH_MAX).replace(MARK_RUNS, (marks) => marks.slice(0, MARKS_MAX));
+}
+
 function fold(text: string): string {
-  return text
-    .normalize('NFKD')
-    .replace(MARKS, '')
+  // A letter may become 18, and marks that a letter separated may meet when it is removed: both are bounded again.
+  const plain = bounded(bounded(text).normalize('NFKD')).replace(MARKS, '');
+  return bounded(plain)
     .normalize('NFC')
     .toLowerCase()
     .replace(WITH_MARK, (letter) => PLAIN[letter]!)
@@ -81,7 +105,7 @@ function* wordsIn(text: string): Generator<Word> {
     const characters = [...run];
     for (const [index, character] of characters.entries()) {
       const first = Math.max(0, Math.min(index, characters.length - 2));
-      const stem = characters.slice(first, first + 2).join('');
+      const stem = characters[first]! + (characters[first + 1] ?? '');
       yield { form: character, stem, stop: false, mayBePrefix: characters.length === 1 };
     }
   }
@@ -135,13 +159,22 @@ export function indexWordsOf(text: string): { stems: string[]; forms: string[] }
   const forms = new Set<string>();
   for (const { form, stem, stop } of wordsIn(text)) {
     if (stop) continue;
+    if (stems.size === INDEXED_MAX || forms.size === INDEXED_MAX) break;
     stems.add(stem);
     if (form !== stem) forms.add(form);
   }
   return { stems: [...stems], forms: [...forms] };
 }
 
-export const stemsOf = (text: string) => indexWordsOf(text).stems;
+/** The different stems of a text, in order, and at most this many. */
+export function stemsOf(text: string, countMax = Number.POSITIVE_INFINITY): string[] {
+  const stems = new Set<string>();
+  for (const { stem, stop } of wordsIn(text)) {
+    if (stems.size >= countMax) break;
+    if (!stop) stems.add(stem);
+  }
+  return [...stems];
+}
 
 /** A word to search for, or the beginning of one. */
 export interface Term {
@@ -154,7 +187,8 @@ export interface Term {
  * only used if there are no other words.
  */
 export function queryOf(text: string, wordsMax: number): Term[][] {
-  const all = [...wordsIn(text)].slice(0, wordsMax);
+  const all: Word[] = [];
+  for (const word of wordsIn(text)) if (all.push(word) === wordsMax) break;
   const words = all.filter(({ stop }) => !stop);
   const last = words.at(-1) ?? all.at(-1);
   const groups = new Map(words.map(({ stem }) => [stem, [{ word: stem } as Term]]));

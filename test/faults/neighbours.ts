@@ -1,15 +1,22 @@
 import { AURORA, call, createTestDatabase } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
+import { accents } from './neighbours/accents.ts';
 import type { Attack } from './neighbours/attack.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
 
 /** How long another merchant's request may take during an attack. */
 const OTHERS_MAX_MS = 100;
 
 /** A new attack is one entry here. */
-const ATTACKS: readonly Attack[] = [wrongSignInsFromOneAddress, wrongSignInsFromManyAddresses];
+const ATTACKS: readonly Attack[] = [
+  wrongSignInsFromOneAddress,
+  wrongSignInsFromManyAddresses,
+  accents,
+  unsignedWebhook,
+];
 
 export const neighbours: Fault = {
   name: 'neighbours',

@@ -34,6 +34,24 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id',
     },
   ]),
+  ...caughtBy('test/suggestions.test.ts', [
+    {
+      name: 'a text is not cut before it is folded',
+      file: 'src/knowledge/words.ts',
+      find: 'const TEXT_LENGTH_MAX = 20_480;',
+      replace: 'const TEXT_LENGTH_MAX = Number.POSITIVE_INFINITY;',
+      test: 'compare only the beginning of a very long question, whatever accents it has',
+    },
+  ]),
+  ...caughtBy('src/knowledge/words.test.ts', [
+    {
+      name: 'marks on a letter are not limited',
+      file: 'src/knowledge/words.ts',
+      find: 'const MARKS_MAX = 30;',
+      replace: 'const MARKS_MAX = 30_000;',
+      test: 'keep at most 30 marks on a letter, also when removed letters separated them',
+    },
+  ]),
   ...caughtBy('test/knowledge-edit.test.ts', [
     {
       name: 'If-Match is ignored',

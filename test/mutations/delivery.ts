@@ -22,15 +22,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'WhatsApp’s signature is computed over the parsed body',
       file: 'src/delivery/channels/whatsapp/routes.ts',
-      find: `createHmac('sha256', candidate).update(body).digest()`,
-      replace: `createHmac('sha256', candidate).update(JSON.stringify(JSON.parse(String(body)))).digest()`,
+      find: `signingSecret(body, Buffer.from(signature, 'hex'), secrets);`,
+      replace: `signingSecret(Buffer.from(JSON.stringify(JSON.parse(String(body)))), Buffer.from(signature, 'hex'), secrets);`,
       test: 'checks the signature over the received bytes, not over the parsed body',
     },
     {
       name: 'WhatsApp’s signature is not checked',
       file: 'src/delivery/channels/whatsapp/routes.ts',
-      find: `timingSafeEqual(createHmac('sha256', candidate).update(body).digest(), signature),`,
-      replace: `signature.length > 0 && candidate !== '' && body.length > 0,`,
+      find: 'if (timingSafeEqual(hmac.digest(), signature)) return secret;',
+      replace: 'if (hmac.digest().length === signature.length) return secret;',
       test: 'refuses a body without a valid signature, and changes nothing',
     },
     {
@@ -205,6 +205,29 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       find: `and (due_at = '\${NEVER}' or due_at <= first.at)`,
       replace: 'and due_at <= first.at',
       test: 'is kept in both queues of a customer, even after failures',
+    },
+  ]),
+  ...caughtBy('test/whatsapp-webhook.test.ts', [
+    {
+      name: 'the secret of the wrong merchant is accepted',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
+      find: 'const named = [...numbersNamedIn(body)].flatMap((id) => byId.get(id) ?? []);',
+      replace: 'const named = [...byId.values()].flat();',
+      test: 'checks a body only with the secret of the number that it names',
+    },
+    {
+      name: 'calls that are not signed are not limited',
+      file: 'src/delivery/channels/whatsapp/callers.ts',
+      find: 'window.count += 1;',
+      replace: 'window.count += 0;',
+      test: 'are limited per address, and calls from Meta are not',
+    },
+    {
+      name: 'a number of another app is accepted',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
+      find: 'byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false',
+      replace: 'byId.has(id)',
+      test: 'accepts only the numbers that the signature covers, and ignores others',
     },
   ]),
   ...caughtBy('test/delivery-channel-change.test.ts', [

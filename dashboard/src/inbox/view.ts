@@ -1,4 +1,5 @@
 import type { Notification, NotificationType } from '../api/types.ts';
+import { searchable } from '../searchable.ts';
 import { createStore } from '../shell/store.ts';
 import type { UndoableIds } from '../shell/undo.ts';
 import type { Conversation } from './conversations.ts';
@@ -30,9 +31,7 @@ export function deselect(ids: readonly number[]): void {
   selection.set(next);
 }
 
-/** Ignores case and accents: "lucia" finds Lucía. */
-const normalize = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
-
+/** A search ignores case and accents: "lucia" finds Lucía. */
 export function applyView(
   items: readonly Notification[],
   { state, type, search }: View,
@@ -42,15 +41,15 @@ export function applyView(
     oldestFirst: boolean;
   },
 ): Notification[] {
-  const words = normalize(search).split(/\s+/).filter(Boolean);
+  const words = searchable(search).split(/\s+/).filter(Boolean);
   const matches = (item: Notification) => {
     if (options.hidden.has(item.id)) return false;
     if (state !== 'all' && item.status !== state) return false;
     if (type !== 'all' && item.notification_type !== type) return false;
     if (words.length === 0) return true;
     const customer = options.conversations.get(item.conversation_id);
-    const searchText = normalize(
-      `${item.id} ${textOfNotification(item)} ${customer?.customer_name ?? ''} ${customer?.customer_phone ?? ''} ${item.context.lead_phone ?? ''}`,
+    const searchText = searchable(
+      `${item.id} ${customer?.customer_name ?? ''} ${customer?.customer_phone ?? ''} ${item.context.lead_phone ?? ''} ${textOfNotification(item)}`,
     );
     return words.every((word) => searchText.includes(word));
   };

@@ -10,6 +10,7 @@ import { deleteNotifications } from '../inbox/delete.ts';
 import { textOfNotification, useNotifications } from '../inbox/notifications.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { view } from '../inbox/view.ts';
+import { searchable } from '../searchable.ts';
 import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { copyCurl } from '../shell/CurlButton.tsx';
@@ -29,15 +30,13 @@ const NO_IDS: readonly number[] = [];
 const NOTIFICATIONS_MAX = 8;
 const NONE: readonly Notification[] = [];
 
-const normalize = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
-
 export function CommandPalette(props: { onClose: () => void; onHelp: () => void; onSettings: () => void }) {
   const { t, direction } = useTranslation();
   const [search, setSearch] = useState('');
   const [index, setIndex] = useState(0);
   const listId = useId();
-  const words = normalize(search).split(/\s+/).filter(Boolean);
-  const matches = ({ text }: Command) => words.every((word) => normalize(text).includes(word));
+  const words = searchable(search).split(/\s+/).filter(Boolean);
+  const matches = ({ text }: Command) => words.every((word) => searchable(text).includes(word));
   const matching = [...useCommands(props), ...useNotificationCommands(words)].filter(matches);
   const found = [...matching.filter(({ last }) => !last), ...matching.filter(({ last }) => last)];
   const activeIndex = Math.min(index, found.length - 1);
@@ -190,7 +189,7 @@ function useNotificationCommands(words: readonly string[]): Command[] {
   for (const item of items) {
     const name = customers.get(item.conversation_id)?.customer_name ?? '';
     const text = `${t('paletteOpen')}: ${name} — ${textOfNotification(item)}`;
-    if (!words.every((word) => normalize(text).includes(word))) continue;
+    if (!words.every((word) => searchable(text).includes(word))) continue;
     found.push({
       icon: item.notification_type === 'user_support_request' ? 'support' : 'question',
       text,

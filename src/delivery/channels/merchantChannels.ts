@@ -17,8 +17,8 @@ export interface Channels {
   describe(merchantId: MerchantId): Promise<OpenChannel>;
   /** For merchants without their own limit. */
   readonly defaultDailyLimit: number;
-  /** The settings of every channel of this type, from the environment and of all merchants. */
-  allSettings(typeName: string): Promise<ChannelSettings[]>;
+  /** The settings of every channel of this type: from the environment, and of all merchants. */
+  allSettings(typeName: string): Promise<{ shared: ChannelSettings | undefined; own: ChannelSettings[] }>;
 }
 
 interface OpenChannel {
@@ -40,6 +40,7 @@ const KEPT_MAX = 10_000;
 export function createChannels(parts: ChannelParts & { vault: Vault }, defaults: ChannelDefaults): Channels {
   const { database, vault, now } = parts;
   const kept = new LRUCache<MerchantId, OpenChannel & { at: number }>({ max: KEPT_MAX });
+  const unsealed = new Map<string, Map<string, ChannelSettings>>();
   const { name, settings } = defaults.channel;
   const shared = { channel: open(name, settings), settings, own: false };
 
@@ -68,8 +69,9 @@ export function createChannels(parts: ChannelParts & { vault: Vault }, defaults:
     typeOf: channelTypeOf,
     defaultDailyLimit: defaults.channelDailyLimit,
     async allSettings(typeName) {
-      const own = await listOwnSettings(database, vault, typeName);
-      return typeName === name ? [settings, ...own] : own;
+      const own = await listOwnSettings(database, vault, typeName, unsealed.get(typeName) ?? new Map());
+      unsealed.set(typeName, own);
+      return { shared: typeName === name ? settings : undefined, own: [...own.values()] };
     },
   };
 }

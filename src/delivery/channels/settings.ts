@@ -1,6 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { inSlices } from '../../http/slices.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
 import { lookAgain } from '../queue/release.ts';
 import type { ChannelDescriptor } from './channel.ts';
@@ -58,26 +59,55 @@ export async function readOwnSettings(
   };
 }
 
-/** The settings of all merchants that have a channel of this type, or had one until a few days ago. */
+/** Takes about 2 ms in SQLite. */
+const LISTED_AT_ONCE = 250;
+
+/**
+ * The settings of all merchants that have a channel of this type, or had one until a few days ago, by their
+ * sealed texts. Only those that are not `known` from the last call are decrypted. With many merchants it takes a while,
+ * so others run in between.
+ */
 export async function listOwnSettings(
   queries: Queries,
   vault: Vault,
   typeName: string,
-): Promise<ChannelSettings[]> {
-  const rows = await queries.all<{ merchant_id: number; sealed_settings: string }>(
-    `select merchant_id, sealed_settings from channel_settings where channel = $1
-      union all select merchant_id, sealed_settings from former_channels where channel = $1`,
-    [typeName],
-  );
-  return rows.flatMap((row) => {
-    try {
-      return [unseal(vault, row.merchant_id, row.sealed_settings)];
-    } catch (error) {
-      // Sealed with another key. `doctor` reports it. The other merchants' channels still work.
-      if (error instanceof VaultError) return [];
-      throw error;
+  known: ReadonlyMap<string, ChannelSettings>,
+): Promise<Map<string, ChannelSettings>> {
+  const all = new Map<string, ChannelSettings>();
+  const pause = inSlices();
+  for (const select of [
+    `select merchant_id, '' as replaced_at, sealed_settings from channel_settings
+      where channel = $1 and merchant_id > $2 and $3 = '' order by merchant_id limit ${LISTED_AT_ONCE}`,
+    `select merchant_id, replaced_at, sealed_settings from former_channels
+      where channel = $1 and (merchant_id, replaced_at) > ($2, $3) order by merchant_id, replaced_at
+      limit ${LISTED_AT_ONCE}`,
+  ]) {
+    let last = { merchant_id: 0, replaced_at: '' };
+    for (let isFull = true; isFull; ) {
+      const rows = await queries.all<{ merchant_id: number; replaced_at: string; sealed_settings: string }>(
+        select,
+        [typeName, last.merchant_id, last.replaced_at],
+      );
+      for (const { merchant_id, sealed_settings: sealed } of rows) {
+        const settings = known.get(sealed) ?? tryUnseal(vault, merchant_id, sealed);
+        if (settings) all.set(sealed, settings);
+        await pause();
+      }
+      isFull = rows.length === LISTED_AT_ONCE;
+      last = rows.at(-1) ?? last;
     }
-  });
+  }
+  return all;
+}
+
+/** Undefined if it was sealed with another key: `doctor` reports it. The other merchants' channels still work. */
+function tryUnseal(vault: Vault, merchantId: number, sealed: string): ChannelSettings | undefined {
+  try {
+    return unseal(vault, merchantId, sealed);
+  } catch (error) {
+    if (error instanceof VaultError) return undefined;
+    throw error;
+  }
 }
 
 export async function merchantsWithOwnChannel(queries: Queries): Promise<MerchantId[]> {

@@ -44,19 +44,37 @@ interface Row {
   payload: string;
 }
 
-/** Stores updates, and opens the windows of the customers who wrote. Returns how many updates were new. */
-export function storeUpdates(
+interface Received {
+  channelId: string;
+  update: Update;
+}
+
+/** Takes a few milliseconds. A body contains up to a thousand, and must be answered within 250 ms. */
+const STORED_AT_ONCE = 100;
+
+/**
+ * Stores updates, and opens the windows of the customers who wrote. Returns how many updates were new. If only some were
+ * stored, the body is not acknowledged, and comes again.
+ */
+export async function storeUpdates(
   database: Database,
-  received: readonly { channelId: string; update: Update }[],
+  received: readonly Received[],
   at: Date,
 ): Promise<number> {
+  let added = 0;
+  for (let from = 0; from < received.length; from += STORED_AT_ONCE) {
+    added += await storeTogether(database, received.slice(from, from + STORED_AT_ONCE), at);
+  }
+  return added;
+}
+
+function storeTogether(database: Database, received: readonly Received[], at: Date): Promise<number> {
   const rows = received.map(({ channelId, update }) => ({
     id: updateName(channelId, update),
     channel_id: channelId,
     payload: JSON.stringify(update),
   }));
   return database.transaction(async (tx) => {
-    // One statement for all: a body contains up to a thousand, and must be answered within 250 ms.
     const list =
       tx.engine === 'postgres'
         ? 'jsonb_array_elements($1::jsonb) as received (value)'
