@@ -25,6 +25,7 @@ import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
+import { drainUnreadBodies } from './http/closing.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
@@ -101,6 +102,7 @@ export async function buildApp(
   });
 
   handleErrors(app);
+  drainUnreadBodies(app);
   acceptJson(app);
   observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);
