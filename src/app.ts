@@ -25,6 +25,8 @@ import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
 import { isFailure, serviceUnavailable } from './errors.ts';
+import { drainUnreadBodies } from './http/closing.ts';
+import { limitConnections } from './http/connections.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { limitDuration } from './http/deadline.ts';
 import { serveDocs } from './http/docs.ts';
@@ -32,6 +34,7 @@ import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from '.
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { operationsRoutes } from './http/operations.ts';
+import { connectRedis } from './http/redis.ts';
 import { disconnectStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
@@ -105,14 +108,19 @@ export async function buildApp(
 
   handleErrors(app);
   limitDuration(app, config.requestDeadlineSeconds);
+  drainUnreadBodies(app);
   acceptJson(app);
   observeRequests(app, metrics, log);
   refuseWhenOverloaded(app);
+  limitConnections(app, { perAddress: config.connectionsPerAddress, log });
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
   await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
   identifyCallers(app, parts.tokens);
-  await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
+  const { redisUrl: url, tokenIssuer } = config;
+  const runScript = url ? await connectRedis(app, { url, keyPrefix: `${tokenIssuer}:`, log }) : undefined;
+  const { rateLimitPerMinute: perMinute, rateLimitPerMinutePerMerchant: perMinutePerMerchant } = config;
+  limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 
   const { accessTtlSeconds, refreshTtlSeconds } = config;
@@ -144,7 +152,9 @@ export async function buildApp(
     deliveries: readDeliveryVersions,
     knowledge: readKnowledgeVersions,
   };
-  await app.register(liveRoutes({ ...parts, readers }), { prefix: '/api/v1' });
+  await app.register(liveRoutes({ ...parts, readers, limits: { ...config, runScript } }), {
+    prefix: '/api/v1',
+  });
   const { database, now } = parts;
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);

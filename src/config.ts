@@ -29,8 +29,14 @@ export interface Config {
   refreshTtlSeconds: number;
   /** How long a request may take, from its last byte to its answer. */
   requestDeadlineSeconds: number;
-  /** 0 turns the general limit off. */
+  /** Per user, or per address without a token. 0 turns the general limit off. */
   rateLimitPerMinute: number;
+  /** For all users of a merchant together. 0 turns it off. */
+  rateLimitPerMinutePerMerchant: number;
+  /** 0 turns the limit off; so do the next two. */
+  connectionsPerAddress: number;
+  eventStreamsPerUser: number;
+  eventStreamsPerMerchant: number;
   redisUrl: string | undefined;
   /** Whether this server also sends messages. If not, separate workers do. */
   worker: boolean;
@@ -153,6 +159,7 @@ export function readConfig(env: Environment = process.env): Config {
     problems.push('REFRESH_TOKEN_TTL_SECONDS must not be shorter than ACCESS_TOKEN_TTL_SECONDS.');
   }
 
+  const rateLimitPerMinute = integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000);
   const threadPoolSize = integer('UV_THREADPOOL_SIZE', 4, 1, 1024);
   const config: Config = {
     host: text('HOST') ?? '127.0.0.1',
@@ -171,7 +178,16 @@ export function readConfig(env: Environment = process.env): Config {
     accessTtlSeconds,
     refreshTtlSeconds,
     requestDeadlineSeconds: integer('REQUEST_DEADLINE_SECONDS', 5, 1, 60),
-    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
+    rateLimitPerMinute,
+    rateLimitPerMinutePerMerchant: integer(
+      'RATE_LIMIT_PER_MINUTE_PER_MERCHANT',
+      5 * rateLimitPerMinute,
+      0,
+      500_000_000,
+    ),
+    connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 4000, 0, 1_000_000),
+    eventStreamsPerUser: integer('EVENT_STREAMS_PER_USER', 20, 0, 1_000_000),
+    eventStreamsPerMerchant: integer('EVENT_STREAMS_PER_MERCHANT', 200, 0, 1_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
     worker: flag('WORKER') ?? true,
     workerConcurrency: {

@@ -153,6 +153,13 @@ export const rateLimited = (retryAfterSeconds: number) =>
   new ApiError('RATE_LIMITED', `Too many requests. Try again in ${retryAfterSeconds} s.`, {
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
+/** `whose` has as many event streams as allowed. */
+export const tooManyStreams = (whose: 'user' | 'merchant', max: number, retryAfterSeconds: number) =>
+  new ApiError(
+    'RATE_LIMITED',
+    `This ${whose} has ${max} open event streams, and more are not allowed. Close one, or try again in ${retryAfterSeconds} s.`,
+    { headers: { 'retry-after': String(retryAfterSeconds) } },
+  );
 export const serviceUnavailable = (cause?: unknown) =>
   new ApiError(
     'SERVICE_UNAVAILABLE',
@@ -162,6 +169,10 @@ export const serviceUnavailable = (cause?: unknown) =>
       cause,
     },
   );
+export const tooManyConnections = () =>
+  new ApiError('SERVICE_UNAVAILABLE', 'Too many connections from this address. Close some of them.', {
+    headers: { 'retry-after': '2' },
+  });
 export const internalError = (cause: unknown) =>
   new ApiError(
     'INTERNAL_ERROR',

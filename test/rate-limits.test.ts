@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, it, mock } from 'node:test';
 import { findProgram, freePort, startRedis } from '../scripts/services.ts';
 import {
+  addUser,
   assertError,
   BOREALIS,
   type CallOptions,
   type Deskbell,
+  login,
+  OPERATOR,
   onEachEngine,
   type Reply,
   redisUrl,
@@ -16,14 +20,25 @@ import {
 } from './harness.ts';
 
 const PER_MINUTE = 5;
-const SETTINGS = { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE), TRUST_PROXY: 'true' };
+const PER_MERCHANT = 8;
+const SETTINGS = {
+  RATE_LIMIT_PER_MINUTE: String(PER_MINUTE),
+  RATE_LIMIT_PER_MINUTE_PER_MERCHANT: '0',
+  TRUST_PROXY: 'true',
+};
 
-/** The general limit counts for a minute, so each test uses its own addresses. */
+/** The general limit counts for a minute, so each test uses its own addresses and users. */
 let addresses = 0;
 const newAddress = () => {
   addresses += 1;
-  return { 'x-forwarded-for': `2001:db8:${process.pid.toString(16)}::${addresses.toString(16)}` };
+  return {
+    'x-forwarded-for': `2001:db8:${(process.pid % 65_536).toString(16)}:${addresses.toString(16)}::1`,
+  };
 };
+const signInAs = async (deskbell: Deskbell, user: Pick<typeof BOREALIS, 'email' | 'password'>) =>
+  (await login(deskbell, user, newAddress())).json as { access_token: string; refresh_token: string };
+const newToken = async (deskbell: Deskbell) =>
+  (await signInAs(deskbell, await addUser(deskbell))).access_token;
 
 const me = (deskbell: Deskbell, options: CallOptions) => deskbell.call('GET', '/api/v1/auth/me', options);
 const remaining = ({ headers }: Reply) => Number(headers.get('ratelimit-remaining'));
@@ -47,11 +62,7 @@ onEachEngine('the general limit', (engine) => {
   const deskbell = useDeskbell(engine, SETTINGS);
   afterEach(() => mock.restoreAll());
 
-  const signIn = async (user?: typeof BOREALIS) => {
-    const body = user ?? { email: 'owner@aurora.example', password: 'aurora-demo' };
-    const reply = await deskbell.call('POST', '/api/v1/auth/login', { body, headers: newAddress() });
-    return reply.json.access_token as string;
-  };
+  const signIn = () => newToken(deskbell);
 
   it('every response has the limit, the remaining requests and the time until it resets', async () => {
     const { headers } = await me(deskbell, { headers: newAddress() });
@@ -82,12 +93,28 @@ onEachEngine('the general limit', (engine) => {
     assertLimited(await deskbell.call('POST', '/api/v1/notification/request', { token }));
   });
 
-  it('each token has its own allowance, from any address', async () => {
-    const [one, two] = [await signIn(), await signIn(BOREALIS)];
+  it('each user has an allowance, from any address', async () => {
+    const [one, two] = [await signIn(), await signIn()];
     const address = newAddress();
     await useUp(deskbell, { token: one, headers: address }, 200);
     assertLimited(await me(deskbell, { token: one, headers: newAddress() }));
     assert.equal((await me(deskbell, { token: two, headers: address })).status, 200);
+  });
+
+  it('a new token gives no new allowance', async () => {
+    const user = await addUser(deskbell);
+    const first = await signInAs(deskbell, user);
+    await useUp(deskbell, { token: first.access_token }, 200);
+    const body = { refresh_token: first.refresh_token };
+    const refreshed = await deskbell.call('POST', '/api/v1/auth/refresh', { body, headers: newAddress() });
+    assertLimited(await me(deskbell, { token: refreshed.json.access_token }));
+    assertLimited(await me(deskbell, { token: (await signInAs(deskbell, user)).access_token }));
+  });
+
+  it('all addresses of an IPv6 network share an allowance', async () => {
+    const { 'x-forwarded-for': address } = newAddress();
+    await useUp(deskbell, { headers: { 'x-forwarded-for': address } }, 401);
+    assertLimited(await me(deskbell, { headers: { 'x-forwarded-for': address.replace('::1', '::2') } }));
   });
 
   it('without a token, each address has its own allowance', async () => {
@@ -139,6 +166,47 @@ onEachEngine('the general limit', (engine) => {
   });
 });
 
+onEachEngine('the general limit of a merchant', (engine) => {
+  const settings = { ...SETTINGS, RATE_LIMIT_PER_MINUTE_PER_MERCHANT: String(PER_MERCHANT) };
+  const deskbell = useDeskbell(engine, settings);
+  const merchantOnly = useDeskbell(engine, { ...settings, RATE_LIMIT_PER_MINUTE: '0' });
+
+  it('counts all its users together, and no other merchant', async () => {
+    const [one, two] = [await newToken(deskbell), await newToken(deskbell)];
+    await useUp(deskbell, { token: one }, 200);
+    // What the user sends above the own limit takes nothing from the others.
+    for (let n = 0; n < PER_MERCHANT; n += 1) assertLimited(await me(deskbell, { token: one }));
+    for (let left = PER_MERCHANT - PER_MINUTE - 1; left >= 0; left -= 1) {
+      const reply = await me(deskbell, { token: two });
+      assert.equal(reply.status, 200);
+      // The tighter limit of the two.
+      assert.equal(remaining(reply), left);
+      assert.equal(reply.headers.get('ratelimit-limit'), String(PER_MERCHANT));
+    }
+    assertLimited(await me(deskbell, { token: two }));
+    assertLimited(await me(deskbell, { token: await newToken(deskbell) }));
+
+    for (const other of [BOREALIS, OPERATOR]) {
+      const { access_token: token } = await signInAs(deskbell, other);
+      const reply = await me(deskbell, { token });
+      assert.equal(reply.status, 200);
+      assert.equal(remaining(reply), PER_MINUTE - 1);
+      assert.equal(reply.headers.get('ratelimit-limit'), String(PER_MINUTE));
+    }
+  });
+
+  it('holds without a limit per user', async () => {
+    const { access_token: token } = await signInAs(merchantOnly, BOREALIS);
+    for (let left = PER_MERCHANT - 1; left >= 0; left -= 1) {
+      assert.equal(remaining(await me(merchantOnly, { token })), left);
+    }
+    assertLimited(await me(merchantOnly, { token }));
+    assert.equal((await me(merchantOnly, {})).headers.get('ratelimit-limit'), null);
+    const operator = await signInAs(merchantOnly, OPERATOR);
+    assert.equal((await me(merchantOnly, { token: operator.access_token })).status, 200);
+  });
+});
+
 onEachEngine('the setting of the general limit', (engine) => {
   const unlimited = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '0' });
   const standard = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '' });
@@ -164,7 +232,9 @@ onEachEngine('the setting of the general limit', (engine) => {
 /** These tests need Redis. Without it the test runner prints a warning. */
 function withRedis(title: string, url: string): void {
   onEachEngine(title, (engine) => {
-    const [one, two] = [useDeskbell(engine, settings(url)), useDeskbell(engine, settings(url))];
+    // Ids are the same in every test database, so each run has its own keys.
+    const shared = { ...settings(url), TOKEN_ISSUER: `test-${randomUUID()}` };
+    const [one, two] = [useDeskbell(engine, shared), useDeskbell(engine, shared)];
 
     /** If Redis takes half a second, the server skips it and sends no limit headers. Then the test starts again. */
     const withLimitHeaders = async (
@@ -184,6 +254,37 @@ function withRedis(title: string, url: string): void {
       });
       for (let n = 0; n < PER_MINUTE; n += 1) assert.equal(remaining(replies[n]!), PER_MINUTE - 1 - n);
       for (const reply of replies.slice(PER_MINUTE)) assertLimited(reply);
+    });
+
+    it('two servers that share a Redis share the limits of a user and a merchant', async () => {
+      const users = [await addUser(one), await addUser(one)];
+      // The second server has its own database, with the same ids.
+      for (const { id } of users) assert.equal((await addUser(two)).id, id);
+      const tokens = async (deskbell: Deskbell) =>
+        Promise.all(
+          (
+            await deskbell.database.run<{ email: string }>(
+              'select email from users where id in ($1, $2) order by id',
+              users.map(({ id }) => id),
+            )
+          ).map(async ({ email }) => (await signInAs(deskbell, { ...users[0]!, email })).access_token),
+        );
+      const [[first, second], [firstToo, secondToo]] = [await tokens(one), await tokens(two)];
+      const replies: Reply[] = [];
+      for (let n = 0; n <= PER_MINUTE; n += 1) {
+        replies.push(await me(n % 2 ? one : two, { token: n % 2 ? first! : firstToo! }));
+      }
+      assertLimited(replies.pop()!);
+      for (let n = PER_MINUTE; n <= PER_MERCHANT; n += 1) {
+        replies.push(await me(n % 2 ? one : two, { token: n % 2 ? second! : secondToo! }));
+      }
+      const refused = replies.pop()!;
+      assertLimited(refused);
+      assert.equal(refused.headers.get('ratelimit-limit'), String(PER_MERCHANT));
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        replies.map(() => 200),
+      );
     });
 
     it('the service continues when Redis hangs or stops', async () => {
@@ -232,5 +333,9 @@ function withRedis(title: string, url: string): void {
     });
   });
 }
-const settings = (url: string) => ({ ...SETTINGS, REDIS_URL: url });
+const settings = (url: string) => ({
+  ...SETTINGS,
+  RATE_LIMIT_PER_MINUTE_PER_MERCHANT: String(PER_MERCHANT),
+  REDIS_URL: url,
+});
 if (redisUrl) withRedis('the general limit through Redis', redisUrl);

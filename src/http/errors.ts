@@ -17,6 +17,7 @@ import {
   statusOf,
   unsupportedMediaType,
 } from '../errors.ts';
+import { closeAfterReading } from './closing.ts';
 import { BODY_MAX_BYTES } from './json.ts';
 
 declare module 'fastify' {
@@ -97,9 +98,6 @@ export function refuseOtherMethods(
   }
 }
 
-/** A client that does not close its connection after our response is disconnected after this time. */
-const CLOSE_AFTER_MS = 1000;
-
 /** Answers a request that is not valid HTTP: it never reaches a route. */
 export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   // The response has been sent. Closing the connection now could lose it.
@@ -114,10 +112,18 @@ export function answerBrokenHttp(error: NodeJS.ErrnoException, socket: Socket): 
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', requestTimeout()]
         : ['400 Bad Request', badRequest('This is not valid HTTP.')];
+  answerAndClose(socket, line, problem);
+}
+
+/** Without a route or a parsed request. */
+export function answerAndClose(socket: Socket, statusLine: string, problem: ApiError): void {
   const body = JSON.stringify(problem.body());
-  socket.end(
-    `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-  setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+    ...problem.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  closeAfterReading(socket, `HTTP/1.1 ${statusLine}\r\n${lines.join('')}\r\n${body}`);
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
 import { rateLimited } from '../errors.ts';
+import { addressGroup } from './address.ts';
+import type { RunScript } from './redis.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -10,107 +11,127 @@ declare module 'fastify' {
 }
 
 const WINDOW_MS = 60_000;
-/** Callers counted at a time in this process. Above that, the one with the oldest window is dropped. */
-const CALLERS_MAX = 20_000;
+/** Windows in this process at a time. Above that, the oldest one is dropped. */
+const WINDOWS_MAX = 20_000;
+
+interface RequestLimits {
+  /** Per user, or per address without a token. 0 turns it off. */
+  perMinute: number;
+  /** For all users of a merchant together. 0 turns it off. */
+  perMinutePerMerchant: number;
+  /** Counts for all processes together. */
+  runScript: RunScript | undefined;
+}
+
+/** What one key may send in a minute. */
+interface Allowance {
+  key: string;
+  perMinute: number;
+}
 
 interface Window {
+  perMinute: number;
   count: number;
   endsAtMs: number;
 }
 
+/** The window with the fewest requests left. Undefined if there is no limit, or if Redis is away. */
+type Count = (allowances: readonly Allowance[]) => Window | undefined | Promise<Window | undefined>;
+
 /**
- * The general rate limit: per verified token, otherwise per address. Requests with forged tokens count for their
- * address, so a forged token does not give a new allowance.
+ * The general rate limit: per user and per merchant, otherwise per address. A new token gives no new allowance, and
+ * neither does a forged one: it counts for its address.
  */
-export async function limitRequests(
-  app: FastifyInstance,
-  { perMinute, redisUrl, log }: { perMinute: number; redisUrl: string | undefined; log: Logger },
-): Promise<void> {
-  if (perMinute === 0) return;
-  const count = redisUrl === undefined ? countHere() : await countInRedis(app, redisUrl, log);
+export function limitRequests(app: FastifyInstance, limits: RequestLimits): void {
+  const { perMinute, perMinutePerMerchant, runScript } = limits;
+  if (perMinute === 0 && perMinutePerMerchant === 0) return;
+  const count = runScript === undefined ? countHere() : countInRedis(runScript);
+
+  const allowancesOf = (request: FastifyRequest): readonly Allowance[] => {
+    const own = { key: callerKey(request), perMinute };
+    const { caller } = request;
+    const merchantId = caller instanceof Error ? undefined : caller?.merchantId;
+    return merchantId === undefined
+      ? [own]
+      : [own, { key: `merchant:${merchantId}`, perMinute: perMinutePerMerchant }];
+  };
+
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config.skipRateLimit) return done();
     const check = (window: Window | undefined) => {
-      // Without Redis, let requests through.
       if (!window) return done();
       const seconds = Math.max(1, Math.ceil((window.endsAtMs - Date.now()) / 1000));
-      reply.header('ratelimit-limit', perMinute);
-      reply.header('ratelimit-remaining', Math.max(0, perMinute - window.count));
+      reply.header('ratelimit-limit', window.perMinute);
+      reply.header('ratelimit-remaining', Math.max(0, leftIn(window)));
       reply.header('ratelimit-reset', seconds);
-      if (window.count > perMinute) done(rateLimited(seconds));
+      if (leftIn(window) < 0) done(rateLimited(seconds));
       else done();
     };
-    const window = count(callerKey(request));
+    const window = count(allowancesOf(request));
     if (window instanceof Promise) window.then(check);
     else check(window);
   });
 }
 
+const leftIn = ({ perMinute, count }: Window): number => perMinute - count;
+
+/** A new kind of caller has its own kind of key here. */
 const callerKey = ({ caller, ip }: FastifyRequest): string =>
-  caller === undefined || caller instanceof Error ? `address:${ip}` : `token:${caller.tokenId}`;
+  caller === undefined || caller instanceof Error ? `address:${addressGroup(ip)}` : `user:${caller.userId}`;
 
 /** Synchronous, because it runs for every request. */
-function countHere(): (key: string) => Window {
+function countHere(): Count {
   const windows = new Map<string, Window>();
-  return (key) => {
+  const countOne = ({ key, perMinute }: Allowance): Window => {
     const nowMs = Date.now();
     let window = windows.get(key);
     if (!window || window.endsAtMs <= nowMs) {
       // Delete before set: the first entry of the map is then always the oldest window.
-      windows.delete(!window && windows.size >= CALLERS_MAX ? windows.keys().next().value! : key);
-      window = { count: 0, endsAtMs: nowMs + WINDOW_MS };
+      windows.delete(!window && windows.size >= WINDOWS_MAX ? windows.keys().next().value! : key);
+      window = { perMinute, count: 0, endsAtMs: nowMs + WINDOW_MS };
       windows.set(key, window);
     }
     window.count += 1;
     return window;
   };
+  return (allowances) => {
+    let tightest: Window | undefined;
+    for (const allowance of allowances) {
+      if (allowance.perMinute === 0) continue;
+      const window = countOne(allowance);
+      if (!tightest || leftIn(window) < leftIn(tightest)) tightest = window;
+      // A refused request does not count for the merchant: one user must not use up the others' allowance.
+      if (leftIn(window) < 0) break;
+    }
+    return tightest;
+  };
 }
 
-/** One script, so that every counter gets an expiry. */
+/** One script for all counters, so that each gets an expiry. It stops at the first one that is used up, as above. */
 const COUNT_SCRIPT = `
-  local count = redis.call('incr', KEYS[1])
-  if count == 1 then redis.call('pexpire', KEYS[1], ARGV[1]) end
-  return { count, redis.call('pttl', KEYS[1]) }`;
+  local counted = {}
+  for index, key in ipairs(KEYS) do
+    local count = redis.call('incr', key)
+    if count == 1 then redis.call('pexpire', key, ARGV[1]) end
+    table.insert(counted, count)
+    table.insert(counted, redis.call('pttl', key))
+    if count > tonumber(ARGV[1 + index]) then break end
+  end
+  return counted`;
 
-/** Counts for all processes together. */
-async function countInRedis(
-  app: FastifyInstance,
-  url: string,
-  log: Logger,
-): Promise<(key: string) => Promise<Window | undefined>> {
-  // Loaded only when used: it takes 45 ms.
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
-    connectTimeout: 1000,
-    commandTimeout: 500,
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-  });
-  app.addHook('onClose', async () => redis.disconnect());
-  let away = false;
-  redis.on('error', (err) => {
-    if (!away)
-      log.warn({ code: (err as NodeJS.ErrnoException).code }, 'cannot reach Redis; requests are not limited');
-    away = true;
-  });
-  redis.on('ready', () => {
-    if (away) log.info('Redis is reachable again');
-    away = false;
-  });
-  // Wait for the connection, so that the first request is counted. An error does not delay the start.
-  await new Promise<void>((resolve) => {
-    redis.once('ready', resolve);
-    redis.once('error', () => resolve());
-  });
-  return async (key) => {
-    try {
-      const [count, leftMs] = (await redis.eval(COUNT_SCRIPT, 1, `deskbell:rate:${key}`, WINDOW_MS)) as [
-        number,
-        number,
-      ];
-      return { count, endsAtMs: Date.now() + leftMs };
-    } catch {
-      return undefined;
-    }
+function countInRedis(runScript: RunScript): Count {
+  return async (allowances) => {
+    const limited = allowances.filter(({ perMinute }) => perMinute > 0);
+    if (limited.length === 0) return undefined;
+    const keys = limited.map(({ key }) => `rate:${key}`);
+    const limits = limited.map(({ perMinute }) => perMinute);
+    const counted = (await runScript(COUNT_SCRIPT, keys, [WINDOW_MS, ...limits])) as number[] | undefined;
+    if (!counted) return undefined;
+    const windows = limits.slice(0, counted.length / 2).map((perMinute, index) => ({
+      perMinute,
+      count: counted[2 * index]!,
+      endsAtMs: Date.now() + counted[2 * index + 1]!,
+    }));
+    return windows.reduce((one, other) => (leftIn(other) < leftIn(one) ? other : one));
   };
 }

@@ -8,6 +8,11 @@ import type { FastifyInstance } from 'fastify';
  * or more over loopback.
  */
 const STALLED_MAX_MS = 10_000;
+/**
+ * A connection without any response for this long is closed. Node's keep-alive time-out (72 s) usually comes first, but
+ * a line break every minute restarts it. Event streams send something every 15 s.
+ */
+const IDLE_MAX_MS = 90_000;
 const CHECK_EVERY_MS = 1000;
 /** Larger responses are written in chunks of this size, because only complete writes can be observed. */
 const CHUNK_BYTES = 256 * 1024;
@@ -17,9 +22,9 @@ const CHUNK_BYTES = 256 * 1024;
  * the operating system has accepted. It also disconnects a sleeping browser window that no longer reads its events.
  */
 export function disconnectStalledReaders(app: FastifyInstance): void {
-  const connections = new Map<Socket, { takenBytes: number; sinceMs: number }>();
+  const connections = new Map<Socket, { takenBytes: number; sinceMs: number; usedMs: number }>();
   app.server.on('connection', (socket) => {
-    connections.set(socket, { takenBytes: 0, sinceMs: 0 });
+    connections.set(socket, { takenBytes: 0, sinceMs: 0, usedMs: performance.now() });
     socket.once('close', () => connections.delete(socket));
   });
   const timer = setInterval(() => {
@@ -27,9 +32,11 @@ export function disconnectStalledReaders(app: FastifyInstance): void {
     for (const [socket, seen] of connections) {
       const takenBytes = socket.bytesWritten - socket.writableLength;
       if (socket.writableLength === 0 || takenBytes !== seen.takenBytes) seen.sinceMs = nowMs;
+      if (takenBytes !== seen.takenBytes) seen.usedMs = nowMs;
       seen.takenBytes = takenBytes;
       // A reset: a normal close would wait for the client to read the rest.
       if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();
+      else if (nowMs - seen.usedMs >= IDLE_MAX_MS) socket.destroy();
     }
   }, CHECK_EVERY_MS).unref();
   app.addHook('onClose', async () => clearInterval(timer));

@@ -1,23 +1,27 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { expiryOf, merchantOf, requireMerchant } from '../auth/guard.ts';
+import { expiryOf, merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { serviceUnavailable, TOKEN_ERRORS } from '../errors.ts';
+import { serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createHub, type Hub, type HubParts } from './hub.ts';
+import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
 import type { Topic } from './versions.ts';
 
 export interface LiveParts extends HubParts {
+  limits: StreamLimitParts;
   now: () => Date;
 }
 
 /** Tells clients which topics changed. They fetch the data themselves. */
-export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
+export function liveRoutes({ now, limits, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
     let opened: Hub | undefined;
+    const streamLimits = createStreamLimits(limits);
+    app.addHook('onClose', async () => streamLimits.close());
     const openHub = () => (opened ??= createHub(hubParts));
     // Start listening to other processes before the first client connects.
     app.addHook('onListen', async () => void openHub());
@@ -39,7 +43,7 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
               'answered or deleted. `deliveries`: the state of a message changed. `knowledge`: a document changed. ' +
               'A comment every 15 seconds keeps the connection open. The stream ends when the access token ' +
               'expires: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
-            errors: TOKEN_ERRORS,
+            errors: [...TOKEN_ERRORS, tooManyStreams('user', 20, 10)],
           }),
           headers: ResumeHeaders,
           response: { 200: EventText },
@@ -48,10 +52,14 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const hub = openHub();
+        const leave = await streamLimits.enter(merchantId, userOf(request));
         const stream = new EventStream({
           expiresAt: expiryOf(request),
           now,
-          onClose: () => hub.leave(merchantId, stream),
+          onClose() {
+            hub.leave(merchantId, stream);
+            leave();
+          },
         });
         const versions = await hub.join(merchantId, stream).catch((error) => {
           stream.destroy();

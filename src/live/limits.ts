@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import { tooManyStreams } from '../errors.ts';
+import type { RunScript } from '../http/redis.ts';
+
+export interface StreamLimitParts {
+  /** 0 turns a limit off. */
+  eventStreamsPerUser: number;
+  eventStreamsPerMerchant: number;
+  /** Counts for all processes together. */
+  runScript: RunScript | undefined;
+}
+
+/** Counts the open event streams of each user and each merchant. */
+export interface StreamLimits {
+  /** Counts one more stream, or throws if there are too many. Call the result when the stream has ended. */
+  enter(merchantId: MerchantId, userId: UserId): Promise<() => void>;
+  close(): void;
+}
+
+const RETRY_AFTER_SECONDS = 10;
+/** A process that was killed ends no streams. In Redis they stop counting after this time. */
+const LEASE_MS = 60_000;
+const RENEW_EVERY_MS = 20_000;
+
+/** Returns 0, or the number of the first key that has no place left. A limit of 0 only renews the lease. */
+const ENTER_SCRIPT = `
+  local time = redis.call('time')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  for index, key in ipairs(KEYS) do
+    redis.call('zremrangebyscore', key, '-inf', now)
+    local max = tonumber(ARGV[2 + index])
+    if max > 0 and redis.call('zcard', key) >= max then return index end
+  end
+  for _, key in ipairs(KEYS) do
+    redis.call('zadd', key, now + ARGV[2], ARGV[1])
+    redis.call('pexpire', key, ARGV[2])
+  end
+  return 0`;
+const LEAVE_SCRIPT = `for _, key in ipairs(KEYS) do redis.call('zrem', key, ARGV[1]) end`;
+
+export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
+  const { eventStreamsPerUser: perUser, eventStreamsPerMerchant: perMerchant, runScript } = parts;
+  const open = new Map<string, number>();
+  /** The streams of this process in Redis: their id, and the keys that count them. */
+  const leases = new Map<string, readonly string[]>();
+  const renewing = setInterval(() => {
+    for (const [id, keys] of leases) void runScript?.(ENTER_SCRIPT, keys, [id, LEASE_MS, 0, 0]);
+  }, RENEW_EVERY_MS).unref();
+
+  const add = (key: string, change: number) => {
+    const count = (open.get(key) ?? 0) + change;
+    if (count === 0) open.delete(key);
+    else open.set(key, count);
+  };
+  const isFull = (key: string, max: number) => max > 0 && (open.get(key) ?? 0) >= max;
+  const userIsFull = () => tooManyStreams('user', perUser, RETRY_AFTER_SECONDS);
+  const merchantIsFull = () => tooManyStreams('merchant', perMerchant, RETRY_AFTER_SECONDS);
+
+  return {
+    async enter(merchantId, userId) {
+      const keys = [`user:${userId}`, `merchant:${merchantId}`] as const;
+      // This process counts too: these limits hold while Redis is away.
+      if (isFull(keys[0], perUser)) throw userIsFull();
+      if (isFull(keys[1], perMerchant)) throw merchantIsFull();
+      for (const key of keys) add(key, 1);
+      const leave = () => {
+        for (const key of keys) add(key, -1);
+      };
+      if (!runScript) return leave;
+
+      const id = randomUUID();
+      const leaseKeys = keys.map((key) => `streams:${key}`);
+      const full = await runScript(ENTER_SCRIPT, leaseKeys, [id, LEASE_MS, perUser, perMerchant]);
+      if (full) {
+        leave();
+        throw full === 1 ? userIsFull() : merchantIsFull();
+      }
+      leases.set(id, leaseKeys);
+      return () => {
+        leave();
+        leases.delete(id);
+        void runScript(LEAVE_SCRIPT, leaseKeys, [id]);
+      };
+    },
+    close: () => clearInterval(renewing),
+  };
+}
