@@ -142,7 +142,8 @@ export const createUserLookup = (queries: Queries) =>
     'id',
   );
 
-export const ROLES = ['user', 'admin'] as const;
+/** An owner manages the merchant, a user works for it. Both answer its customers. An admin is an operator. */
+export const ROLES = ['owner', 'user', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Returns the new id, or undefined if the address is taken. */
@@ -217,6 +218,17 @@ export async function disableUser(database: Database, userId: number, at: Date):
       at.toISOString(),
     ]);
     await endSessionsOf(tx, userId, at);
+  });
+}
+
+/** Ends all sessions of the user: their tokens contain the old role. */
+export async function changeRole(database: Database, userId: number, role: Role, at: Date): Promise<void> {
+  await database.transaction(async (tx) => {
+    const changed = await tx.run('update users set role = $2 where id = $1 and role <> $2 returning id', [
+      userId,
+      role,
+    ]);
+    if (changed.length > 0) await endSessionsOf(tx, userId, at);
   });
 }
 

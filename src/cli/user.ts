@@ -1,6 +1,7 @@
 import { createPasswords } from '../auth/passwords.ts';
 import {
   changePassword,
+  changeRole,
   disableUser,
   enableUser,
   findUserByEmail,
@@ -8,6 +9,7 @@ import {
   type ListedUser,
   listUsers,
   ROLES,
+  type Role,
 } from '../auth/store.ts';
 import type { Database } from '../database/database.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
@@ -21,6 +23,9 @@ const PASSWORD_REFUSED =
   'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
   'or reads the first line of standard input.';
 const refused = { password: PASSWORD_REFUSED, pass: PASSWORD_REFUSED, p: PASSWORD_REFUSED };
+
+/** The roles of a merchant's people. */
+const STAFF_ROLES = ['owner', 'user'] as const satisfies readonly Role[];
 
 export const commands = {
   add: command({
@@ -38,20 +43,23 @@ export const commands = {
       role: {
         type: 'string',
         value: ROLES.join('|'),
-        about: 'Default: user with a merchant, admin without',
+        about: 'Default: owner for a merchant’s first user, then user; admin without a merchant',
       },
     },
     refused,
     run: async (given) => {
       const email = emailOf(given.email);
       const name = nameOf(given.name);
-      const role = ROLES.find((known) => known === (given.role ?? (given.merchant ? 'user' : 'admin')));
-      if (!role) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
+      const wanted = ROLES.find((known) => known === given.role);
+      if (given.role !== undefined && !wanted) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
+      if (wanted === 'owner' && given.merchant === undefined)
+        throw new UsageError('An owner needs --merchant.');
 
       return withDatabase(async (database) => {
         const merchant = given.merchant === undefined ? null : await merchantOf(database, given.merchant);
         // Check before asking for the password. The insert decides.
         if (await findUserByEmail(database, email)) throw emailTaken(email);
+        const role = wanted ?? (await defaultRole(database, merchant?.id));
         const user = { merchantId: merchant?.id ?? null, email, name, role, at: new Date() };
         const id = await insertUser(database, { ...user, passwordHash: await newPasswordHash() });
         if (id === undefined) throw emailTaken(email);
@@ -101,6 +109,23 @@ export const commands = {
       }),
   }),
 
+  role: command({
+    about: 'Make a merchant’s user an owner, or no longer',
+    details: `An owner can also manage the merchant, for example read its audit log. ROLE is one of ${STAFF_ROLES.join(', ')}.
+If the role changes, the user is signed out everywhere.`,
+    arguments: ['EMAIL', 'ROLE'],
+    run: ({ EMAIL, ROLE }) => {
+      const role = STAFF_ROLES.find((known) => known === ROLE);
+      if (!role) throw new UsageError(`ROLE is one of ${STAFF_ROLES.join(', ')}.`);
+      return changeUser(EMAIL, async (database, user) => {
+        if (user.merchant_id === null) throw new Failure(`${user.email} is an operator and has no merchant.`);
+        if (user.role === role) return `${user.email} already has the role ${role}.`;
+        await changeRole(database, user.id, role, new Date());
+        return `${user.email} now has the role ${role} and is signed out everywhere.`;
+      });
+    },
+  }),
+
   disable: command({
     about: 'Disable a user',
     details: 'The user is signed out everywhere.',
@@ -123,6 +148,11 @@ export const commands = {
       }),
   }),
 };
+
+async function defaultRole(database: Database, merchantId: number | undefined): Promise<Role> {
+  if (merchantId === undefined) return 'admin';
+  return (await listUsers(database, merchantId)).length === 0 ? 'owner' : 'user';
+}
 
 /** Changes the user with this email address. */
 function changeUser(
