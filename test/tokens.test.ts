@@ -143,7 +143,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     await disableUser(deskbell.database, user.id, deskbell.clock.now());
     assertError(await me(deskbell, access_token), 401, 'INVALID_TOKEN');
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
-    await enableUser(deskbell.database, user.id);
+    await enableUser(deskbell.database, user.id, deskbell.clock.now());
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     assert.equal((await login(deskbell, user)).status, 200);
   });

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Who } from '../audit/record.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import {
   type ApiError,
@@ -58,6 +59,13 @@ function callerOf(request: FastifyRequest): Caller {
 export function userOf(request: FastifyRequest): UserId {
   return callerOf(request).userId;
 }
+
+/** The caller, for the audit log. */
+export const whoOf = (request: FastifyRequest): Who => ({
+  kind: 'user',
+  userId: userOf(request),
+  address: request.ip,
+});
 
 export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);

@@ -16,6 +16,7 @@ import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, minute, readPassword } from './terminal.ts';
 import { checkPassword, emailOf, nameOf } from './texts.ts';
+import { COMMAND_LINE } from './who.ts';
 
 const ASKED =
   'The command asks for the password. Without a terminal it reads the first line of standard input.';
@@ -61,7 +62,10 @@ export const commands = {
         if (await findUserByEmail(database, email)) throw emailTaken(email);
         const role = wanted ?? (await defaultRole(database, merchant?.id));
         const user = { merchantId: merchant?.id ?? null, email, name, role, at: new Date() };
-        const id = await insertUser(database, { ...user, passwordHash: await newPasswordHash() });
+        const passwordHash = await newPasswordHash();
+        const id = await database.transaction((tx) =>
+          insertUser(tx, { ...user, passwordHash }, COMMAND_LINE),
+        );
         if (id === undefined) throw emailTaken(email);
         return {
           text: `User ${id}, ${email}, was added: ${role}, ${merchant ? merchant.name : 'no merchant'}.`,
@@ -104,7 +108,7 @@ export const commands = {
     refused,
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await changePassword(database, user.id, await newPasswordHash(), new Date());
+        await changePassword(database, user.id, await newPasswordHash(), new Date(), COMMAND_LINE);
         return `${user.email} has a new password and is signed out everywhere.`;
       }),
   }),
@@ -120,7 +124,7 @@ If the role changes, the user is signed out everywhere.`,
       return changeUser(EMAIL, async (database, user) => {
         if (user.merchant_id === null) throw new Failure(`${user.email} is an operator and has no merchant.`);
         if (user.role === role) return `${user.email} already has the role ${role}.`;
-        await changeRole(database, user.id, role, new Date());
+        await changeRole(database, user.id, role, new Date(), COMMAND_LINE);
         return `${user.email} now has the role ${role} and is signed out everywhere.`;
       });
     },
@@ -132,7 +136,7 @@ If the role changes, the user is signed out everywhere.`,
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user, accessTtlSeconds) => {
-        await disableUser(database, user.id, new Date());
+        await disableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} is disabled and signed out. Access tokens of the user expire within ${durationOf(accessTtlSeconds)};
 "${PROGRAM} keys rotate --revoke" ends all tokens of all users at once.`;
       }),
@@ -143,7 +147,7 @@ If the role changes, the user is signed out everywhere.`,
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await enableUser(database, user.id);
+        await enableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} can sign in again.`;
       }),
   }),
