@@ -4,7 +4,8 @@ import compress from '@fastify/compress';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Assistant } from './assistant/assistant.ts';
-import { identifyCallers } from './auth/guard.ts';
+import { auditRoutes } from './audit/routes.ts';
+import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
 import { authRoutes } from './auth/routes.ts';
@@ -156,6 +157,7 @@ export async function buildApp(
     prefix: '/api/v1',
   });
   const { database, now } = parts;
+  await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
   operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
   serveDocs(app);
   await serveDashboard(app);

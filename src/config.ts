@@ -48,6 +48,8 @@ export interface Config {
   channelDailyLimit: number;
   /** The country of phone numbers without a country code, for merchants without their own country. */
   defaultCountry: CountryCode | undefined;
+  /** How long audit events are kept. */
+  auditRetentionDays: number;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
@@ -197,6 +199,7 @@ export function readConfig(env: Environment = process.env): Config {
     channel: readChannel(text, choice, flag, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
+    auditRetentionDays: integer('AUDIT_RETENTION_DAYS', 365, 1, 3660),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free

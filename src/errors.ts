@@ -91,6 +91,7 @@ export const merchantTokenRequired = () =>
   new ApiError('INVALID_TOKEN', 'This endpoint requires a merchant access token.', { headers: BEARER });
 /** Every endpoint that requires a merchant's token can return these. */
 export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
+export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of the merchant can do this.');
 /** The request did not come from the dashboard, and this path trusts a cookie. */
 export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');

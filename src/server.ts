@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
+import { expiringEvents } from './audit/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { EXPIRING_SIGN_INS } from './auth/store.ts';
@@ -132,6 +133,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_IDEMPOTENCY_KEYS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
+    expiringEvents(config.auditRetentionDays),
   ]) {
     await removeExpired(database, expiring, at).catch((err) =>
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),

@@ -33,14 +33,26 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'server.ts': EVERYTHING,
   cli: EVERYTHING,
   'app.ts': [
-    ...['auth/', 'merchants/', 'notifications/', 'conversations/', 'knowledge/', 'delivery/', 'live/'],
+    ...[
+      'audit/',
+      'auth/',
+      'merchants/',
+      'notifications/',
+      'conversations/',
+      'knowledge/',
+      'delivery/',
+      'live/',
+    ],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'secrets.ts'],
+  // Every feature records its events, so this one imports no other.
+  audit: FEATURE_IMPORTS,
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
     ...FEATURE_IMPORTS,
+    'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
     'conversations/columns.ts',
@@ -51,9 +63,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/suggestions.ts',
     'merchants/store.ts',
   ],
-  knowledge: [...FEATURE_IMPORTS, 'auth/guard.ts'],
+  knowledge: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
   // A merchant's own channel is encrypted; a webhook request contains our version.
-  delivery: [...FEATURE_IMPORTS, 'auth/guard.ts', 'secrets.ts', 'version.ts'],
+  delivery: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
   live: [...FEATURE_IMPORTS, 'auth/guard.ts'],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
@@ -93,6 +105,7 @@ const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
   auth: ['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys'],
   conversations: ['conversations'],
+  audit: ['audit_events'],
   notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
   delivery: [
@@ -109,6 +122,8 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'server.ts': ['send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
+  // The user's name at that time.
+  'audit/record.ts': ['users'],
   'knowledge/store.ts': ['users'],
   'knowledge/suggestions.ts': ['notifications'],
 };

@@ -35,6 +35,12 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     columns: 'merchant_id, key, fingerprint, outcome, created_at',
     values: `1, concat('clean-up ', i), '-', '{}', $1`,
   },
+  audit_events: {
+    expired: 5000,
+    name: 'name',
+    columns: 'merchant_id, at, last_at, what, actor, name, about',
+    values: `1, $1, $1, 'user.added', 'server', concat('clean-up ', i), '{}'`,
+  },
   inbound_updates: {
     expired: 200_000,
     name: 'id',
@@ -52,7 +58,7 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
 onEachEngine('clean-up', (engine) => {
   let deskbell: Deskbell;
   before(async () => {
-    deskbell = await startDeskbell(engine, { WORKER: 'false' });
+    deskbell = await startDeskbell(engine, { WORKER: 'false', AUDIT_RETENTION_DAYS: '7' });
     for (const [table, { expired }] of Object.entries(TABLES)) {
       await fill(table, 0, expired, -200 * DAY_MS);
       await fill(table, expired, CURRENT_ROWS, DAY_MS);

@@ -78,9 +78,11 @@ onEachEngine('the command line', (engine) => {
       ...more,
     ];
     const owner = await json(add('Alma@shop.example', '--merchant', '1'), 'quiet lemon harbour\nignored\n');
-    assert.equal(owner.role, 'user');
+    assert.equal(owner.role, 'owner');
     assert.equal(owner.merchant_id, 1);
     assert.equal(owner.password_hash, undefined);
+    const staff = await json(add('berta@shop.example', '--merchant', '1'), 'quiet lemon harbour');
+    assert.equal(staff.role, 'user');
     const operator = await json(add('op@shop.example'), 'quiet lemon harbour');
     assert.equal(operator.role, 'admin');
     assert.equal(operator.merchant_id, null);
@@ -98,10 +100,10 @@ onEachEngine('the command line', (engine) => {
     assertFailure(silent, 1, /No password on standard input/);
     assertFailure(nowhere, 1, /no merchant 99/);
 
-    assert.equal((await json(['user', 'list'])).length, 2);
+    assert.equal((await json(['user', 'list'])).length, 3);
     assert.match(
       (await deskbell(['user', 'list', '--merchant', '1'])).stdout,
-      /Alma@shop\.example .* enabled\n$/,
+      /Alma@shop\.example .* owner .* enabled\n.*berta@shop\.example .* user .* enabled\n$/,
     );
   });
 
@@ -233,7 +235,7 @@ describe('the command line without a database', () => {
     assert.match(group.stdout, /user password EMAIL +Set a new password for a user/);
     assert.match(
       command.stdout,
-      /Usage: .* user add --email ADDRESS --name NAME \[--merchant ID\] \[--role user\|admin\]/,
+      /Usage: .* user add --email ADDRESS --name NAME \[--merchant ID\] \[--role owner\|user\|admin\]/,
     );
     assert.equal(version.stdout, `${VERSION}\n`);
     for (const { code, stderr } of [bare, help, group, command, version])
@@ -248,7 +250,12 @@ describe('the command line without a database', () => {
     [['user', 'add', '--emial', 'x'], /"user add" has no option --emial\. Did you mean --email\?/],
     [['user', 'add', '--email', '--name', 'x'], /--email needs a value/],
     [['user', 'add', '--email', 'nobody', '--name', 'x'], /looks like name@shop\.example/],
-    [['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'boss'], /--role is one of user, admin/],
+    [
+      ['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'boss'],
+      /--role is one of owner, user, admin/,
+    ],
+    [['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'owner'], /An owner needs --merchant/],
+    [['user', 'role', 'a@b.c', 'admin'], /ROLE is one of owner, user/],
     [['user', 'list', '--json', '--json'], /given twice/],
     [['keys', 'rotate', '--revoke=yes'], /takes no value/],
     [['merchant', 'add'], /NAME is missing/],

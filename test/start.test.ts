@@ -92,8 +92,8 @@ onEachEngine('the demo', (engine) => {
       { id: 2, name: 'Borealis Books' },
     ]);
     assert.deepEqual((await rows('select merchant_id, email, role from users order by id')).map(plain), [
-      { merchant_id: 1, email: AURORA.email, role: 'user' },
-      { merchant_id: 2, email: BOREALIS.email, role: 'user' },
+      { merchant_id: 1, email: AURORA.email, role: 'owner' },
+      { merchant_id: 2, email: BOREALIS.email, role: 'owner' },
       { merchant_id: null, email: OPERATOR.email, role: 'admin' },
     ]);
     for (const user of [AURORA, BOREALIS, OPERATOR]) await deskbell.signIn(user.email, user.password);

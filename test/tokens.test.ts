@@ -32,7 +32,7 @@ onEachEngine('the lifetime of a token', (engine) => {
       aud: 'deskbell:api',
       sub: '1',
       merchant_id: 1,
-      role: 'user',
+      role: 'owner',
     });
     assert.match(jti!, /^[\da-f-]{36}$/);
     assert.ok(Math.abs(iat! - deskbell.clock.now().getTime() / 1000) < 5);
@@ -143,7 +143,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     await disableUser(deskbell.database, user.id, deskbell.clock.now());
     assertError(await me(deskbell, access_token), 401, 'INVALID_TOKEN');
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
-    await enableUser(deskbell.database, user.id);
+    await enableUser(deskbell.database, user.id, deskbell.clock.now());
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     assert.equal((await login(deskbell, user)).status, 200);
   });
@@ -172,8 +172,8 @@ onEachEngine('the current user', (engine) => {
   const deskbell = useDeskbell(engine);
 
   const users = [
-    ['a merchant’s user', AURORA, { id: 1, name: 'Alma Reyes', role: 'user' }],
-    ['another merchant’s user', BOREALIS, { id: 2, name: 'Björn Olafsson', role: 'user' }],
+    ['a merchant’s owner', AURORA, { id: 1, name: 'Alma Reyes', role: 'owner' }],
+    ['another merchant’s owner', BOREALIS, { id: 2, name: 'Björn Olafsson', role: 'owner' }],
     ['an operator', OPERATOR, { id: 3, name: 'Odile Operator', role: 'admin' }],
   ] as const;
   for (const [title, user, expected] of users) {

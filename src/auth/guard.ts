@@ -1,6 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Who } from '../audit/record.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
-import { type ApiError, merchantTokenRequired, tokenInvalid, tokenMissing } from '../errors.ts';
+import {
+  type ApiError,
+  merchantTokenRequired,
+  ownerRequired,
+  tokenInvalid,
+  tokenMissing,
+} from '../errors.ts';
 import type { Caller, Tokens } from './tokens.ts';
 
 declare module 'fastify' {
@@ -53,6 +60,13 @@ export function userOf(request: FastifyRequest): UserId {
   return callerOf(request).userId;
 }
 
+/** The caller, for the audit log. */
+export const whoOf = (request: FastifyRequest): Who => ({
+  kind: 'user',
+  userId: userOf(request),
+  address: request.ip,
+});
+
 export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);
   if (merchantId === undefined) throw merchantTokenRequired();
@@ -66,9 +80,21 @@ export function expiryOf(request: FastifyRequest): Date {
 
 /** Requires a merchant's token for all routes of a feature, before the body is read. */
 export function requireMerchant(app: FastifyInstance): void {
+  checkBeforeBody(app, merchantOf);
+}
+
+/** Like `requireMerchant`, and the user must be an owner of the merchant. */
+export function requireOwner(app: FastifyInstance): void {
+  checkBeforeBody(app, (request) => {
+    merchantOf(request);
+    if (callerOf(request).role !== 'owner') throw ownerRequired();
+  });
+}
+
+function checkBeforeBody(app: FastifyInstance, check: (request: FastifyRequest) => void): void {
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     try {
-      merchantOf(request);
+      check(request);
       done();
     } catch (error) {
       done(error as Error);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import { recordEvent, SERVER, type Who } from '../audit/record.ts';
 import type { Database, Queries } from '../database/database.ts';
 import { type Vault, VaultError } from '../secrets.ts';
 
@@ -136,6 +137,7 @@ export async function rotateKeys(
   vault: Vault,
   now: Date,
   { revoke }: { revoke: boolean },
+  by: Who = SERVER,
 ): Promise<{ kid: string; removed: string[] }> {
   const key = await makeKey(vault);
   return database.transaction(async (tx) => {
@@ -144,7 +146,10 @@ export async function rotateKeys(
     const [newest] = await listKeys(tx);
     const earliest = newest ? Date.parse(newest.created_at) + 1 : 0;
     const createdAt = new Date(Math.max(now.getTime(), earliest)).toISOString();
-    return { kid: await insertKey(tx, key, createdAt), removed: removed.map(({ kid }) => kid) };
+    const kid = await insertKey(tx, key, createdAt);
+    const about = { key_id: kid, count: removed.length };
+    await recordEvent(tx, { what: 'key.rotated', merchantId: null, who: by, at: now, about });
+    return { kid, removed: removed.map((row) => row.kid) };
   });
 }
 

@@ -53,7 +53,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
           response: { 200: RefreshedToken },
         },
       },
-      (request) => signIn.renew(request.body.refresh_token),
+      (request) => signIn.renew(request.body.refresh_token, request.ip),
     );
 
     app.get(
@@ -91,7 +91,7 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
         },
       },
       async (request) => {
-        await signIn.end(request.body.refresh_token);
+        await signIn.end(request.body.refresh_token, request.ip);
         return { message: 'Signed out.' };
       },
     );

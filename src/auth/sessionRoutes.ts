@@ -44,7 +44,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
     const token = readRefreshCookie(request);
     if (token === undefined) return false;
     try {
-      await signIn.end(token);
+      await signIn.end(token, request.ip);
       return true;
     } catch (error) {
       if (isOver(error)) return false;
@@ -98,7 +98,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         try {
-          return await signIn.renew(readRefreshCookie(request) ?? '');
+          return await signIn.renew(readRefreshCookie(request) ?? '', request.ip);
         } catch (error) {
           if (!isOver(error)) throw error;
           clearRefreshCookie(reply);

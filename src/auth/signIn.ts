@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { recordEvent, type Who } from '../audit/record.ts';
+import type { EventName } from '../contract/audit.ts';
 import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, Queries } from '../database/database.ts';
 import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
 import type { Vault } from '../secrets.ts';
 import type { Passwords } from './passwords.ts';
@@ -31,8 +33,8 @@ export interface SignInParts {
 export interface SignIn {
   /** Opens a session, or throws the reason for refusing it. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
-  renew(refreshToken: string): Promise<RefreshedToken>;
-  end(refreshToken: string): Promise<void>;
+  renew(refreshToken: string, address: string): Promise<RefreshedToken>;
+  end(refreshToken: string, address: string): Promise<void>;
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
@@ -41,6 +43,17 @@ export function createSignIn(parts: SignInParts): SignIn {
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
 
+  /** Of a known user, or of an account that does not exist. */
+  const record = (
+    queries: Queries,
+    what: EventName,
+    user: { id: number; merchant_id: number | null } | undefined,
+    address: string,
+  ) => {
+    const who: Who = user ? { kind: 'user', userId: user.id, address } : { kind: 'unknown', address };
+    return recordEvent(queries, { what, merchantId: user?.merchant_id ?? null, who, at: now() });
+  };
+
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt) => {
     const { retryAfterSeconds } = await findAccount(database, attempt);
@@ -48,11 +61,14 @@ export function createSignIn(parts: SignInParts): SignIn {
   };
 
   /** The user and the session of a valid refresh token whose session has not ended. */
-  const sessionOf = async (refreshToken: string) => {
+  const sessionOf = async (refreshToken: string, address: string) => {
     const { userId, tokenId } = await tokens.verify('refresh', refreshToken);
     const user = await findSessionUser(database, userId, tokenId);
     if (!user) throw userNotFound();
-    if (user.session_id === null || user.disabled_at !== null) throw tokenInvalid();
+    if (user.session_id === null || user.disabled_at !== null) {
+      await record(database, 'session.refused', user, address);
+      throw tokenInvalid();
+    }
     return { user, sessionId: tokenId };
   };
 
@@ -65,7 +81,11 @@ export function createSignIn(parts: SignInParts): SignIn {
       const isKnown = lastAtPlace !== null;
       const isRight = await passwords.matches(password, account?.password_hash, { ...attempt, isKnown });
       if (!account || !isRight || account.disabled_at !== null) {
-        const counted = await recordFailure(database, attempt, isKnown);
+        const counted = await database.transaction(async (tx) => {
+          const isCounted = await recordFailure(tx, attempt, isKnown);
+          if (isCounted) await record(tx, 'sign_in.failed', account, address);
+          return isCounted;
+        });
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }
 
@@ -75,7 +95,11 @@ export function createSignIn(parts: SignInParts): SignIn {
         passwordHash: account.password_hash,
         expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
       };
-      const opened = await openSession(database, session, attempt, isKnown);
+      const opened = await database.transaction(async (tx) => {
+        const isOpen = await openSession(tx, session, attempt, isKnown);
+        if (isOpen) await record(tx, 'sign_in.succeeded', account, address);
+        return isOpen;
+      });
       if (!opened) throw await refusalOf(attempt);
 
       const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
@@ -90,15 +114,20 @@ export function createSignIn(parts: SignInParts): SignIn {
       return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },
 
-    async renew(refreshToken) {
-      const { user } = await sessionOf(refreshToken);
+    async renew(refreshToken, address) {
+      const { user } = await sessionOf(refreshToken, address);
       const access_token = await accessTokenFor(user);
       return { access_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },
 
-    async end(refreshToken) {
-      const { sessionId } = await sessionOf(refreshToken);
-      if (!(await endSession(database, sessionId, now()))) throw tokenInvalid();
+    async end(refreshToken, address) {
+      const { user, sessionId } = await sessionOf(refreshToken, address);
+      const ended = await database.transaction(async (tx) => {
+        const hasEnded = await endSession(tx, sessionId, now());
+        if (hasEnded) await record(tx, 'session.ended', user, address);
+        return hasEnded;
+      });
+      if (!ended) throw tokenInvalid();
     },
   };
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { recordEvent, SERVER, type Who } from '../audit/record.ts';
+import type { EventName } from '../contract/audit.ts';
 import type { User } from '../contract/auth.ts';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
 import { addressGroup } from '../http/address.ts';
@@ -237,12 +239,13 @@ export const createUserLookup = (queries: Queries) =>
     'id',
   );
 
-export const ROLES = ['user', 'admin'] as const;
+/** An owner manages the merchant, a user works for it. Both answer its customers. An admin is an operator. */
+export const ROLES = ['owner', 'user', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Returns the new id, or undefined if the address is taken. */
 export async function insertUser(
-  queries: Queries,
+  tx: Transaction,
   user: {
     merchantId: number | null;
     email: string;
@@ -251,8 +254,9 @@ export async function insertUser(
     passwordHash: string;
     at: Date;
   },
+  by: Who,
 ): Promise<number | undefined> {
-  const [row] = await queries.run<{ id: number }>(
+  const [row] = await tx.run<{ id: number }>(
     `insert into users (merchant_id, email, email_key, name, role, password_hash, created_at)
       values ($1, $2, $3, $4, $5, $6, $7) on conflict (email_key) do nothing returning id`,
     [
@@ -265,7 +269,10 @@ export async function insertUser(
       user.at.toISOString(),
     ],
   );
-  return row?.id;
+  if (!row) return undefined;
+  const about = { user_id: row.id, role: user.role };
+  await recordEvent(tx, { what: 'user.added', merchantId: user.merchantId, who: by, at: user.at, about });
+  return row.id;
 }
 
 export interface ListedUser extends User {
@@ -286,38 +293,92 @@ export function findUserByEmail(queries: Queries, email: string): Promise<Listed
   return queries.one(`${LISTED} where email_key = $1`, [emailKeyOf(email)]);
 }
 
+interface ChangedUser {
+  id: number;
+  merchant_id: number | null;
+  email: string;
+}
+const CHANGED = 'returning id, merchant_id, email';
+
+const recordChange = (
+  tx: Transaction,
+  what: EventName,
+  { id, merchant_id }: ChangedUser,
+  who: Who,
+  at: Date,
+  more: { role?: Role } = {},
+) => recordEvent(tx, { what, merchantId: merchant_id, who, at, about: { user_id: id, ...more } });
+
 /** Ends all sessions of the user and forgets the places and failed attempts, so the new password works immediately. */
 export async function changePassword(
   database: Database,
   userId: number,
   passwordHash: string,
   at: Date,
+  by: Who = SERVER,
 ): Promise<void> {
   await database.transaction(async (tx) => {
-    const [user] = await tx.run<{ email: string }>(
-      'update users set password_hash = $2 where id = $1 returning email',
-      [userId, passwordHash],
-    );
+    const [user] = await tx.run<ChangedUser>(`update users set password_hash = $2 where id = $1 ${CHANGED}`, [
+      userId,
+      passwordHash,
+    ]);
     if (!user) return;
     await endSessionsOf(tx, userId, at);
     await tx.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(user.email))]);
     await tx.run('delete from sign_in_places where user_id = $1', [userId]);
+    await recordChange(tx, 'user.password_changed', user, by, at);
   });
 }
 
 /** Ends all sessions of the user. */
-export async function disableUser(database: Database, userId: number, at: Date): Promise<void> {
+export async function disableUser(
+  database: Database,
+  userId: number,
+  at: Date,
+  by: Who = SERVER,
+): Promise<void> {
   await database.transaction(async (tx) => {
-    await tx.run('update users set disabled_at = coalesce(disabled_at, $2) where id = $1', [
-      userId,
-      at.toISOString(),
-    ]);
+    const [user] = await tx.run<ChangedUser>(
+      `update users set disabled_at = $2 where id = $1 and disabled_at is null ${CHANGED}`,
+      [userId, at.toISOString()],
+    );
+    if (user) await recordChange(tx, 'user.disabled', user, by, at);
     await endSessionsOf(tx, userId, at);
   });
 }
 
-export async function enableUser(queries: Queries, userId: number): Promise<void> {
-  await queries.run('update users set disabled_at = null where id = $1', [userId]);
+/** Ends all sessions of the user: their tokens contain the old role. */
+export async function changeRole(
+  database: Database,
+  userId: number,
+  role: Role,
+  at: Date,
+  by: Who = SERVER,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const [user] = await tx.run<ChangedUser>(
+      `update users set role = $2 where id = $1 and role <> $2 ${CHANGED}`,
+      [userId, role],
+    );
+    if (!user) return;
+    await recordChange(tx, 'user.role_changed', user, by, at, { role });
+    await endSessionsOf(tx, userId, at);
+  });
+}
+
+export async function enableUser(
+  database: Database,
+  userId: number,
+  at: Date,
+  by: Who = SERVER,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const [user] = await tx.run<ChangedUser>(
+      `update users set disabled_at = null where id = $1 and disabled_at is not null ${CHANGED}`,
+      [userId],
+    );
+    if (user) await recordChange(tx, 'user.enabled', user, by, at);
+  });
 }
 
 export const EXPIRING_SIGN_INS: readonly Expiring[] = [

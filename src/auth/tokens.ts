@@ -15,6 +15,7 @@ export interface Caller {
   userId: UserId;
   /** Absent for an operator. */
   merchantId: MerchantId | undefined;
+  role: string;
   /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
   expiresAtSeconds: number;
@@ -128,6 +129,7 @@ function callerOf(payload: JWTPayload): Caller {
   return {
     userId: userId as UserId,
     merchantId: merchantId as MerchantId | undefined,
+    role: String(payload.role),
     tokenId: String(payload.jti),
     expiresAtSeconds: Number(payload.exp),
   };

@@ -30,6 +30,7 @@ import {
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
+import { recordCommand } from './who.ts';
 
 const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
 const FOLLOWS = 'Running servers and workers use it within 5 seconds.';
@@ -78,9 +79,10 @@ They are stored encrypted with SECRET_KEY.`,
         const vault = await openFittingVault(database, config);
         const settings = { ...options, ...(await readSecrets(descriptor)) };
         await database
-          .transaction((tx) =>
-            setOwnChannel(tx, vault, merchant.id, { type: descriptor, settings }, new Date()),
-          )
+          .transaction(async (tx) => {
+            await setOwnChannel(tx, vault, merchant.id, { type: descriptor, settings }, new Date());
+            await recordCommand(tx, 'channel.changed', merchant.id, { channel: descriptor.name });
+          })
           .catch(inOptions);
         await lookAgainAtAll(database, merchant.id, 'customer', new Date());
         return {
@@ -99,7 +101,11 @@ They are stored encrypted with SECRET_KEY.`,
     run: (given) =>
       withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
-        const had = await database.transaction((tx) => removeOwnChannel(tx, merchant.id, new Date()));
+        const had = await database.transaction(async (tx) => {
+          const removed = await removeOwnChannel(tx, merchant.id, new Date());
+          if (removed) await recordCommand(tx, 'channel.removed', merchant.id);
+          return removed;
+        });
         if (had) await lookAgainAtAll(database, merchant.id, 'customer', new Date());
         const { name } = config.channel;
         return {
@@ -123,7 +129,10 @@ They are stored encrypted with SECRET_KEY.`,
       }
       return withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
-        await database.transaction((tx) => setDailyLimit(tx, merchant.id, limit, new Date()));
+        await database.transaction(async (tx) => {
+          await setDailyLimit(tx, merchant.id, limit, new Date());
+          await recordCommand(tx, 'channel.limit_changed', merchant.id, { limit: limit ?? 'default' });
+        });
         await lookAgainAtAll(database, merchant.id, 'limit', new Date());
         const customers = count(limit ?? config.channelDailyLimit, 'customer');
         return {
@@ -158,7 +167,12 @@ They are stored encrypted with SECRET_KEY.`,
     details: 'A channel that refuses our messages is stopped. Fix the cause first, then resume.',
     run: () =>
       withDatabase(async (database) => {
-        const resumed = await resumeChannels(database, new Date());
+        const resumed = await database.transaction(async (tx) => {
+          const stops = await resumeChannels(tx, new Date());
+          for (const { channel_id } of stops)
+            await recordCommand(tx, 'channel.resumed', null, { channel_id });
+          return stops;
+        });
         const names = resumed.map(({ channel_id }) => channel_id);
         return {
           text: names.length === 0 ? 'No channel is stopped.' : `Resumed: ${names.join(', ')}.`,

@@ -7,6 +7,7 @@ import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { FORMATS, type Format, importConversations, type Summary } from './import.ts';
 import { count, createProgress, minute } from './terminal.ts';
+import { recordCommand } from './who.ts';
 
 const MERCHANT = {
   type: 'string',
@@ -35,7 +36,12 @@ export const commands = {
         const merchant = await merchantOf(database, given.merchant);
         const checked = checkConversation(given, merchant.country ?? defaultCountry);
         if ('problem' in checked) throw new UsageError(`${checked.problem}.`);
-        const id = await insertConversation(database, merchant.id, checked.conversation, new Date());
+        const id = await database.transaction(async (tx) => {
+          const added = await insertConversation(tx, merchant.id, checked.conversation, new Date());
+          if (added !== undefined)
+            await recordCommand(tx, 'conversation.added', merchant.id, { conversation_id: added });
+          return added;
+        });
         if (id === undefined)
           throw new Failure(`${merchant.name} already has a conversation with this reference.`);
         const { reference, name } = checked.conversation;
@@ -81,10 +87,11 @@ input is read.`,
       const summary = await withDatabase(async (database, { defaultCountry }) => {
         const { id, country } = await merchantOf(database, given.merchant);
         const { stream, fractionRead } = openFile(FILE);
+        const record = () => recordCommand(database, 'conversations.imported', id);
         return importConversations(
           database,
           { id, country: country ?? defaultCountry },
-          { chunks: stream, format },
+          { chunks: afterFirst(stream, record), format },
           {
             onBadLine: (line, reason) =>
               progress.note(json ? JSON.stringify({ line, error: reason }) : `Line ${line}: ${reason}.`),
@@ -122,6 +129,16 @@ function openFile(file: string): { stream: AsyncIterable<Buffer>; fractionRead: 
   const stream: ReadStream = createReadStream(path);
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   return { stream, fractionRead: () => (size > 0 ? stream.bytesRead / size : undefined) };
+}
+
+/** Before the first write, because an import has many transactions and may be interrupted. */
+async function* afterFirst(stream: AsyncIterable<Buffer>, act: () => Promise<void>) {
+  let isFirst = true;
+  for await (const chunk of stream) {
+    if (isFirst) await act();
+    isFirst = false;
+    yield chunk;
+  }
 }
 
 const explainFile = (file: string) => (error: NodeJS.ErrnoException) => {

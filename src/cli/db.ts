@@ -4,15 +4,23 @@ import { databaseVersion } from '../database/vitals.ts';
 import { command, PROGRAM } from './command.ts';
 import { withBareDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
+import { recordCommand } from './who.ts';
 
 export const commands = {
   migrate: command({
     about: 'Create or upgrade the tables',
     details: 'The server also does this when it starts.',
     run: async () => {
-      const applied = await withBareDatabase((database) => migrate(database, () => new Date()), {
-        make: true,
-      });
+      const applied = await withBareDatabase(
+        async (database) => {
+          const done = await migrate(database, () => new Date());
+          // Afterwards, because the first migrations create the table.
+          const version = done.at(-1)?.version;
+          if (version !== undefined) await recordCommand(database, 'database.migrated', null, { version });
+          return done;
+        },
+        { make: true },
+      );
       return {
         text:
           applied.length === 0

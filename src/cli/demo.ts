@@ -5,6 +5,7 @@ import { storeAnswerSchemas } from '../notifications/kinds.ts';
 import { command as define, Failure } from './command.ts';
 import { withBareDatabase } from './database.ts';
 import { createTable } from './terminal.ts';
+import { recordCommand } from './who.ts';
 
 export const command = define({
   about: 'Add the demo data to an empty database',
@@ -17,6 +18,7 @@ export const command = define({
         if (!(await seedDemo(database, createPasswords(hashesAtOnce), now()))) {
           throw new Failure('The database already has merchants or users. Nothing was changed.');
         }
+        await recordCommand(database, 'demo.added', null);
         const table = createTable([
           { title: 'EMAIL', value: ({ email }) => email },
           { title: 'PASSWORD', value: ({ password }) => password },

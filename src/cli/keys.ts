@@ -3,6 +3,7 @@ import { openFittingVault } from '../auth/vault.ts';
 import { command } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count, minute } from './terminal.ts';
+import { COMMAND_LINE } from './who.ts';
 
 export const commands = {
   list: command({
@@ -31,7 +32,7 @@ removed. Nobody is signed out, except with --revoke.`,
     run: ({ revoke }) =>
       withDatabase(async (database, config) => {
         const vault = await openFittingVault(database, config, { revoke });
-        const { kid, removed } = await rotateKeys(database, vault, new Date(), { revoke });
+        const { kid, removed } = await rotateKeys(database, vault, new Date(), { revoke }, COMMAND_LINE);
         const when = 'Running servers use it within 30 seconds';
         return {
           text: revoke

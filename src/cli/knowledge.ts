@@ -10,6 +10,7 @@ import { listDocumentsById } from '../knowledge/store.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, createProgress } from './terminal.ts';
+import { recordCommand } from './who.ts';
 
 const MERCHANT = { type: 'string', value: 'ID', about: 'The merchant', required: true } as const;
 const PAGE_SIZE = 500;
@@ -37,8 +38,11 @@ others are imported. Use - as FILE for standard input.`,
       }
       let done: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
       const stored = () => done.added + done.updated + done.unchanged;
-      await withDatabase(async (database) =>
-        importDocuments(database, (await merchantOf(database, given.merchant)).id, contents, {
+      await withDatabase(async (database) => {
+        const merchant = await merchantOf(database, given.merchant);
+        // First, because an import has many transactions and may be interrupted.
+        await recordCommand(database, 'documents.imported', merchant.id);
+        await importDocuments(database, merchant.id, contents, {
           now: () => new Date(),
           onProgress: (soFar) => {
             done = soFar;
@@ -50,8 +54,8 @@ others are imported. Use - as FILE for standard input.`,
             `The database stopped responding after ${count(stored(), 'document')}. Run the import again: it skips those.`,
             { cause },
           );
-        }),
-      ).finally(progress.end);
+        });
+      }).finally(progress.end);
       const summary = { ...done, failed: documents.length - contents.length };
       const texts = Object.entries(summary).map(([name, number]) => `${number.toLocaleString('en')} ${name}`);
       return {

@@ -9,7 +9,7 @@ import { createTable } from './terminal.ts';
 /** Each file is loaded only when its command is called. */
 const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
   merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
-  user: { about: 'Users: add, list, password, disable, enable', load: () => import('./user.ts') },
+  user: { about: 'Users: add, list, password, role, disable, enable', load: () => import('./user.ts') },
   conversation: { about: 'Conversations: add, list, import', load: () => import('./conversation.ts') },
   knowledge: { about: 'Documents: import, export', load: () => import('./knowledge.ts') },
   channel: {
@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
     about: 'Messages to customers: list, show, retry, cancel',
     load: () => import('./delivery.ts'),
   },
+  audit: { about: 'Who did what: list', load: () => import('./audit.ts') },
   keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },

@@ -4,6 +4,7 @@ import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { databasePlace, withDatabase } from './database.ts';
 import { minute } from './terminal.ts';
 import { nameOf } from './texts.ts';
+import { recordCommand } from './who.ts';
 
 const COUNTRY_DETAILS = `The country is two letters (ISO 3166-1), such as ES. Phone numbers without a country code belong to it.
 A merchant without a country uses the setting DEFAULT_COUNTRY.`;
@@ -18,7 +19,11 @@ export const commands = {
       const name = nameOf(NAME);
       const country = countryFrom(given.country) ?? null;
       const { merchant, place } = await withDatabase(async (database, config) => ({
-        merchant: await insertMerchant(database, name, new Date(), country),
+        merchant: await database.transaction(async (tx) => {
+          const added = await insertMerchant(tx, name, new Date(), country);
+          await recordCommand(tx, 'merchant.added', added.id);
+          return added;
+        }),
         place: databasePlace(config),
       }));
       return {
@@ -59,7 +64,11 @@ export const commands = {
         throw new UsageError('Nothing to change: give --country, --name or both.');
       }
       const merchant = await withDatabase((database) =>
-        updateMerchant(database, Number(ID), { name, country }),
+        database.transaction(async (tx) => {
+          const changed = await updateMerchant(tx, Number(ID), { name, country });
+          if (changed) await recordCommand(tx, 'merchant.changed', changed.id);
+          return changed;
+        }),
       );
       if (!merchant) throw new Failure(`There is no merchant ${ID}. "${PROGRAM} merchant list" shows them.`);
       return {

@@ -2,6 +2,7 @@ import { passwordProblem } from '../auth/passwordPolicy.ts';
 import { createPasswords } from '../auth/passwords.ts';
 import {
   changePassword,
+  changeRole,
   disableUser,
   enableUser,
   findUserByEmail,
@@ -9,6 +10,7 @@ import {
   type ListedUser,
   listUsers,
   ROLES,
+  type Role,
 } from '../auth/store.ts';
 import type { Database } from '../database/database.ts';
 import { findMerchant } from '../merchants/store.ts';
@@ -16,6 +18,7 @@ import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, minute, readPassword } from './terminal.ts';
 import { emailOf, nameOf } from './texts.ts';
+import { COMMAND_LINE } from './who.ts';
 
 const ASKED =
   'The command asks for the password: at least 10 characters, and hard to guess. Without a terminal it reads the first line of standard input.';
@@ -23,6 +26,9 @@ const PASSWORD_REFUSED =
   'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
   'or reads the first line of standard input.';
 const refused = { password: PASSWORD_REFUSED, pass: PASSWORD_REFUSED, p: PASSWORD_REFUSED };
+
+/** The roles of a merchant's people. */
+const STAFF_ROLES = ['owner', 'user'] as const satisfies readonly Role[];
 
 export const commands = {
   add: command({
@@ -40,23 +46,28 @@ export const commands = {
       role: {
         type: 'string',
         value: ROLES.join('|'),
-        about: 'Default: user with a merchant, admin without',
+        about: 'Default: owner for a merchant’s first user, then user; admin without a merchant',
       },
     },
     refused,
     run: async (given) => {
       const email = emailOf(given.email);
       const name = nameOf(given.name);
-      const role = ROLES.find((known) => known === (given.role ?? (given.merchant ? 'user' : 'admin')));
-      if (!role) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
+      const wanted = ROLES.find((known) => known === given.role);
+      if (given.role !== undefined && !wanted) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
+      if (wanted === 'owner' && given.merchant === undefined)
+        throw new UsageError('An owner needs --merchant.');
 
       return withDatabase(async (database) => {
         const merchant = given.merchant === undefined ? null : await merchantOf(database, given.merchant);
         // Check before asking for the password. The insert decides.
         if (await findUserByEmail(database, email)) throw emailTaken(email);
+        const role = wanted ?? (await defaultRole(database, merchant?.id));
         const user = { merchantId: merchant?.id ?? null, email, name, role, at: new Date() };
         const passwordHash = await newPasswordHash([email, name, merchant?.name ?? '']);
-        const id = await insertUser(database, { ...user, passwordHash });
+        const id = await database.transaction((tx) =>
+          insertUser(tx, { ...user, passwordHash }, COMMAND_LINE),
+        );
         if (id === undefined) throw emailTaken(email);
         return {
           text: `User ${id}, ${email}, was added: ${role}, ${merchant ? merchant.name : 'no merchant'}.`,
@@ -102,9 +113,26 @@ export const commands = {
         const merchant =
           user.merchant_id === null ? undefined : await findMerchant(database, user.merchant_id);
         const passwordHash = await newPasswordHash([user.email, user.name, merchant?.name ?? '']);
-        await changePassword(database, user.id, passwordHash, new Date());
+        await changePassword(database, user.id, passwordHash, new Date(), COMMAND_LINE);
         return `${user.email} has a new password and is signed out everywhere.`;
       }),
+  }),
+
+  role: command({
+    about: 'Make a merchant’s user an owner, or no longer',
+    details: `An owner can also manage the merchant, for example read its audit log. ROLE is one of ${STAFF_ROLES.join(', ')}.
+If the role changes, the user is signed out everywhere.`,
+    arguments: ['EMAIL', 'ROLE'],
+    run: ({ EMAIL, ROLE }) => {
+      const role = STAFF_ROLES.find((known) => known === ROLE);
+      if (!role) throw new UsageError(`ROLE is one of ${STAFF_ROLES.join(', ')}.`);
+      return changeUser(EMAIL, async (database, user) => {
+        if (user.merchant_id === null) throw new Failure(`${user.email} is an operator and has no merchant.`);
+        if (user.role === role) return `${user.email} already has the role ${role}.`;
+        await changeRole(database, user.id, role, new Date(), COMMAND_LINE);
+        return `${user.email} now has the role ${role} and is signed out everywhere.`;
+      });
+    },
   }),
 
   disable: command({
@@ -113,7 +141,7 @@ export const commands = {
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user, accessTtlSeconds) => {
-        await disableUser(database, user.id, new Date());
+        await disableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} is disabled and signed out. Access tokens of the user expire within ${durationOf(accessTtlSeconds)};
 "${PROGRAM} keys rotate --revoke" ends all tokens of all users at once.`;
       }),
@@ -124,11 +152,16 @@ export const commands = {
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await enableUser(database, user.id);
+        await enableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} can sign in again.`;
       }),
   }),
 };
+
+async function defaultRole(database: Database, merchantId: number | undefined): Promise<Role> {
+  if (merchantId === undefined) return 'admin';
+  return (await listUsers(database, merchantId)).length === 0 ? 'owner' : 'user';
+}
 
 /** Changes the user with this email address. */
 function changeUser(

@@ -6,7 +6,9 @@ const AccessToken = Type.String({ description: 'JWT, sent as a bearer token.' })
 const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
 const TokenType = Type.Literal('bearer');
 const ExpiresIn = Type.Integer({ description: 'Seconds until the access token expires.', examples: [900] });
-const Role = Type.String({ description: '`user` for a merchant’s staff, `admin` for an operator.' });
+const Role = Type.String({
+  description: '`owner` for a merchant’s owner, `user` for its staff, `admin` for an operator.',
+});
 
 export const LoginBody = Type.Object(
   {
@@ -61,7 +63,7 @@ export const User = Type.Object(
         id: 1,
         email: 'owner@aurora.example',
         name: 'Alma Reyes',
-        role: 'user',
+        role: 'owner',
         created_at: '2026-01-15T09:30:00.000Z',
       },
     ],
@@ -84,7 +86,7 @@ export const DemoUsers = Type.Object(
     examples: [
       {
         users: [
-          { email: 'owner@aurora.example', password: 'aurora-demo', about: 'Aurora Coffee', role: 'user' },
+          { email: 'owner@aurora.example', password: 'aurora-demo', about: 'Aurora Coffee', role: 'owner' },
         ],
       },
     ],

@@ -39,6 +39,7 @@ const TAGS = [
   { name: 'knowledge', description: 'The documents that the assistant answers from. Answers add to them.' },
   { name: 'deliveries', description: 'Messages to customers and their status.' },
   { name: 'simulator', description: 'A simulated customer phone, for the demo.' },
+  { name: 'audit', description: 'Who did what, for the merchant’s owners.' },
   { name: 'live', description: 'Live changes (server-sent events).' },
   { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { recordEvent } from '../audit/record.ts';
+import { merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   ChangeHeaders,
@@ -181,8 +182,13 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         },
       },
       async (request) => {
-        const deleted = await deleteDocument(database, merchantOf(request), idOf(request));
-        if (!deleted) throw documentNotFound();
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        await database.transaction(async (tx) => {
+          if (!(await deleteDocument(tx, merchantId, id))) throw documentNotFound();
+          const event = { what: 'document.deleted', merchantId, who: whoOf(request), at: now() } as const;
+          await recordEvent(tx, { ...event, about: { document_id: id } });
+        });
         database.signal(CHANGES);
         return { message: 'Document deleted.' };
       },

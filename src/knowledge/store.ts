@@ -1,7 +1,7 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
-import type { Database, Param, Queries } from '../database/database.ts';
+import type { Param, Queries } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
@@ -311,12 +311,8 @@ export async function lockDocumentsByTitle(
 }
 
 /** Deletes its versions too. */
-export async function deleteDocument(
-  database: Database,
-  merchantId: MerchantId,
-  id: number,
-): Promise<boolean> {
-  const rows = await database.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
+export async function deleteDocument(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
+  const rows = await queries.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
     merchantId,
     id,
   ]);

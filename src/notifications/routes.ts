@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { recordEvent } from '../audit/record.ts';
+import { merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   AnswerBody,
@@ -194,8 +195,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         },
       },
       async (request) => {
-        const deleted = await deleteNotification(database, merchantOf(request), idOf(request));
-        if (!deleted) throw notificationNotFound();
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        await database.transaction(async (tx) => {
+          if (!(await deleteNotification(tx, merchantId, id))) throw notificationNotFound();
+          const event = { what: 'notification.deleted', merchantId, who: whoOf(request), at: now() } as const;
+          await recordEvent(tx, { ...event, about: { notification_id: id } });
+        });
         database.signal(CHANGES);
         return { message: 'Notification deleted.' };
       },

@@ -153,6 +153,7 @@ async function allDataOf(url: string, token: string): Promise<string> {
     'conversation/',
     'knowledge/',
     'delivery/',
+    'audit',
     'simulator/4',
     'simulator/5',
     'limits',

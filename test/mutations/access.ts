@@ -108,6 +108,29 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'a new password ends all sessions of its user, and nobody else’s',
     },
   ]),
+  ...caughtBy('test/audit.test.ts', [
+    {
+      name: 'a disabled user is not written to the audit log',
+      file: 'src/auth/store.ts',
+      find: `    if (user) await recordChange(tx, 'user.disabled', user, by, at);\n`,
+      replace: '',
+      test: 'a disabled user is written down in the same transaction',
+    },
+    {
+      name: 'the audit log shows the events of all merchants',
+      file: 'src/audit/routes.ts',
+      find: 'merchantId: merchantOf(request),',
+      replace: 'merchantId: undefined,',
+      test: 'another merchant’s events are invisible, with every filter',
+    },
+    {
+      name: 'every user of a merchant may do what only an owner may',
+      file: 'src/auth/guard.ts',
+      find: `    if (callerOf(request).role !== 'owner') throw ownerRequired();\n`,
+      replace: '',
+      test: 'only an owner may read it',
+    },
+  ]),
   ...caughtBy('test/keys.test.ts', [
     {
       name: 'tokens of a removed key stay in the cache',

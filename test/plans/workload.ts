@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { recordEvent } from '../../src/audit/record.ts';
 import { createLogger } from '../../src/log.ts';
 import { cleanUp } from '../../src/server.ts';
 import { run, settingsOf } from '../command.ts';
@@ -26,6 +27,8 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   await deskbell.call('POST', '/api/v1/auth/login', {
     body: { email: 'nobody@aurora.example', password: 'wrong-one' },
   });
+  const deleted = { what: 'notification.deleted', merchantId: 1, who: { kind: 'server' } } as const;
+  for (let n = 0; n < rows; n += 1) await recordEvent(deskbell.database, { ...deleted, at: new Date(n) });
   for (let from = 0; from < rows; from += AT_ONCE) {
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, n) => {
@@ -150,6 +153,10 @@ const LISTS = [
   '/api/v1/conversation/?ids=1,2,3',
   '/api/v1/overview?days=90',
   '/api/v1/limits',
+  '/api/v1/audit?limit=5',
+  '/api/v1/audit?what=notification.deleted&limit=5',
+  '/api/v1/audit?user_id=1&limit=5',
+  '/api/v1/audit?since=2026-01-15T09:30:00Z&limit=5',
 ];
 
 /** Loads a list and its second page. */

@@ -218,7 +218,7 @@ async function wentThrough(
 }
 
 async function stopAfterStatus(
-  tx: Queries,
+  tx: Transaction,
   { log, now }: InboundParts,
   channelId: string,
   { code, reason }: { code: string; reason: string },

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { EVENTS, type EventName } from '../contract/audit.ts';
+import type { Queries } from '../database/database.ts';
+import { shortAddress } from '../http/address.ts';
+
+/** Who did it. Give the whole address: only the shortened one is stored. */
+export type Who =
+  | { kind: 'user'; userId: number; address: string }
+  | { kind: 'unknown'; address: string }
+  | { kind: 'command_line'; name: string }
+  | { kind: 'server' };
+
+export const SERVER: Who = { kind: 'server' };
+
+/** Only ids and fixed words: never texts, phone numbers, email addresses or secrets. */
+type About = Readonly<
+  Partial<
+    Record<
+      | 'user_id'
+      | 'session_id'
+      | 'factor_id'
+      | 'key_id'
+      | 'notification_id'
+      | 'document_id'
+      | 'conversation_id'
+      | 'delivery_id'
+      | 'channel_id'
+      | 'channel'
+      | 'role'
+      | 'limit'
+      | 'count'
+      | 'version',
+      number | string
+    >
+  >
+>;
+
+export interface Event {
+  what: EventName;
+  /** Null: it belongs to no merchant, and only operators see it. */
+  merchantId: number | null;
+  who: Who;
+  at: Date;
+  about?: About;
+}
+
+/** The merchant of events that belong to none. */
+export const NO_MERCHANT = 0;
+
+/** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
+const ADDRESS_GROUPS = 64;
+
+/** Writes an event. Use the transaction of the change, so that neither exists without the other. */
+export async function recordEvent(queries: Queries, event: Event): Promise<void> {
+  const { what, who, at } = event;
+  const userId = 'userId' in who ? who.userId : null;
+  const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
+  const about = JSON.stringify(event.about ?? {});
+  await queries.run(
+    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key)
+      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9)
+      on conflict (merchant_id, merge_key) where merge_key is not null do update set
+        count = audit_events.count + 1, last_at = excluded.last_at,
+        address = case when audit_events.address is not distinct from excluded.address
+          then audit_events.address else 'several' end
+      returning id`,
+    [
+      event.merchantId ?? NO_MERCHANT,
+      at.toISOString(),
+      what,
+      who.kind,
+      userId,
+      'name' in who ? who.name : null,
+      address,
+      about,
+      'repeats' in EVENTS[what] ? mergeKeyOf([what, who.kind, userId, about], address, at) : null,
+    ],
+  );
+}
+
+function mergeKeyOf(parts: readonly unknown[], address: string | null, at: Date): string {
+  const hour = at.toISOString().slice(0, 13);
+  const group = address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS;
+  return digest(JSON.stringify([...parts, group, hour])).toString('base64url');
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,0 +1,80 @@
+import type { AuditEvent, EventName } from '../contract/audit.ts';
+import type { Param, Queries } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import type { Who } from './record.ts';
+
+/** The last event of the previous page. */
+export interface Position {
+  at: string;
+  id: number;
+}
+
+export interface EventFilter {
+  /** Undefined: the events of all merchants, and those of none. Only for operators. */
+  merchantId: number | undefined;
+  what: EventName | undefined;
+  userId: number | undefined;
+  since: Date | undefined;
+  after: Position | undefined;
+  limit: number;
+}
+
+export interface StoredEvent {
+  id: number;
+  merchant_id: number;
+  at: string;
+  what: EventName;
+  actor: Who['kind'];
+  user_id: number | null;
+  name: string | null;
+  address: string | null;
+  about: string;
+  count: number;
+  last_at: string;
+}
+
+/** Newest first. */
+export function listEvents(queries: Queries, filter: EventFilter): Promise<StoredEvent[]> {
+  const params: Param[] = [];
+  const bind = (value: Param) => `$${params.push(value)}`;
+  const conditions: string[] = [];
+  if (filter.merchantId !== undefined) conditions.push(`merchant_id = ${bind(filter.merchantId)}`);
+  if (filter.what !== undefined) conditions.push(`what = ${bind(filter.what)}`);
+  if (filter.userId !== undefined) conditions.push(`user_id = ${bind(filter.userId)}`);
+  if (filter.since !== undefined) conditions.push(`at >= ${bind(filter.since.toISOString())}`);
+  if (filter.after !== undefined)
+    conditions.push(`(at, id) < (${bind(filter.after.at)}, ${bind(filter.after.id)})`);
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : '';
+  return queries.all(
+    `select id, merchant_id, at, what, actor, user_id, name, address, about, count, last_at from audit_events
+      ${where} order by at desc, id desc limit ${bind(filter.limit)}`,
+    params,
+  );
+}
+
+/** What a merchant sees. The names of the operator's people are not shown. */
+export function auditEventOf(event: StoredEvent): AuditEvent {
+  const isOperator = event.actor === 'command_line';
+  return {
+    id: event.id,
+    at: event.at,
+    what: event.what,
+    who: {
+      kind: isOperator ? 'operator' : event.actor,
+      user_id: event.user_id,
+      name: isOperator ? null : event.name,
+    },
+    from: event.address,
+    about: JSON.parse(event.about),
+    count: event.count,
+    last_at: event.last_at,
+  };
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+export const expiringEvents = (retentionDays: number): Expiring => ({
+  table: 'audit_events',
+  column: 'at',
+  keptMs: retentionDays * DAY_MS,
+});

@@ -1,0 +1,95 @@
+import { type Static, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+
+/** Every event by name. A new one is an entry here; `repeats` means that many within an hour are one row with a count. */
+export const EVENTS = {
+  'sign_in.succeeded': { repeats: true },
+  'sign_in.failed': { repeats: true },
+  'session.ended': { repeats: true },
+  'session.refused': { repeats: true },
+  'session.reused_token': { repeats: true },
+  'factor.added': {},
+  'factor.removed': {},
+  'recovery_codes.created': {},
+  'user.added': {},
+  'user.password_changed': {},
+  'user.role_changed': {},
+  'user.disabled': {},
+  'user.enabled': {},
+  'key.rotated': {},
+  'merchant.added': {},
+  'merchant.changed': {},
+  'channel.changed': {},
+  'channel.removed': {},
+  'channel.limit_changed': {},
+  'channel.stopped': { repeats: true },
+  'channel.resumed': {},
+  'notification.deleted': {},
+  'document.deleted': {},
+  'documents.imported': {},
+  'conversation.added': {},
+  'conversations.imported': {},
+  'delivery.retried': {},
+  'delivery.cancelled': {},
+  'database.migrated': {},
+  'demo.added': {},
+} as const satisfies Record<string, { repeats?: true }>;
+export type EventName = keyof typeof EVENTS;
+export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
+
+const NullOr = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
+  Type.Union([type, Type.Null()]);
+
+const AuditEvent = Type.Object({
+  id: Type.Integer(),
+  at: Timestamp,
+  what: Type.String({
+    description: `What happened: ${EVENT_NAMES.map((name) => `\`${name}\``).join(', ')}.`,
+  }),
+  who: Type.Object(
+    {
+      kind: Type.String({
+        description:
+          '`user`, `operator` (on the command line of the server), `server` (by itself) or `unknown`.',
+      }),
+      user_id: NullOr(Type.Integer()),
+      name: NullOr(Type.String({ description: 'The user’s name at that time.' })),
+    },
+    { description: 'Who did it. For a failed sign-in, the account that was tried.' },
+  ),
+  from: NullOr(
+    Type.String({ description: 'Roughly from where: a network, or `several`. Null on the command line.' }),
+  ),
+  about: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.String()]), {
+    description: 'The ids of what was changed.',
+  }),
+  count: Type.Integer({ description: 'Equal sign-ins and ended sessions within an hour are one event.' }),
+  last_at: Timestamp,
+});
+export type AuditEvent = Static<typeof AuditEvent>;
+
+export const AuditEventList = Type.Array(AuditEvent, {
+  description: 'Events, newest first.',
+  examples: [
+    [
+      {
+        id: 7,
+        at: '2026-01-15T09:30:00.000Z',
+        what: 'sign_in.succeeded',
+        who: { kind: 'user', user_id: 1, name: 'Alma Reyes' },
+        from: '192.0.2.0/24',
+        about: {},
+        count: 1,
+        last_at: '2026-01-15T09:30:00.000Z',
+      },
+    ],
+  ],
+});
+
+export const AuditQuery = Type.Object({
+  what: Type.Optional(Type.String({ description: 'Only events with this name.' })),
+  user_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Only what this user did.' })),
+  since: Type.Optional(Timestamp),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+  cursor: Type.Optional(Type.String()),
+});

@@ -1,0 +1,387 @@
+import assert from 'node:assert/strict';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { recordEvent } from '../src/audit/record.ts';
+import { changePassword, disableUser } from '../src/auth/store.ts';
+import { EVENT_NAMES } from '../src/contract/audit.ts';
+import { createLogger } from '../src/log.ts';
+import { cleanUp } from '../src/server.ts';
+import { root, run, settingsOf } from './command.ts';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  BOREALIS,
+  login,
+  logout,
+  OPERATOR,
+  onEachEngine,
+  raise,
+  refresh,
+  useDeskbell,
+} from './harness.ts';
+
+interface Event {
+  id: number;
+  at: string;
+  what: string;
+  who: { kind: string; user_id: number | null; name: string | null };
+  from: string | null;
+  about: Record<string, unknown>;
+  count: number;
+  last_at: string;
+  merchant_id?: number | null;
+}
+
+onEachEngine('the audit log', (engine) => {
+  const deskbell = useDeskbell(engine, { TRUST_PROXY: 'true', AUDIT_RETENTION_DAYS: '30' });
+  const audit = (token: string, query = '') => deskbell.call('GET', `/api/v1/audit${query}`, { token });
+  const eventsOf = async (token: string, query = ''): Promise<Event[]> => {
+    const reply = await audit(token, query);
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const command = (...args: string[]) => run(args, { env: settingsOf(deskbell) });
+  /** As the operator sees them. */
+  const allEvents = async (...args: string[]): Promise<Event[]> => {
+    const { json, stderr } = await command('audit', 'list', '--json', ...args);
+    assert.equal(stderr, '');
+    return json;
+  };
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+  let owner: string;
+  before(async () => {
+    owner = await deskbell.signIn();
+  });
+
+  it('shows an owner who signed in, from roughly where and when, and who failed to', async () => {
+    const user = await addUser(deskbell);
+    const startedAt = deskbell.clock.now().toISOString();
+    const { refresh_token } = (await login(deskbell, user, from('203.0.113.77'))).json;
+    await login(deskbell, { ...user, password: 'wrong' }, from('2001:db8:1:2::3'));
+    await logout(deskbell, refresh_token);
+    await refresh(deskbell, refresh_token);
+
+    const events = await eventsOf(owner, `?user_id=${user.id}`);
+    assert.deepEqual(
+      events.map(({ what, who, from, about, count }) => ({ what, who, from, about, count })),
+      [
+        ['session.refused', '127.0.0.0/24'],
+        ['session.ended', '127.0.0.0/24'],
+        ['sign_in.failed', '2001:db8:1::/48'],
+        ['sign_in.succeeded', '203.0.113.0/24'],
+      ].map(([what, from]) => ({
+        what,
+        who: { kind: 'user', user_id: user.id, name: 'Alma Reyes' },
+        from,
+        about: {},
+        count: 1,
+      })),
+    );
+    for (const { at } of events)
+      assert.ok(at >= startedAt && at <= deskbell.clock.now().toISOString(), `${at} ${startedAt}`);
+  });
+
+  it('keeps the name that a user had at that time', async () => {
+    const user = await addUser(deskbell);
+    await login(deskbell, user);
+    await deskbell.database.run(`update users set name = 'New Name' where id = $1`, [user.id]);
+    assert.equal((await eventsOf(owner, `?user_id=${user.id}`))[0]!.who.name, 'Alma Reyes');
+  });
+
+  it('repeats of a sign-in within an hour are one event with a count', async () => {
+    const user = await addUser(deskbell);
+    deskbell.clock.stop();
+    for (let n = 0; n < 3; n += 1) await login(deskbell, user, from(`198.51.100.${n}`));
+    deskbell.clock.advance(3600);
+    await login(deskbell, user, from('198.51.100.9'));
+    deskbell.clock.go();
+    const events = await eventsOf(await deskbell.signIn(), `?user_id=${user.id}`);
+    assert.deepEqual(
+      events.map(({ what, count, from }) => [what, count, from]),
+      [
+        ['sign_in.succeeded', 1, '198.51.100.0/24'],
+        ['sign_in.succeeded', 3, '198.51.100.0/24'],
+      ],
+    );
+    owner = await deskbell.signIn();
+  });
+
+  it('guesses from many networks add a bounded number of events', async () => {
+    const user = await addUser(deskbell);
+    const guesses = 200;
+    const at = deskbell.clock.now();
+    // Not over HTTP: other limits refuse so many guesses.
+    for (let n = 0; n < guesses; n += 1) {
+      const who = { kind: 'user', userId: user.id, address: `10.0.${n}.1` } as const;
+      await recordEvent(deskbell.database, { what: 'sign_in.failed', merchantId: 1, who, at });
+    }
+    const events = await eventsOf(owner, `?user_id=${user.id}&limit=200`);
+    assert.ok(events.length <= 64, `${events.length} events`);
+    assert.equal(
+      events.reduce((sum, { count }) => sum + count, 0),
+      guesses,
+    );
+    const shared = events.filter(({ count }) => count > 1);
+    assert.ok(shared.length > 0 && shared.every(({ from }) => from === 'several'));
+  });
+
+  it('a sign-in to an unknown account is for the operator only, without the address that was typed', async () => {
+    const email = 'nobody-knows@shop.example';
+    await login(deskbell, { email, password: 'wrong' }, from('192.0.2.99'));
+    const [event] = await allEvents('--what', 'sign_in.failed');
+    assert.deepEqual(
+      [event!.merchant_id, event!.who, event!.from, event!.about],
+      [null, { kind: 'unknown', user_id: null, name: null }, '192.0.2.0/24', {}],
+    );
+    const rows = await deskbell.database.all('select * from audit_events');
+    for (const hidden of ['nobody-knows', '192.0.2.99', '203.0.113.77', AURORA.email, AURORA.password])
+      assert.ok(!JSON.stringify(rows).includes(hidden), hidden);
+    for (const { who } of await eventsOf(owner, '?what=sign_in.failed')) assert.equal(who.kind, 'user');
+  });
+
+  it('deleting is written down together with the deletion', async () => {
+    const path = await raise(deskbell, owner);
+    const id = Number(path.split('/').at(-1));
+    assert.equal((await deskbell.call('DELETE', path, { token: owner })).status, 200);
+    const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token: owner })).json;
+    await deskbell.call('DELETE', `/api/v1/knowledge/${document.id}`, { token: owner });
+    const [second, first] = await eventsOf(owner);
+    assert.deepEqual([first!.what, first!.about], ['notification.deleted', { notification_id: id }]);
+    assert.deepEqual([second!.what, second!.about], ['document.deleted', { document_id: document.id }]);
+    assert.deepEqual(first!.who, { kind: 'user', user_id: 1, name: 'Alma Reyes' });
+
+    // Neither without the other.
+    assertError(await deskbell.call('DELETE', path, { token: owner }), 404, 'NOTIFICATION_NOT_FOUND');
+    assert.deepEqual((await eventsOf(owner))[0], second);
+    const kept = await raise(deskbell, owner);
+    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
+    try {
+      assert.equal((await deskbell.call('DELETE', kept, { token: owner })).status, 500);
+    } finally {
+      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
+    }
+    assert.equal((await deskbell.call('GET', kept, { token: owner })).status, 200);
+  });
+
+  it('a disabled user is written down in the same transaction', async () => {
+    const user = await addUser(deskbell);
+    await disableUser(deskbell.database, user.id, deskbell.clock.now());
+    const [event] = await eventsOf(owner, '?what=user.disabled');
+    assert.deepEqual([event!.about, event!.who.kind], [{ user_id: user.id }, 'server']);
+
+    const other = await addUser(deskbell);
+    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
+    try {
+      await assert.rejects(disableUser(deskbell.database, other.id, deskbell.clock.now()));
+      await assert.rejects(changePassword(deskbell.database, other.id, '-', deskbell.clock.now()));
+    } finally {
+      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
+    }
+    assert.equal((await login(deskbell, other)).status, 200);
+  });
+
+  it('another merchant’s events are invisible, with every filter', async () => {
+    const borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const mine = await eventsOf(borealis, '?limit=200');
+    assert.ok(mine.length > 0);
+    assert.deepEqual(new Set(mine.map(({ who }) => who.user_id)), new Set([2]));
+    for (const query of ['?user_id=1', '?what=user.disabled', '?what=document.deleted&since=2020-01-01'])
+      assert.deepEqual(await eventsOf(borealis, query), []);
+    assert.deepEqual(
+      (await eventsOf(owner, '?limit=200')).filter(({ who }) => who.user_id === 2),
+      [],
+    );
+  });
+
+  it('only an owner may read it', async () => {
+    const user = await addUser(deskbell);
+    await deskbell.database.run(`update users set role = 'user' where id = $1`, [user.id]);
+    assertError(await audit(await deskbell.signIn(user.email)), 403, 'FORBIDDEN');
+    const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
+    assertError(await audit(operator), 401, 'INVALID_TOKEN');
+    assertError(await deskbell.call('GET', '/api/v1/audit'), 401, 'INVALID_TOKEN');
+  });
+
+  it('pages lead through all events, newest first, and filters are checked', async () => {
+    const all = await eventsOf(owner, '?limit=200');
+    const times = all.map(({ at }) => at);
+    assert.deepEqual(times, [...times].sort().reverse());
+    const paged: Event[] = [];
+    for (let path: string | undefined = '/api/v1/audit?limit=2'; path; ) {
+      const reply = await deskbell.call('GET', path, { token: owner });
+      assert.ok(reply.json.length <= 2);
+      paged.push(...reply.json);
+      path = /<([^>]+)>/.exec(reply.headers.get('link') ?? '')?.[1];
+    }
+    assert.deepEqual(paged, all);
+    const since = all[2]!.at;
+    assert.deepEqual(
+      await eventsOf(owner, `?since=${since}&limit=200`),
+      all.filter(({ at }) => at >= since),
+    );
+    for (const field of ['what', 'user_id', 'since', 'limit', 'cursor'])
+      assertError(await audit(owner, `?${field}=x`), 422, 'VALIDATION_ERROR', field);
+    assertError(await audit(owner, '?limit=201'), 422, 'VALIDATION_ERROR', 'limit');
+  });
+
+  it('events are kept for as many days as the setting says', async () => {
+    const { database, config, clock } = deskbell;
+    const insert = (days: number) =>
+      database.run(
+        `insert into audit_events (merchant_id, at, last_at, what, actor, about) values (1, $1, $1, 'user.added', 'server', $2)`,
+        [new Date(clock.now().getTime() - days * 86_400_000).toISOString(), `{"count":${days}}`],
+      );
+    await insert(31);
+    await insert(29);
+    await cleanUp(database, config, createLogger({ logLevel: 'silent', logPretty: false }), clock.now());
+    const kept = (await eventsOf(owner, '?what=user.added')).map(({ about }) => about.count);
+    assert.deepEqual(kept, [29]);
+  });
+});
+
+/** Commands that change nothing, or only start the server's own work. */
+const READING = [
+  'merchant list',
+  'user list',
+  'conversation list',
+  'knowledge export',
+  'channel show',
+  'channel test',
+  'delivery list',
+  'delivery show',
+  'audit list',
+  'keys list',
+  'db status',
+  'work',
+  'doctor',
+  'openapi',
+  'secret',
+];
+
+onEachEngine('the audit log of the command line', (engine) => {
+  // No worker: its messages stay where they are.
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-audit-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const command = (args: readonly string[], input = '') => run(args, { env: settingsOf(deskbell), input });
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const to = (merchant: number) => ['--merchant', String(merchant)];
+  const password = 'correct horse battery staple 7';
+
+  it('every changing command leaves one event with the name of the system’s user', async () => {
+    const token = await deskbell.signIn();
+    await raise(deskbell, token);
+    await deskbell.call('POST', '/api/v1/notification/10/answer', { token, body: { answer: 'Yes.' } });
+    const [delivery] = (await deskbell.call('GET', '/api/v1/delivery/', { token })).json;
+    const id = String(delivery.id);
+    await deskbell.database.run(
+      `insert into channel_stops (channel_id, kind, code, stopped_at, until, probes)
+        values ('webhook:1', 'refused', '-', '2026', '9999', 0)`,
+    );
+    const csv = file('customers.csv', 'reference,name,phone\na-1,Lucía,+34611550101\n');
+    const faq = file('faq.md', '# When?\n\nAlways.\n');
+    const email = 'new@shop.example';
+    const commands: [args: string[], what: string, merchant: number | null, about: object, input?: string][] =
+      [
+        [['merchant', 'add', 'Shop'], 'merchant.added', 3, {}],
+        [['merchant', 'set', '3', '--country', 'ES'], 'merchant.changed', 3, {}],
+        [
+          ['user', 'add', '--email', email, '--name', 'New', ...to(3)],
+          'user.added',
+          3,
+          { user_id: 4, role: 'owner' },
+          password,
+        ],
+        [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
+        [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
+        [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
+        [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
+        [
+          ['conversation', 'add', '--name', 'Lucía', '--phone', '+34611550101', ...to(3)],
+          'conversation.added',
+          3,
+          { conversation_id: 6 },
+        ],
+        [['conversation', 'import', csv, ...to(3)], 'conversations.imported', 3, {}],
+        [['knowledge', 'import', faq, ...to(3)], 'documents.imported', 3, {}],
+        [['channel', 'set', 'simulator', ...to(3)], 'channel.changed', 3, { channel: 'simulator' }],
+        [['channel', 'unset', ...to(3)], 'channel.removed', 3, {}],
+        [['channel', 'limit', '10', ...to(3)], 'channel.limit_changed', 3, { limit: 10 }],
+        [['channel', 'resume'], 'channel.resumed', null, { channel_id: 'webhook:1' }],
+        [['delivery', 'cancel', id, ...to(1)], 'delivery.cancelled', 1, { delivery_id: delivery.id }],
+        [['delivery', 'retry', id, ...to(1)], 'delivery.retried', 1, { delivery_id: delivery.id }],
+        [['keys', 'rotate'], 'key.rotated', null, { count: 0 }],
+      ];
+    const [first, ...others] = commands;
+    // The commands of a group in order, the groups at the same time.
+    const groups = [[first!], ...Map.groupBy(others, ([[group]]) => group).values()];
+    const perform = async (group: typeof commands) => {
+      for (const [args, , , , input] of group) {
+        const { code, stderr } = await command(args, input);
+        assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      }
+    };
+    await perform(groups.shift()!);
+    await Promise.all(groups.map(perform));
+    const listed: Event[] = (await command(['audit', 'list', '--json'])).json;
+    const events = listed.filter(({ who }) => who.kind === 'command_line');
+    assert.deepEqual(
+      events
+        .map(({ what, merchant_id, about: { key_id: _, ...about } }) => [what, merchant_id, about])
+        .sort(),
+      commands.map(([, what, merchant, about]) => [what, merchant, about]).sort(),
+    );
+    for (const { who } of events)
+      assert.deepEqual(who, { kind: 'command_line', user_id: null, name: userInfo().username });
+
+    // The merchant's owner sees that the operator did it, and no name.
+    const [retried] = (await deskbell.call('GET', '/api/v1/audit?what=delivery.retried', { token })).json;
+    assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
+
+    const once = ['demo', 'db migrate'];
+    const changing = commands.map(([[group, name]]) => `${group} ${name}`);
+    assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
+  });
+
+  it('lists the events of one merchant, since a time or with a name', async () => {
+    const list = async (...args: string[]): Promise<Event[]> =>
+      (await command(['audit', 'list', '--json', ...args])).json;
+    const ofShop = await list('--merchant', '3');
+    assert.ok(ofShop.length > 5 && ofShop.every(({ merchant_id }) => merchant_id === 3));
+    assert.deepEqual(await list('--since', '2999-01-01T00:00Z'), []);
+    assert.deepEqual(
+      (await list('--what', 'channel.removed')).map(({ what }) => what),
+      ['channel.removed'],
+    );
+    const table = await command(['audit', 'list', '--what', 'user.disabled']);
+    assert.match(table.stdout, /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4/);
+    const wrong = await command(['audit', 'list', '--what', 'nothing']);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+  });
+});
+
+/** All commands, as they are called. */
+async function commandNames(): Promise<string[]> {
+  const files = globSync('*.ts', { cwd: join(root, 'src/cli'), exclude: ['main.ts', '*.test.ts'] });
+  const names = await Promise.all(
+    files.map(async (file) => {
+      const loaded = await import(join(root, 'src/cli', file));
+      const group = file.replace('.ts', '');
+      if (loaded.commands) return Object.keys(loaded.commands).map((name) => `${group} ${name}`);
+      return loaded.command?.run ? [group] : [];
+    }),
+  );
+  return names.flat();
+}
+
+describe('audit events', () => {
+  it('have names of the form thing.happened', () => {
+    for (const name of EVENT_NAMES) assert.match(name, /^[a-z_]+\.[a-z_]+$/);
+  });
+});
