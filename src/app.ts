@@ -31,6 +31,7 @@ import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
+import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { disconnectStalledReaders } from './http/stalls.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
@@ -105,6 +106,7 @@ export async function buildApp(
   limitDuration(app, config.requestDeadlineSeconds);
   acceptJson(app);
   observeRequests(app, metrics, log);
+  if (config.trustProxy !== false) requireTlsFromNowOn(app);
   refuseWhenOverloaded(app);
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
@@ -113,10 +115,12 @@ export async function buildApp(
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds } = config;
+  const { accessTtlSeconds, refreshTtlSeconds, production } = config;
   const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
   await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
+  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, production }), {
+    prefix: '/session',
+  });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
@@ -144,8 +148,9 @@ export async function buildApp(
   };
   await app.register(liveRoutes({ ...parts, readers }), { prefix: '/api/v1' });
   const { database, now } = parts;
-  operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
-  serveDocs(app);
+  operationsRoutes(app, parts);
+  metricsRoutes(app, { ...parts, ...config, queueFigures: () => readQueueFigures(database, now()) });
+  if (config.docs) serveDocs(app);
   await serveDashboard(app);
   refuseOtherMethods(app, routes);
   return app;
@@ -202,6 +207,14 @@ function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): v
       },
       'request',
     );
+    done();
+  });
+}
+
+/** A browser that came over TLS, which ends at a proxy, uses nothing else for a year (HSTS). */
+function requireTlsFromNowOn(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.protocol === 'https') reply.header('strict-transport-security', 'max-age=31536000');
     done();
   });
 }

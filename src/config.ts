@@ -42,6 +42,12 @@ export interface Config {
   channelDailyLimit: number;
   /** The country of phone numbers without a country code, for merchants without their own country. */
   defaultCountry: CountryCode | undefined;
+  /** The bearer token that `/metrics` requires. */
+  metricsToken: string | undefined;
+  /** Serves `/metrics` on this port of `host` and nowhere else. */
+  metricsPort: number | undefined;
+  /** Whether to serve `/docs` and `/openapi.json`. */
+  docs: boolean;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
@@ -154,9 +160,12 @@ export function readConfig(env: Environment = process.env): Config {
   }
 
   const threadPoolSize = integer('UV_THREADPOOL_SIZE', 4, 1, 1024);
+  const port = integer('PORT', 8000, 0, 65_535);
+  const metricsPort = integer('METRICS_PORT', 0, 1, 65_535) || undefined;
+  if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
   const config: Config = {
     host: text('HOST') ?? '127.0.0.1',
-    port: integer('PORT', 8000, 0, 65_535),
+    port,
     dataDir,
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 1, 1000),
@@ -181,6 +190,9 @@ export function readConfig(env: Environment = process.env): Config {
     channel: readChannel(text, choice, flag, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
+    metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
+    metricsPort,
+    docs: flag('DOCS') ?? true,
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free
@@ -238,6 +250,12 @@ function readTrustProxy(given: string | undefined, problems: string[]): boolean 
   }
   problems.push('TRUST_PROXY must be true, false, a number of proxies, or a list of their addresses.');
   return false;
+}
+
+function readMetricsToken(given: string | undefined, problems: string[]): string | undefined {
+  if (given === undefined || /^[\x21-\x7e]{16,256}$/.test(given)) return given;
+  problems.push('METRICS_TOKEN must be 16 to 256 printable ASCII characters without spaces.');
+  return undefined;
 }
 
 function readOrigins(given: string | undefined, problems: string[]): string[] | '*' {
