@@ -34,6 +34,7 @@ import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
+import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { connectRedis } from './http/redis.ts';
 import { disconnectStalledReaders } from './http/stalls.ts';
@@ -112,6 +113,7 @@ export async function buildApp(
   drainUnreadBodies(app);
   acceptJson(app);
   observeRequests(app, metrics, log);
+  if (config.trustProxy !== false) requireTlsFromNowOn(app);
   refuseWhenOverloaded(app);
   limitConnections(app, { perAddress: config.connectionsPerAddress, log });
   disconnectStalledReaders(app);
@@ -124,10 +126,12 @@ export async function buildApp(
   limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds } = config;
+  const { accessTtlSeconds, refreshTtlSeconds, production } = config;
   const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
   await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
+  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, production }), {
+    prefix: '/session',
+  });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
@@ -158,8 +162,9 @@ export async function buildApp(
   });
   const { database, now } = parts;
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
-  operationsRoutes(app, { ...parts, queueFigures: () => readQueueFigures(database, now()) });
-  serveDocs(app);
+  operationsRoutes(app, parts);
+  metricsRoutes(app, { ...parts, ...config, queueFigures: () => readQueueFigures(database, now()) });
+  if (config.docs) serveDocs(app);
   await serveDashboard(app);
   refuseOtherMethods(app, routes);
   return app;
@@ -216,6 +221,14 @@ function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): v
       },
       'request',
     );
+    done();
+  });
+}
+
+/** A browser that came over TLS, which ends at a proxy, uses nothing else for a year (HSTS). */
+function requireTlsFromNowOn(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.protocol === 'https') reply.header('strict-transport-security', 'max-age=31536000');
     done();
   });
 }

@@ -50,6 +50,12 @@ export interface Config {
   defaultCountry: CountryCode | undefined;
   /** How long audit events are kept. */
   auditRetentionDays: number;
+  /** The bearer token that `/metrics` requires. */
+  metricsToken: string | undefined;
+  /** Serves `/metrics` on this port of `host` and nowhere else. */
+  metricsPort: number | undefined;
+  /** Whether to serve `/docs` and `/openapi.json`. */
+  docs: boolean;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
@@ -163,9 +169,12 @@ export function readConfig(env: Environment = process.env): Config {
 
   const rateLimitPerMinute = integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000);
   const threadPoolSize = integer('UV_THREADPOOL_SIZE', 4, 1, 1024);
+  const port = integer('PORT', 8000, 0, 65_535);
+  const metricsPort = integer('METRICS_PORT', 0, 1, 65_535) || undefined;
+  if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
   const config: Config = {
     host: text('HOST') ?? '127.0.0.1',
-    port: integer('PORT', 8000, 0, 65_535),
+    port,
     dataDir,
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 1, 1000),
@@ -200,6 +209,9 @@ export function readConfig(env: Environment = process.env): Config {
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
     auditRetentionDays: integer('AUDIT_RETENTION_DAYS', 365, 1, 3660),
+    metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
+    metricsPort,
+    docs: flag('DOCS') ?? true,
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free
@@ -269,6 +281,12 @@ function readTrustProxy(given: string | undefined, problems: string[]): boolean 
   }
   problems.push('TRUST_PROXY must be true, false, a number of proxies, or a list of their addresses.');
   return false;
+}
+
+function readMetricsToken(given: string | undefined, problems: string[]): string | undefined {
+  if (given === undefined || /^[\x21-\x7e]{16,256}$/.test(given)) return given;
+  problems.push('METRICS_TOKEN must be 16 to 256 printable ASCII characters without spaces.');
+  return undefined;
 }
 
 function readOrigins(given: string | undefined, problems: string[]): string[] | '*' {

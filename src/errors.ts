@@ -182,6 +182,8 @@ export const internalError = (cause: unknown) =>
       cause,
     },
   );
+export const metricsRefused = () =>
+  new ApiError('FORBIDDEN', 'Only this machine may read the metrics. Set METRICS_TOKEN or METRICS_PORT.');
 export const notFound = () => new ApiError('NOT_FOUND', 'This path does not exist.');
 export const methodNotAllowed = (allowed: readonly string[]) =>
   new ApiError('METHOD_NOT_ALLOWED', `This path accepts ${allowed.join(', ')}.`, {

@@ -21,6 +21,10 @@ async function main(): Promise<void> {
   // Check the port before anything is written: starting it twice by mistake must change nothing.
   const taken = config.port !== 0 && (await listeningProblem(config.host, config.port));
   if (taken) throw listenProblem(taken, config) ?? new Error(`Port ${config.port} cannot be used: ${taken}.`);
+  const { metricsPort } = config;
+  if (metricsPort !== undefined && (await listeningProblem(config.host, metricsPort))) {
+    throw new ConfigError([`METRICS_PORT ${metricsPort} cannot be used. Set it to a free port above 1023.`]);
+  }
   const server = await openServer(config, log);
   // Handle signals before the server says that it is ready.
   stopOnSignal(server, () => log.flush());
@@ -36,20 +40,21 @@ async function main(): Promise<void> {
     await server.close();
     throw listenProblem((error as NodeJS.ErrnoException).code, config) ?? error;
   }
-  if (!config.production) console.log(banner(url, config.demo));
+  if (!config.production) console.log(banner(url, config));
   // Node writes the cache at exit, but a killed process has no exit: its next start would take twice as long.
   flushCompileCache();
 }
 
-function banner(url: string, demo: boolean): string {
+function banner(url: string, { demo, docs, host, metricsPort }: Config): string {
+  const metricsUrl = metricsPort === undefined ? url : `http://${host}:${metricsPort}`;
   const lines = [
     '',
     '  Deskbell is ready.',
     '',
-    `  API docs   ${url}/docs`,
+    ...(docs ? [`  API docs   ${url}/docs`] : []),
     `  Dashboard  ${url}/`,
-    `  OpenAPI    ${url}/openapi.json`,
-    `  Metrics    ${url}/metrics`,
+    ...(docs ? [`  OpenAPI    ${url}/openapi.json`] : []),
+    `  Metrics    ${metricsUrl}/metrics`,
   ];
   if (demo) {
     const [first] = DEMO_USERS;

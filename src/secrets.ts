@@ -51,11 +51,17 @@ export function newSecretKey(): string {
 const WELL_KNOWN =
   /change.?me|your.?secret|secret.?key|example|password|placeholder|insecure|deskbell|0123456789|abcdefgh/i;
 
+const HEX = /^[\da-f]+$/i;
+const BASE64 = /^[\w+/-]+={0,2}$/;
+
+/** Other text may be a sentence, which is not random. Only a database that was created with it still accepts it. */
+export const isEncodedKey = (key: string): boolean => HEX.test(key) || BASE64.test(key);
+
 /** Why this key is not safe, or undefined. 32 random bytes are 43 characters of base64 or 64 of hex. */
 export function secretKeyProblem(key: string): string | undefined {
-  const bytes = /^[\da-f]+$/i.test(key)
+  const bytes = HEX.test(key)
     ? key.length / 2
-    : /^[\w+/-]+={0,2}$/.test(key)
+    : BASE64.test(key)
       ? Buffer.from(key, 'base64').length
       : Buffer.byteLength(key);
   if (bytes < 32) return 'is too short: it must contain at least 32 random bytes.';

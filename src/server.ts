@@ -26,6 +26,7 @@ import { createMetrics } from './metrics.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { isEncodedKey } from './secrets.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -50,6 +51,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
     const vault = await openFittingVault(database, config);
+    if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
+      log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
+    }
     const keyring = await openKeyring(database, vault, now);
     const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();

@@ -74,7 +74,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
         type: WHATSAPP,
         settings: {
           ...{ phoneNumberId: '123456', template: undefined, templateLanguage: 'pt_BR', version: 'v23.0' },
-          ...{ baseUrl: 'http://10.0.0.1', token: 'a-secret-token', verifyToken: 'verify-me' },
+          ...{ baseUrl: 'https://10.0.0.1', token: 'a-secret-token', verifyToken: 'verify-me' },
           appSecret: 'an-app-secret-of-some-length',
         },
       },

@@ -1,22 +1,50 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
- * The only cookie. No script can read it (HttpOnly), no other site's page can make a browser send it
- * (SameSite=Strict), and only the session's own paths receive it (Path).
+ * The only cookie. No script can read it (HttpOnly), and no other site's page can make a browser send it
+ * (SameSite=Strict). In production it travels only over TLS, and no other host of the domain can set it (`__Host-`,
+ * which requires Secure and the path `/`). In development, over plain HTTP, only the session's own paths receive it.
  */
-const NAME = 'deskbell_refresh';
+const PLAIN = { name: 'deskbell_refresh', path: '/session' };
+const HOST_ONLY = { name: '__Host-deskbell_refresh', path: '/' };
 
-export const readRefreshCookie = ({ cookies }: FastifyRequest): string | undefined =>
-  cookies[NAME] || undefined;
-
-export function setRefreshCookie(reply: FastifyReply, token: string, maxAgeSeconds: number): void {
-  reply.setCookie(NAME, token, {
-    maxAge: maxAgeSeconds,
-    path: '/session',
-    httpOnly: true,
-    sameSite: 'strict',
-    secure: reply.request.protocol === 'https',
-  });
+export interface RefreshCookie {
+  read(request: FastifyRequest): string | undefined;
+  set(reply: FastifyReply, token: string): void;
+  clear(reply: FastifyReply): void;
+  /** Replaces a cookie with the name of an earlier version. */
+  renew(reply: FastifyReply): void;
 }
 
-export const clearRefreshCookie = (reply: FastifyReply): void => setRefreshCookie(reply, '', 0);
+export function createRefreshCookie(production: boolean, maxAgeSeconds: number): RefreshCookie {
+  const ours = production ? HOST_ONLY : PLAIN;
+  const write = (reply: FastifyReply, { name, path }: typeof PLAIN, token: string, maxAge: number) =>
+    reply.setCookie(name, token, {
+      maxAge,
+      path,
+      httpOnly: true,
+      sameSite: 'strict',
+      secure: production || reply.request.protocol === 'https',
+    });
+  const former = ({ cookies }: FastifyRequest) => (production ? cookies[PLAIN.name] : undefined);
+  const removeFormer = (reply: FastifyReply) => {
+    if (former(reply.request) !== undefined) write(reply, PLAIN, '', 0);
+  };
+  const read = (request: FastifyRequest) => request.cookies[ours.name] || former(request) || undefined;
+  return {
+    read,
+    set(reply, token) {
+      write(reply, ours, token, maxAgeSeconds);
+      removeFormer(reply);
+    },
+    clear(reply) {
+      write(reply, ours, '', 0);
+      removeFormer(reply);
+    },
+    renew(reply) {
+      const token = former(reply.request);
+      if (token !== undefined && token === read(reply.request)) this.set(reply, token);
+      else removeFormer(reply);
+    },
+  };
+}

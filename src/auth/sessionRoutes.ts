@@ -14,12 +14,13 @@ import {
   tokenInvalid,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './cookie.ts';
+import { createRefreshCookie } from './cookie.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
   signIn: SignIn;
   refreshTtlSeconds: number;
+  production: boolean;
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
 
@@ -37,11 +38,12 @@ const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.c
  * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
-  const { signIn, refreshTtlSeconds, demoUsers } = parts;
+  const { signIn, refreshTtlSeconds, production, demoUsers } = parts;
+  const refreshCookie = createRefreshCookie(production, refreshTtlSeconds);
 
   /** Returns false if there was no session. */
   async function endSessionOf(request: FastifyRequest): Promise<boolean> {
-    const token = readRefreshCookie(request);
+    const token = refreshCookie.read(request);
     if (token === undefined) return false;
     try {
       await signIn.end(token, request.ip);
@@ -78,7 +80,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         const { refresh_token, ...access } = await signIn.begin(request.body, request.ip);
         // The new cookie replaces the old one, so the old session must end now.
         await endSessionOf(request);
-        setRefreshCookie(reply, refresh_token, refreshTtlSeconds);
+        refreshCookie.set(reply, refresh_token);
         return access;
       },
     );
@@ -98,10 +100,12 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         try {
-          return await signIn.renew(readRefreshCookie(request) ?? '', request.ip);
+          const access = await signIn.renew(refreshCookie.read(request) ?? '', request.ip);
+          refreshCookie.renew(reply);
+          return access;
         } catch (error) {
           if (!isOver(error)) throw error;
-          clearRefreshCookie(reply);
+          refreshCookie.clear(reply);
           throw tokenInvalid(error);
         }
       },
@@ -122,7 +126,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         const ended = await endSessionOf(request);
-        clearRefreshCookie(reply);
+        refreshCookie.clear(reply);
         return { message: ended ? 'Signed out.' : 'Nobody was signed in.' };
       },
     );

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Queries } from '../database/database.ts';
-import { createVault, readOrMakeSecretKey, type Vault, VaultError } from '../secrets.ts';
+import { createVault, isEncodedKey, readOrMakeSecretKey, type Vault, VaultError } from '../secrets.ts';
 import { keysOpen, listKeys } from './keys.ts';
 
 interface KeyPlace {
@@ -24,8 +24,14 @@ export async function openFittingVault(
   const { secretKey, secretKeyFile: file } = place;
   const lost =
     'if it is lost, "npm run deskbell -- keys rotate --revoke" continues without it; everybody must sign in again.';
+  const isNew = (await listKeys(queries)).length === 0;
+  if (secretKey !== undefined && !isEncodedKey(secretKey) && (revoke || isNew)) {
+    throw new VaultError(
+      'SECRET_KEY must be 32 random bytes in base64 or hex. Run "npm run deskbell -- secret" to create one.',
+    );
+  }
   const isMissing = secretKey === undefined && !existsSync(file);
-  if (isMissing && !revoke && (await listKeys(queries)).length > 0) {
+  if (isMissing && !revoke && !isNew) {
     throw new VaultError(`${file} is missing. It encrypts this database. Restore it; ${lost}`);
   }
   const vault = openVault(place);

@@ -1,14 +1,15 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
 import { createPasswords } from '../auth/passwords.ts';
 import { type Config, riskySettings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
+import { filesOpenToOthers } from '../database/sqliteFolder.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
-import { createVault, secretKeyProblem } from '../secrets.ts';
+import { createVault, isEncodedKey, secretKeyProblem } from '../secrets.ts';
 import { PROGRAM } from './command.ts';
 import { databasePlace } from './database.ts';
 import { count } from './terminal.ts';
@@ -58,16 +59,22 @@ function existingParent(folder: string): string {
   return existsSync(folder) || folder === dirname(folder) ? folder : existingParent(dirname(folder));
 }
 
+const dataFiles: Check = async ({ config }) => {
+  if (config.databaseUrl !== undefined || !existsSync(config.dataDir)) return [];
+  const open = filesOpenToOthers(config.dataDir);
+  if (open.length > 0) {
+    return open.flatMap((file) =>
+      bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`),
+    );
+  }
+  return good('Only their owner can read the files of the data folder.');
+};
+
 const secretFile: Check = async ({ config }) => {
   const { secretKeyFile: file } = config;
   if (config.secretKey !== undefined || !existsSync(file)) return [];
-  if ((statSync(file).mode & 0o077) !== 0) {
-    return bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`);
-  }
   const problem = secretKeyProblem(readFileSync(file, 'utf8').trim());
-  return problem
-    ? bad(`The key in ${file} ${problem}`, 'Restore the file.')
-    : good('Only its owner can read secret.key.');
+  return problem ? bad(`The key in ${file} ${problem}`, 'Restore the file.') : [];
 };
 
 const database: Check = async ({ config, database, absence }) => {
@@ -121,6 +128,14 @@ const keys = withTables(async ({ config, database, now }) => {
   }
   const days = Math.floor((now().getTime() - Date.parse(newest.created_at)) / DAY_MS);
   const age = [...good('SECRET_KEY can decrypt the signing keys.')];
+  if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
+    age.push(
+      ...hint(
+        'SECRET_KEY is neither base64 nor hex: it may be easier to guess than 32 random bytes.',
+        `To replace it, set a key of "${PROGRAM} secret", run "${PROGRAM} keys rotate --revoke" and set the merchants’ channels again.`,
+      ),
+    );
+  }
   if (days > KEY_AGE_MAX_DAYS) {
     age.push(
       ...hint(`The signing key is ${days} days old.`, `Run "${PROGRAM} keys rotate": nobody is signed out.`),
@@ -228,6 +243,7 @@ const demoUsers = withTables(async ({ config, database }) => {
 /** In display order. */
 export const CHECKS: readonly Check[] = [
   dataFolder,
+  dataFiles,
   secretFile,
   database,
   migrations,

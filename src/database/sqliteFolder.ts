@@ -1,4 +1,14 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +23,26 @@ const EXCLUSIVE_RETRY_MS = 20;
 
 export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
 
+/** The others get their mode from the database: SQLite creates them when it needs them. */
+const CREATED_FILES = ['deskbell.db', 'server.lock', 'turn.lock'];
+
+/** The files of the data folder that other users of this machine can read or write. */
+export function filesOpenToOthers(dataDir: string): string[] {
+  return readdirSync(dataDir, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => join(dataDir, name))
+    .filter((file) => (statSync(file).mode & 0o077) !== 0);
+}
+
+/** Whatever the mode of the folder, only the owner can read its files. A server also corrects those that exist. */
+function keepPrivate(dataDir: string, correct: boolean): void {
+  for (const name of CREATED_FILES) {
+    const file = join(dataDir, name);
+    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
+  }
+  if (correct) for (const file of filesOpenToOthers(dataDir)) chmodSync(file, 0o600);
+}
+
 export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () => void] {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -23,6 +53,7 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK);
+    keepPrivate(dataDir, lock);
   } catch (cause) {
     throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${sqliteProblem(cause)}.`, {
       cause,

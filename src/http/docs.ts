@@ -80,7 +80,8 @@ const page = (nonce: string) => `<!doctype html>
         mcp: { disabled: true },
         showDeveloperTools: 'never',
         authentication: { preferredSecurityScheme: 'bearer' },
-        persistAuth: true,
+        // No token in the browser's storage: a script of another page of this origin could read it.
+        persistAuth: false,
       });
     </script>
   </body>

@@ -2,14 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Database } from '../database/database.ts';
 import { serviceUnavailable } from '../errors.ts';
-import type { Metrics, QueueFigures } from '../metrics.ts';
 import { describeRoute } from './openapi.ts';
 
 interface OperationsParts {
   database: Database;
   keyring: { jwks(): Promise<{ keys: object[] }> };
-  metrics: Metrics;
-  queueFigures: () => Promise<QueueFigures>;
 }
 
 const Ok = Type.Object(
@@ -25,18 +22,8 @@ const Jwks = Type.Object(
     ],
   },
 );
-const MetricsText = {
-  description: 'Counters, gauges and histograms.',
-  content: {
-    'text/plain': { schema: Type.String({ examples: ['deskbell_http_requests_total{outcome="ok"} 1'] }) },
-  },
-};
-
 /** For monitoring. It calls often, so the rate limit does not apply. */
-export function operationsRoutes(
-  app: FastifyInstance,
-  { database, keyring, metrics, queueFigures }: OperationsParts,
-): void {
+export function operationsRoutes(app: FastifyInstance, { database, keyring }: OperationsParts): void {
   const config = { skipRateLimit: true };
   const describe = (summary: string, description: string) =>
     describeRoute('operations', summary, { description, errors: [], open: true });
@@ -63,21 +50,6 @@ export function operationsRoutes(
         throw serviceUnavailable(cause);
       }
       return { status: 'ok' };
-    },
-  );
-
-  app.get(
-    '/metrics',
-    {
-      config,
-      schema: {
-        ...describe('Get metrics', 'In the Prometheus text format.'),
-        response: { 200: MetricsText },
-      },
-    },
-    async (_request, reply) => {
-      const queue = await queueFigures().catch(() => undefined);
-      return reply.type(metrics.contentType).send(await metrics.text(queue));
     },
   );
 

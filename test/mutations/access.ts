@@ -78,6 +78,36 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'refuses "qwertyuiop"',
     },
   ]),
+  ...caughtBy('test/hardening.test.ts', [
+    {
+      name: 'the cookie of a production server travels over plain HTTP',
+      file: 'src/auth/cookie.ts',
+      find: "secure: production || reply.request.protocol === 'https',",
+      replace: "secure: reply.request.protocol === 'https',",
+      test: 'sets a cookie that needs TLS and belongs to this host alone',
+    },
+    {
+      name: 'a proxy on the same machine can read the metrics for others',
+      file: 'src/http/metrics.ts',
+      find: 'return !isForwarded && ',
+      replace: 'return ',
+      test: 'gives its metrics only to its own machine, if no token or port is set',
+    },
+    {
+      name: 'files of the data folder keep the modes of an earlier version',
+      file: 'src/database/sqliteFolder.ts',
+      find: 'if (correct) for',
+      replace: 'if (!correct) for',
+      test: 'has only files that their owner alone can read, whatever the mode of the folder',
+    },
+    {
+      name: 'messages are sent to the whole Internet over plain HTTP',
+      file: 'src/delivery/channels/fields.ts',
+      find: "(protocol === 'http:' && LOOPBACK.test(hostname ?? ''))",
+      replace: "protocol === 'http:'",
+      test: 'are https, unless private ones are allowed',
+    },
+  ]),
   ...caughtBy('test/tokens.test.ts', [
     {
       name: 'the expiry of a token is not checked',

@@ -24,7 +24,8 @@ export interface TextField extends FieldNames {
   readonly secret?: true;
   readonly optional?: true;
   readonly default?: string;
-  isValid(value: string): boolean;
+  /** `settings` has the other values, if they matter. */
+  isValid(value: string, settings?: ChannelSettings): boolean;
   /** Completes "WEBHOOK_URL must be …". */
   readonly mustBe: string;
 }
@@ -47,13 +48,20 @@ export const matches = (pattern: RegExp) => (value: string) => pattern.test(valu
 export const isWebAddress = (value: string): boolean =>
   ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '');
 
+/** Over plain HTTP others can read what is sent, except within this machine. */
+export function isPrivateOnTheWire(value: string): boolean {
+  const { protocol, hostname } = URL.parse(value) ?? {};
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname ?? ''));
+}
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
+
 /** Every field that is wrong or missing. */
 export function fieldProblems(fields: readonly Field[], given: ChannelSettings): Problem[] {
   return fields.flatMap((field): Problem[] => {
     if (field.kind === 'flag') return [];
     const value = given[field.key];
     if (value === undefined && field.optional) return [];
-    return typeof value === 'string' && field.isValid(value)
+    return typeof value === 'string' && field.isValid(value, given)
       ? []
       : [{ field, text: `must be ${field.mustBe}.` }];
   });

@@ -1,5 +1,5 @@
 import type { ChannelDescriptor } from '../channel.ts';
-import { isWebAddress, matches, type TextField } from '../fields.ts';
+import { isPrivateOnTheWire, isWebAddress, matches, type TextField } from '../fields.ts';
 import { openWebhook, type WebhookSettings } from './channel.ts';
 import { refusesLiteral } from './publicAddress.ts';
 
@@ -10,8 +10,8 @@ const URL_FIELD: TextField = {
   option: 'url',
   value: 'URL',
   about: 'the address to call',
-  isValid: isWebAddress,
-  mustBe: 'an address that begins with https:// or http://',
+  isValid: (value, settings) => (settings?.allowPrivate ? isWebAddress(value) : isPrivateOnTheWire(value)),
+  mustBe: 'an address that begins with https:// (or http://, if it may be in a private network)',
 };
 
 export const WEBHOOK: ChannelDescriptor<WebhookSettings> = {

@@ -1,5 +1,5 @@
 import { type ChannelDescriptor, DOUBLING_PAUSES_SECONDS } from '../channel.ts';
-import { isWebAddress, matches } from '../fields.ts';
+import { isPrivateOnTheWire, matches } from '../fields.ts';
 import { openWhatsApp, type WhatsAppSettings } from './channel.ts';
 
 export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
@@ -51,7 +51,7 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       about: 'the address of the Graph API',
       default: 'https://graph.facebook.com',
       operatorOnly: true,
-      isValid: isWebAddress,
+      isValid: isPrivateOnTheWire,
       mustBe: 'an address that begins with https://',
     },
     {

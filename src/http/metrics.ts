@@ -1,0 +1,80 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { metricsRefused, tokenInvalid, tokenMissing } from '../errors.ts';
+import type { Metrics, QueueFigures } from '../metrics.ts';
+import { handleErrors } from './errors.ts';
+import { describeRoute } from './openapi.ts';
+
+export interface MetricsParts {
+  metrics: Metrics;
+  queueFigures: () => Promise<QueueFigures>;
+  host: string;
+  metricsToken: string | undefined;
+  metricsPort: number | undefined;
+  production: boolean;
+}
+
+const MetricsText = {
+  description: 'Counters, gauges and histograms.',
+  content: {
+    'text/plain': { schema: Type.String({ examples: ['deskbell_http_requests_total{outcome="ok"} 1'] }) },
+  },
+};
+
+/** `/metrics`: with METRICS_PORT on a port of its own, while the app listens. */
+export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
+  const { host, metricsPort: port } = parts;
+  if (port === undefined) {
+    addRoute(app, parts);
+    return;
+  }
+  const own = Fastify();
+  handleErrors(own);
+  addRoute(own, parts);
+  app.addHook('onListen', async () => void (await own.listen({ host, port })));
+  app.addHook('onClose', () => own.close());
+}
+
+function addRoute(app: FastifyInstance, parts: MetricsParts): void {
+  const { metrics, queueFigures } = parts;
+  app.get(
+    '/metrics',
+    {
+      config: { skipRateLimit: true },
+      schema: {
+        ...describeRoute('operations', 'Get metrics', {
+          description:
+            'In the Prometheus text format. Needs `METRICS_TOKEN` as bearer token, if that is set. If neither it nor ' +
+            '`METRICS_PORT` is set, a server in production answers only calls from its own machine.',
+          errors: [tokenMissing(), metricsRefused()],
+          open: true,
+        }),
+        response: { 200: MetricsText },
+      },
+      preParsing: async (request) => checkAccess(request, parts),
+    },
+    async (_request, reply) => {
+      const queue = await queueFigures().catch(() => undefined);
+      return reply.type(metrics.contentType).send(await metrics.text(queue));
+    },
+  );
+}
+
+function checkAccess(request: FastifyRequest, { metricsToken, metricsPort, production }: MetricsParts): void {
+  if (metricsToken !== undefined) {
+    const [, given] = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? [];
+    if (given === undefined) throw tokenMissing();
+    if (!timingSafeEqual(digest(given), digest(metricsToken))) throw tokenInvalid();
+  } else if (production && metricsPort === undefined && !isFromThisMachine(request)) {
+    throw metricsRefused();
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest();
+
+/** A proxy on this machine forwards the calls of others. */
+function isFromThisMachine({ socket, headers }: FastifyRequest): boolean {
+  const isForwarded = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
+  return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
+}
