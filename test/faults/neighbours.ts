@@ -2,13 +2,15 @@ import { AURORA, call, createTestDatabase } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
 import type { Attack } from './neighbours/attack.ts';
+import { silentConnections } from './neighbours/connections.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { eventStreams } from './neighbours/streams.ts';
 
 /** How long another merchant's request may take during an attack. */
 const OTHERS_MAX_MS = 100;
 
 /** A new attack is one entry here. */
-const ATTACKS: readonly Attack[] = [];
+const ATTACKS: readonly Attack[] = [silentConnections, eventStreams];
 
 export const neighbours: Fault = {
   name: 'neighbours',
