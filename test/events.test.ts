@@ -234,7 +234,10 @@ onEachEngine('the end of a stream', (engine) => {
   });
 
   it('a hundred streams count as a hundred requests, no matter how many events they receive', async () => {
-    const deskbell = await startDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '1000' });
+    const deskbell = await startDeskbell(engine, {
+      RATE_LIMIT_PER_MINUTE: '1000',
+      EVENT_STREAMS_PER_USER: '100',
+    });
     try {
       const token = await deskbell.signIn();
       const listeners = await Promise.all(Array.from({ length: 100 }, () => listen(deskbell, token)));

@@ -47,6 +47,11 @@ describe('a slow client', { concurrency: true }, () => {
     const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'z');
     assert.ok(seconds >= 9 && seconds < 20, `${seconds} s`);
   });
+  it('is disconnected with 408 after ten seconds if it sends nothing, or only line breaks', async () => {
+    for (const seconds of await Promise.all([cutOff('', ''), cutOff('\r\n', '\r\n')])) {
+      assert.ok(seconds >= 9 && seconds < 20, `${seconds} s`);
+    }
+  });
   it('is disconnected with 408 after twelve seconds if it sends half a body', async () => {
     const seconds = await cutOff(`${LOGIN_HEAD}\r\n\r\n{`, ' ');
     assert.ok(seconds >= 11 && seconds < 22, `${seconds} s`);

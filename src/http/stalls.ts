@@ -13,6 +13,8 @@ const STALLED_MAX_MS = 10_000;
  * a line break every minute restarts it. Event streams send something every 15 s.
  */
 const IDLE_MAX_MS = 90_000;
+/** A new connection that has sent nothing is closed after ten seconds, or after this time if the server stops. */
+const SILENT_AT_STOP_MAX_MS = 1000;
 const CHECK_EVERY_MS = 1000;
 /** Larger responses are written in chunks of this size, because only complete writes can be observed. */
 const CHUNK_BYTES = 256 * 1024;
@@ -27,6 +29,11 @@ export function disconnectStalledReaders(app: FastifyInstance): void {
     connections.set(socket, { takenBytes: 0, sinceMs: 0, usedMs: performance.now() });
     socket.once('close', () => connections.delete(socket));
   });
+  let stopping = false;
+  // Node then no longer checks new connections, and does not count them as idle.
+  app.addHook('preClose', async () => {
+    stopping = true;
+  });
   const timer = setInterval(() => {
     const nowMs = performance.now();
     for (const [socket, seen] of connections) {
@@ -36,7 +43,8 @@ export function disconnectStalledReaders(app: FastifyInstance): void {
       seen.takenBytes = takenBytes;
       // A reset: a normal close would wait for the client to read the rest.
       if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();
-      else if (nowMs - seen.usedMs >= IDLE_MAX_MS) socket.destroy();
+      const isSilent = stopping && socket.bytesRead === 0;
+      if (nowMs - seen.usedMs >= (isSilent ? SILENT_AT_STOP_MAX_MS : IDLE_MAX_MS)) socket.destroy();
     }
   }, CHECK_EVERY_MS).unref();
   app.addHook('onClose', async () => clearInterval(timer));

@@ -3,7 +3,9 @@ import { serve } from '../process.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
 import { accents } from './neighbours/accents.ts';
 import type { Attack } from './neighbours/attack.ts';
+import { silentConnections } from './neighbours/connections.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
 
@@ -16,6 +18,8 @@ const ATTACKS: readonly Attack[] = [
   wrongSignInsFromManyAddresses,
   accents,
   unsignedWebhook,
+  silentConnections,
+  eventStreams,
 ];
 
 export const neighbours: Fault = {

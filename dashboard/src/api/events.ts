@@ -28,6 +28,7 @@ export function subscribe(onEvent: (name: string) => void): () => void {
     let token = await getAccessToken().catch(() => undefined);
     while (!stopped) {
       abort = new AbortController();
+      let retryAfterMs = 0;
       try {
         token ??= await refreshToken();
         await readStream(token, abort, {
@@ -46,14 +47,16 @@ export function subscribe(onEvent: (name: string) => void): () => void {
         // Closed by the server: the token has expired, or the server restarts.
         token = undefined;
         retryMs = RETRY_MIN_MS;
-      } catch {
-        token = undefined;
+      } catch (error) {
+        // Too many requests or event streams: the token is still valid.
+        if (error instanceof TooMany) retryAfterMs = error.retryAfterMs;
+        else token = undefined;
         connection.set(navigator.onLine ? 'connecting' : 'offline');
       }
       if (stopped) break;
       await new Promise<void>((resolve) => {
         retryNow = resolve;
-        setTimeout(resolve, retryMs * (0.5 + Math.random() / 2));
+        setTimeout(resolve, Math.max(retryAfterMs, retryMs * (0.5 + Math.random() / 2)));
       });
       retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       if (retryMs === RETRY_MAX_MS && connection.get() !== 'live') connection.set('offline');
@@ -70,6 +73,14 @@ export function subscribe(onEvent: (name: string) => void): () => void {
   };
 }
 
+class TooMany extends Error {
+  readonly retryAfterMs: number;
+  constructor(retryAfterMs: number) {
+    super('too many requests or event streams');
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 interface StreamOptions {
   lastId: string | undefined;
   onOpen: () => void;
@@ -83,6 +94,7 @@ async function readStream(token: string, abort: AbortController, options: Stream
     if (options.lastId !== undefined) headers['Last-Event-ID'] = options.lastId;
     const call = { method: 'GET', path: '/api/v1/events', headers } as const;
     const response = await send(call, token, { signal: abort.signal, cache: 'no-store' });
+    if (response.status === 429) throw new TooMany(Number(response.headers.get('Retry-After')) * 1000);
     if (!response.ok || !response.body) throw new Error(`no events: ${response.status}`);
     options.onOpen();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
