@@ -99,7 +99,7 @@ export function licenceList(shipped: readonly Shipped[]): string {
   return `# Licences of other packages
 
 Deskbell is distributed with these packages: its dependencies, and what the dashboard bundles. The text of a licence is in
-the package's folder, and for what the dashboard bundles also in \`dashboard/dist/licences.md\`. \`npm run supply-chain\`
+the package's folder, and for what the dashboard bundles also in \`dashboard/dist/licences.md\`. \`npm run sbom\`
 writes this file, and a bill of materials (CycloneDX) to \`sbom.json\`.
 
 ${shipped.length} packages: ${counts}.

@@ -20,7 +20,7 @@ describe('the packages that we ship', () => {
     assert.ok(shipped.length > 100);
     for (const name of ['fastify', 'react', 'pg-protocol']) assert.ok(names.has(name), name);
     for (const name of ['vite', 'typescript', '@biomejs/biome']) assert.ok(!names.has(name), name);
-    const hint = 'run "npm run supply-chain" and commit THIRD_PARTY_LICENCES.md';
+    const hint = 'run "npm run sbom" and commit THIRD_PARTY_LICENCES.md';
     assert.equal(readFileSync(LICENCE_FILE, 'utf8'), licenceList(shipped), hint);
   });
 
