@@ -9,6 +9,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The bundle has no comments, so the licences of its packages are in a file beside it.
+    license: { fileName: 'licences.md' },
     // Libraries rarely change. In their own file they stay cached when the app changes.
     rolldownOptions: {
       output: {

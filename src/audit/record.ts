@@ -45,7 +45,7 @@ export interface Event {
 }
 
 /** The merchant of events that belong to none. */
-export const NO_MERCHANT = 0;
+const NO_MERCHANT = 0;
 
 /** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
 const ADDRESS_GROUPS = 64;
