@@ -4,6 +4,8 @@ import compress from '@fastify/compress';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Assistant } from './assistant/assistant.ts';
+import type { Factors } from './auth/factors/factors.ts';
+import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
@@ -48,6 +50,7 @@ export interface Parts {
   keyring: Keyring;
   tokens: Tokens;
   passwords: Passwords;
+  factors: Factors;
   outbox: Outbox;
   channels: Channels;
   metrics: Metrics;
@@ -111,10 +114,13 @@ export async function buildApp(
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds } = config;
+  const { accessTtlSeconds, refreshTtlSeconds, publicUrl } = config;
   const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
   await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
+  await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
+  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, publicUrl }), {
+    prefix: '/session',
+  });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);

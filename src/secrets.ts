@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -7,6 +7,8 @@ export interface Vault {
   /** `purpose` is part of the encryption: a text that was sealed for one purpose cannot be opened for another. */
   seal(plain: string, purpose: string): string;
   open(sealed: string, purpose: string): string;
+  /** A signature that only this key can make (HMAC), in base64url. */
+  sign(text: string, purpose: string): string;
 }
 
 export class VaultError extends Error {}
@@ -15,6 +17,7 @@ const FORMAT = 'v1';
 
 export function createVault(secretKey: string): Vault {
   const key = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'vault', 32));
+  const signingKey = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'signatures', 32));
   return {
     seal(plain, purpose) {
       const nonce = randomBytes(12);
@@ -37,6 +40,8 @@ export function createVault(secretKey: string): Vault {
         throw new VaultError('sealed with another SECRET_KEY', { cause });
       }
     },
+    sign: (text, purpose) =>
+      createHmac('sha256', signingKey).update(`${purpose}\n${text}`).digest('base64url'),
   };
 }
 

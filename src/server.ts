@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
+import { createFactors } from './auth/factors/factors.ts';
+import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { EXPIRING_SIGN_INS } from './auth/store.ts';
@@ -65,6 +67,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       keyring,
       tokens,
       passwords,
+      factors: createFactors({ database, vault, passwords, now }),
       channels,
       outbox,
       metrics,
@@ -129,6 +132,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
     ...EXPIRING_SIGN_INS,
+    EXPIRING_CHALLENGES,
     EXPIRING_IDEMPOTENCY_KEYS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts';
 import type { Database } from '../database/database.ts';
-import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
+import {
+  invalidCredentials,
+  mfaRequired,
+  rateLimited,
+  tokenInvalid,
+  userNotFound,
+  wrongOtp,
+} from '../errors.ts';
+import type { Factors } from './factors/factors.ts';
 import type { Passwords } from './passwords.ts';
 import {
+  type Account,
   type Attempt,
   attemptOf,
   endSession,
@@ -18,6 +27,7 @@ export interface SignInParts {
   database: Database;
   tokens: Tokens;
   passwords: Passwords;
+  factors: Factors;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
   now: () => Date;
@@ -27,20 +37,29 @@ export interface SignInParts {
 export interface SignIn {
   /** Opens a session, or throws the reason for refusing it. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
+  /** Opens a session for an account that has proved who it is. */
+  open(account: Account, attempt: Attempt): Promise<LoginTokens>;
   renew(refreshToken: string): Promise<RefreshedToken>;
   end(refreshToken: string): Promise<void>;
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { database, tokens, passwords, accessTtlSeconds, refreshTtlSeconds, now } = parts;
+  const { database, tokens, passwords, factors, accessTtlSeconds, refreshTtlSeconds, now } = parts;
 
-  const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
-    tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
+  const accessTokenFor = (
+    user: { id: number; merchant_id: number | null; role: string },
+    sessionId: string,
+  ) =>
+    tokens.sign(
+      'access',
+      { userId: user.id, merchantId: user.merchant_id, role: user.role, sessionId },
+      randomUUID(),
+    );
 
   /** Above the limit, a correct and a wrong password get the same response. */
-  const refusalOf = async (attempt: Attempt) => {
+  const refusalOf = async (attempt: Attempt, otherwise = invalidCredentials()) => {
     const { retryAfterSeconds } = await findAccount(database, attempt);
-    return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();
+    return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : otherwise;
   };
 
   /** The user and the session of a valid refresh token whose session has not ended. */
@@ -52,8 +71,27 @@ export function createSignIn(parts: SignInParts): SignIn {
     return { user, sessionId: tokenId };
   };
 
+  async function open(account: Account, attempt: Attempt): Promise<LoginTokens> {
+    const session = {
+      id: randomUUID(),
+      userId: account.id,
+      passwordHash: account.password_hash,
+      secondFactorAt: account.second_factor_at,
+      expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
+    };
+    const opened = await openSession(database, session, attempt);
+    if (!opened) throw await refusalOf(attempt);
+
+    const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
+    const [access_token, refresh_token] = await Promise.all([
+      accessTokenFor(account, session.id),
+      tokens.sign('refresh', subject, session.id),
+    ]);
+    return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
+  }
+
   return {
-    async begin({ email, password }, address) {
+    async begin({ email, password, otp }, address) {
       const attempt = attemptOf(email, address, now());
       const { account, retryAfterSeconds } = await findAccount(database, attempt);
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
@@ -64,26 +102,21 @@ export function createSignIn(parts: SignInParts): SignIn {
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }
 
-      const session = {
-        id: randomUUID(),
-        userId: account.id,
-        passwordHash: account.password_hash,
-        expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
-      };
-      const opened = await openSession(database, session, attempt);
-      if (!opened) throw await refusalOf(attempt);
-
-      const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
-      const [access_token, refresh_token] = await Promise.all([
-        accessTokenFor(account),
-        tokens.sign('refresh', subject, session.id),
-      ]);
-      return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
+      if (account.second_factor_at !== null) {
+        // A missing code is not a failed attempt.
+        if (!otp) throw await refusalOf(attempt, mfaRequired());
+        if (!(await factors.acceptsOtp(account.id, otp))) {
+          throw (await recordFailure(database, attempt)) ? wrongOtp() : await refusalOf(attempt);
+        }
+      }
+      return open(account, attempt);
     },
 
+    open,
+
     async renew(refreshToken) {
-      const { user } = await sessionOf(refreshToken);
-      const access_token = await accessTokenFor(user);
+      const { user, sessionId } = await sessionOf(refreshToken);
+      const access_token = await accessTokenFor(user, sessionId);
       return { access_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },
 

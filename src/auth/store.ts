@@ -10,6 +10,8 @@ export interface Account {
   role: string;
   password_hash: string;
   disabled_at: string | null;
+  /** Null if the password alone is enough. */
+  second_factor_at: string | null;
 }
 
 /** Failed sign-ins for one account from one address, within the window. */
@@ -47,7 +49,7 @@ export async function findAccount(
   { emailKey, account, address, at }: Attempt,
 ): Promise<{ account: Account | undefined; retryAfterSeconds: number }> {
   const row = await queries.one<(Account | { id: null }) & { failures: number; oldest: string | null }>(
-    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, f.failures, f.oldest
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, u.second_factor_at, f.failures, f.oldest
       from (select count(*) as failures, min(failed_at) as oldest from (${RECENT_FAILURES}) recent) f
       left join users u on u.email_key = $1`,
     [emailKey, account, address, windowStart(at)],
@@ -77,7 +79,13 @@ export async function recordFailure(queries: Queries, { account, address, at }: 
  */
 export async function openSession(
   queries: Queries,
-  session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
+  session: {
+    id: string;
+    userId: number;
+    passwordHash: string;
+    secondFactorAt: string | null;
+    expiresAt: Date;
+  },
   { account, address, at }: Attempt,
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
@@ -85,7 +93,7 @@ export async function openSession(
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
       select $1, u.id, $6, $7 from users u
-      where u.id = $5 and u.password_hash = $8 and u.disabled_at is null
+      where u.id = $5 and u.password_hash = $8 and u.disabled_at is null and coalesce(u.second_factor_at, '') = $9
         and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX} ${waiting}
       returning id`,
     [
@@ -97,6 +105,7 @@ export async function openSession(
       at.toISOString(),
       session.expiresAt.toISOString(),
       session.passwordHash,
+      session.secondFactorAt ?? '',
     ],
   );
   return rows.length > 0;
@@ -128,11 +137,17 @@ export async function endSession(queries: Queries, sessionId: string, at: Date):
   return rows.length > 0;
 }
 
-async function endSessionsOf(queries: Queries, userId: number, at: Date): Promise<void> {
-  await queries.run('update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null', [
-    userId,
-    at.toISOString(),
-  ]);
+/** Ends the sessions of a user, except this one. */
+export async function endSessionsOf(
+  queries: Queries,
+  userId: number,
+  at: Date,
+  exceptId = '',
+): Promise<void> {
+  await queries.run(
+    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3',
+    [userId, at.toISOString(), exceptId],
+  );
 }
 
 export const createUserLookup = (queries: Queries) =>
@@ -176,9 +191,12 @@ export async function insertUser(
 export interface ListedUser extends User {
   merchant_id: number | null;
   disabled_at: string | null;
+  /** Null if the password alone is enough to sign in. */
+  second_factor_at: string | null;
 }
 
-const LISTED = 'select id, merchant_id, email, name, role, created_at, disabled_at from users';
+const LISTED =
+  'select id, merchant_id, email, name, role, created_at, disabled_at, second_factor_at from users';
 
 /** All users, or those of one merchant. */
 export function listUsers(queries: Queries, merchantId: number | undefined): Promise<ListedUser[]> {

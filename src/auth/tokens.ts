@@ -17,6 +17,8 @@ export interface Caller {
   merchantId: MerchantId | undefined;
   /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
+  /** The session of an access token. */
+  sessionId: string | undefined;
   expiresAtSeconds: number;
 }
 
@@ -24,6 +26,8 @@ interface Subject {
   userId: number;
   merchantId: number | null;
   role: string;
+  /** Of an access token. */
+  sessionId?: string;
 }
 
 export interface Tokens {
@@ -55,6 +59,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       const claims = {
         role: subject.role,
         ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
+        ...(subject.sessionId === undefined ? {} : { sid: subject.sessionId }),
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
@@ -129,6 +134,7 @@ function callerOf(payload: JWTPayload): Caller {
     userId: userId as UserId,
     merchantId: merchantId as MerchantId | undefined,
     tokenId: String(payload.jti),
+    sessionId: typeof payload.sid === 'string' ? payload.sid : undefined,
     expiresAtSeconds: Number(payload.exp),
   };
 }
