@@ -23,6 +23,12 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     columns: 'account, address, failed_at',
     values: `concat('clean-up ', i), '192.0.2.1', $1`,
   },
+  used_challenges: {
+    expired: 5000,
+    name: 'id',
+    columns: 'id, expires_at',
+    values: `concat('clean-up ', i), $1`,
+  },
   idempotency_keys: {
     expired: 5000,
     name: 'key',

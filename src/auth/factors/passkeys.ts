@@ -13,6 +13,9 @@ import type { FactorUser, Passkey } from './store.ts';
 /** Loaded when a passkey is first added or used: it takes 120 ms. Nothing that anybody may call loads it. */
 const load = () => import('@simplewebauthn/server');
 
+/** EdDSA, ES256 and RS256. The library's default also tries algorithms that are experimental in Node, with a warning. */
+const ALGORITHMS = [-8, -7, -257];
+
 const SIGN_IN = 'passkey sign-in';
 const registrationOf = (userId: number) => `passkey registration of user ${userId}`;
 
@@ -48,6 +51,7 @@ export async function registrationOptions(
     challenge: Uint8Array.from(Buffer.from(newChallenge(vault, registrationOf(user.id), now), 'base64url')),
     timeout: CHALLENGE_TTL_MS,
     attestationType: 'none',
+    supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: existing.map(({ credential_id, transports }) => ({
       id: credential_id,
       transports: JSON.parse(transports),
@@ -84,6 +88,7 @@ export async function verifyRegistration(
     expectedOrigin: party.origin,
     expectedRPID: party.id,
     requireUserVerification: true,
+    supportedAlgorithmIDs: ALGORITHMS,
   }).catch((cause) => {
     throw registrationRefused(cause);
   });
