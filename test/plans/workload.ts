@@ -5,6 +5,15 @@ import { createLogger } from '../../src/log.ts';
 import { cleanUp } from '../../src/server.ts';
 import { run, settingsOf } from '../command.ts';
 import {
+  Authenticator,
+  addPasskey,
+  addUserWithTotp,
+  atLocalhost,
+  codeOf,
+  loginWith,
+  signInWithPasskey,
+} from '../factors.ts';
+import {
   type CallOptions,
   type Deskbell,
   login,
@@ -26,6 +35,7 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   await deskbell.call('POST', '/api/v1/auth/login', {
     body: { email: 'nobody@aurora.example', password: 'wrong-one' },
   });
+  await useFactors(deskbell);
   for (let from = 0; from < rows; from += AT_ONCE) {
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, n) => {
@@ -98,6 +108,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
   await refresh(deskbell, tokens.refresh_token);
 
+  await useFactors(deskbell);
   for (const path of LISTS) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
 
@@ -133,6 +144,20 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Adds a user with all second factors, and signs in with each. */
+async function useFactors(server: Deskbell): Promise<void> {
+  const deskbell = atLocalhost(server);
+  const user = await addUserWithTotp(deskbell);
+  const phone = new Authenticator(deskbell.url);
+  await addPasskey(deskbell, phone, { token: user.tokens.access_token, password: user.password });
+  for (const reply of [
+    await signInWithPasskey(deskbell, phone),
+    await loginWith(deskbell, user, codeOf(deskbell, user.secret, 1)),
+    await loginWith(deskbell, user, user.recoveryCodes[0]),
+  ])
+    assert.equal(reply.status, 200, reply.text);
 }
 
 const LISTS = [
