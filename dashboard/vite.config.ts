@@ -11,12 +11,13 @@ export default defineConfig({
     reportCompressedSize: false,
     // The bundle has no comments, so the licences of its packages are in a file beside it.
     license: { fileName: 'licences.md' },
-    // Libraries rarely change. In their own file they stay cached when the app changes.
+    // Libraries rarely change. In their own file they stay cached when the app changes. Those of the second factor are
+    // loaded only when they are needed.
     rolldownOptions: {
       output: {
         codeSplitting: {
           groups: [
-            { name: 'libraries', test: /node_modules/ },
+            { name: 'libraries', test: /node_modules\/(?!uqr|@simplewebauthn)/ },
             { name: 'shared', test: /src/, minShareCount: 2 },
           ],
         },

@@ -5,6 +5,8 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino';
 import type { Assistant } from './assistant/assistant.ts';
 import { auditRoutes } from './audit/routes.ts';
+import type { Factors } from './auth/factors/factors.ts';
+import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
@@ -56,6 +58,7 @@ export interface Parts {
   tokens: Tokens;
   passwords: Passwords;
   vault: Vault;
+  factors: Factors;
   outbox: Outbox;
   channels: Channels;
   metrics: Metrics;
@@ -126,10 +129,11 @@ export async function buildApp(
   limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds, production } = config;
+  const { accessTtlSeconds, refreshTtlSeconds, production, publicUrl } = config;
   const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
   await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, production }), {
+  await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
+  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, production, publicUrl }), {
     prefix: '/session',
   });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });

@@ -22,6 +22,8 @@ export interface Config {
   production: boolean;
   /** Whether an empty database gets the demo data. */
   demo: boolean;
+  /** The address under which users open the service. */
+  publicUrl: string | undefined;
   trustProxy: boolean | number | string;
   corsOrigins: string[] | '*';
   tokenIssuer: string;
@@ -183,6 +185,7 @@ export function readConfig(env: Environment = process.env): Config {
     secretKeyFile: join(dataDir, 'secret.key'),
     production,
     demo: demo ?? (!databaseUrl && !production),
+    publicUrl: address('PUBLIC_URL', ['http:', 'https:']),
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
     corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',

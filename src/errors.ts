@@ -12,6 +12,7 @@ const everywhere = (status: number): Statuses => ({
 
 const STATUS = {
   INVALID_CREDENTIALS: everywhere(401),
+  MFA_REQUIRED: everywhere(401),
   TOKEN_EXPIRED: everywhere(401),
   INVALID_TOKEN: everywhere(401),
   USER_NOT_FOUND: everywhere(404),
@@ -81,6 +82,19 @@ const BEARER = { 'www-authenticate': 'Bearer' };
 // Sign-in and tokens
 export const invalidCredentials = () =>
   new ApiError('INVALID_CREDENTIALS', 'Wrong email or password.', { headers: BEARER });
+/** Only after the right password. */
+export const mfaRequired = () =>
+  new ApiError('MFA_REQUIRED', 'This account needs a second factor: send a code as otp.', {
+    field: 'otp',
+    headers: BEARER,
+  });
+export const wrongOtp = () =>
+  new ApiError('INVALID_CREDENTIALS', 'The code is wrong, has expired or was used before.', {
+    field: 'otp',
+    headers: BEARER,
+  });
+export const passkeyRefused = (cause?: unknown) =>
+  new ApiError('INVALID_CREDENTIALS', 'This passkey cannot sign in here.', { headers: BEARER, cause });
 export const tokenExpired = () =>
   new ApiError('TOKEN_EXPIRED', 'The token has expired.', { headers: BEARER });
 export const tokenMissing = () =>
@@ -96,6 +110,22 @@ export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of t
 export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
+
+// Second factor
+/** Not 401: the access token is fine. */
+export const proofRefused = (field: 'password' | 'otp') =>
+  new ApiError('FORBIDDEN', field === 'otp' ? wrongOtp().message : 'The password is wrong.', { field });
+export const registrationRefused = (cause?: unknown) =>
+  new ApiError('FORBIDDEN', 'This passkey cannot be added. Start again.', { cause });
+export const factorNotFound = () => new ApiError('NOT_FOUND', 'You do not have this second factor.');
+export const totpIsOn = () =>
+  new ApiError('CONFLICT', 'An authenticator app is already set up. Turn it off first.');
+export const noSecondFactor = () =>
+  new ApiError('CONFLICT', 'Set up an authenticator app or a passkey first.');
+export const tooManyPasskeys = (max: number) =>
+  new ApiError('CONFLICT', `You already have ${max} passkeys. Remove one first.`);
+export const passkeysUnavailable = () =>
+  new ApiError('CONFLICT', 'Passkeys need PUBLIC_URL, or the address http://localhost.');
 
 // Validation
 export const invalid = (field: string, detail: string) => new ApiError('VALIDATION_ERROR', detail, { field });

@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { expiringEvents } from './audit/store.ts';
+import { createFactors } from './auth/factors/factors.ts';
+import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
 import { EXPIRING_SIGN_INS } from './auth/store.ts';
@@ -72,6 +74,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       tokens,
       passwords,
       vault,
+      factors: createFactors({ database, vault, passwords, now }),
       channels,
       outbox,
       metrics,
@@ -134,6 +137,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
     ...EXPIRING_SIGN_INS,
+    EXPIRING_CHALLENGES,
     EXPIRING_IDEMPOTENCY_KEYS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -103,7 +103,10 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 /** Only the feature that owns a table uses it in SQL. */
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
-  auth: ['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys'],
+  auth: [
+    ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys'],
+    ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges'],
+  ],
   conversations: ['conversations'],
   audit: ['audit_events'],
   notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],

@@ -29,6 +29,12 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     columns: 'user_id, place, last_at',
     values: `1, concat('clean-up ', i), $1`,
   },
+  used_challenges: {
+    expired: 5000,
+    name: 'id',
+    columns: 'id, expires_at',
+    values: `concat('clean-up ', i), $1`,
+  },
   idempotency_keys: {
     expired: 5000,
     name: 'key',

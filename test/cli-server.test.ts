@@ -63,6 +63,7 @@ onEachEngine('the command line while a server runs', (engine) => {
       id: randomUUID(),
       userId: user.id,
       passwordHash: account!.password_hash,
+      secondFactorAt: null,
       expiresAt: deskbell.clock.now(),
     };
     let opening: Promise<boolean> | undefined;

@@ -16,6 +16,14 @@ const ROUTES = {
   'delete /api/v1/notification/{notification_id}': 'notifications',
   'post /api/v1/notification/request': 'notifications',
   'post /api/v1/auth/logout': 'auth',
+  'get /api/v1/auth/factors': 'auth',
+  'post /api/v1/auth/totp': 'auth',
+  'post /api/v1/auth/totp/confirm': 'auth',
+  'delete /api/v1/auth/totp': 'auth',
+  'post /api/v1/auth/recovery-codes': 'auth',
+  'post /api/v1/auth/passkeys/options': 'auth',
+  'post /api/v1/auth/passkeys': 'auth',
+  'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
   'get /api/v1/notification/{notification_id}': 'notifications',
   'get /api/v1/notification/{notification_id}/suggestions': 'knowledge',
   'get /api/v1/knowledge/': 'knowledge',
@@ -38,6 +46,8 @@ const ROUTES = {
   'get /api/v1/audit': 'audit',
   'get /api/v1/events': 'live',
   'post /session/login': 'session',
+  'post /session/passkey/options': 'session',
+  'post /session/passkey': 'session',
   'post /session/refresh': 'session',
   'post /session/logout': 'session',
   'get /session/demo': 'session',
@@ -123,8 +133,10 @@ describe('the OpenAPI document', () => {
         for (const media of Object.values(response.content!))
           assert.ok(hasExample(media), `${name} ${status}`);
       }
-      const bodyless = /\/(\{delivery_id\}\/cancel|revert)$|^post \/session\/(refresh|logout)$/;
-      const takesBody = /^(post|patch) /.test(name) && !bodyless.test(name);
+      const bodyless =
+        /\/(\{delivery_id\}\/cancel|revert)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+      // A change to the second factors needs the password again.
+      const takesBody = /^(post|patch) |^delete \/api\/v1\/auth\//.test(name) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }
@@ -163,6 +175,22 @@ describe('the OpenAPI document', () => {
         { body: '<', headers: { 'content-type': 'text/xml' } },
       ],
       ['get /api/v1/auth/me', '/api/v1/auth/me', {}],
+      ['get /api/v1/auth/factors', '/api/v1/auth/factors', {}],
+      ['post /api/v1/auth/totp', '/api/v1/auth/totp', { token, body: {} }],
+      ['post /api/v1/auth/totp/confirm', '/api/v1/auth/totp/confirm', { token, body: { otp: 'x' } }],
+      ['delete /api/v1/auth/totp', '/api/v1/auth/totp', { token, body: { password: 'aurora-demo' } }],
+      [
+        'post /api/v1/auth/recovery-codes',
+        '/api/v1/auth/recovery-codes',
+        { token, body: { password: 'aurora-demo' } },
+      ],
+      ['post /api/v1/auth/passkeys/options', '/api/v1/auth/passkeys/options', { token, body: {} }],
+      ['post /api/v1/auth/passkeys', '/api/v1/auth/passkeys', { token, body: {} }],
+      [
+        'delete /api/v1/auth/passkeys/{passkey_id}',
+        '/api/v1/auth/passkeys/x',
+        { token, body: { password: 'aurora-demo' } },
+      ],
       ['get /api/v1/notification/', '/api/v1/notification/', {}],
       ['get /api/v1/notification/', '/api/v1/notification/?status=lost', { token }],
       ['delete /api/v1/notification/{notification_id}', '/api/v1/notification/0', { token }],
@@ -215,6 +243,12 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/audit', '/api/v1/audit?what=x', { token }],
       ['get /api/v1/events', '/api/v1/events', {}],
       ['post /session/login', '/session/login', { body: {} }],
+      ['post /session/passkey', '/session/passkey', { body: {} }],
+      [
+        'post /session/passkey/options',
+        '/session/passkey/options',
+        { headers: { 'x-deskbell-dashboard': '1' } },
+      ],
       ['post /session/refresh', '/session/refresh', { headers: { 'x-deskbell-dashboard': '1' } }],
       ['post /session/logout', '/session/logout', {}],
       ['get /session/demo', '/session/demo', {}],

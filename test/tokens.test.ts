@@ -26,7 +26,7 @@ onEachEngine('the lifetime of a token', (engine) => {
 
   it('the access token contains user, merchant, role, issue time and expiry', async () => {
     const { json } = await login(deskbell);
-    const { jti, iat, exp, ...claims } = decodeJwt(json.access_token);
+    const { jti, iat, exp, sid, ...claims } = decodeJwt(json.access_token);
     assert.deepEqual(claims, {
       iss: 'deskbell',
       aud: 'deskbell:api',
@@ -35,6 +35,8 @@ onEachEngine('the lifetime of a token', (engine) => {
       role: 'owner',
     });
     assert.match(jti!, /^[\da-f-]{36}$/);
+    // The session is the id of the refresh token.
+    assert.equal(sid, decodeJwt(json.refresh_token).jti);
     assert.ok(Math.abs(iat! - deskbell.clock.now().getTime() / 1000) < 5);
     assert.equal(exp! - iat!, 900);
     assert.equal(json.expires_in, exp! - iat!);

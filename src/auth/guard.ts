@@ -73,6 +73,11 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   return merchantId;
 }
 
+/** The session that the caller's token belongs to. */
+export function sessionOf(request: FastifyRequest): string | undefined {
+  return callerOf(request).sessionId;
+}
+
 /** When the caller's token expires. */
 export function expiryOf(request: FastifyRequest): Date {
   return new Date(callerOf(request).expiresAtSeconds * 1000);

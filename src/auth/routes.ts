@@ -4,11 +4,13 @@ import { Message } from '../contract/common.ts';
 import type { Database } from '../database/database.ts';
 import {
   invalidCredentials,
+  mfaRequired,
   required,
   tokenExpired,
   tokenInvalid,
   tokenMissing,
   userNotFound,
+  wrongOtp,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { userOf } from './guard.ts';
@@ -29,8 +31,9 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Sign in', {
-            description: 'Sign in with email address and password.',
-            errors: [invalidCredentials(), required('password')],
+            description:
+              'Sign in with email address and password. A user with a second factor also sends a code as `otp`.',
+            errors: [invalidCredentials(), mfaRequired(), wrongOtp(), required('password')],
             open: true,
           }),
           body: LoginBody,

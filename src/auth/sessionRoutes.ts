@@ -1,24 +1,34 @@
 import cookie from '@fastify/cookie';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type DemoUser, DemoUsers, LoginBody, RefreshedToken } from '../contract/auth.ts';
+import { type DemoUser, DemoUsers, LoginBody, type LoginTokens, RefreshedToken } from '../contract/auth.ts';
 import { Message } from '../contract/common.ts';
+import { PasskeyOptions, PasskeySignIn } from '../contract/factors.ts';
 import {
   ApiError,
   type ErrorCode,
   invalidCredentials,
+  mfaRequired,
   notFound,
   notFromDashboard,
+  passkeyRefused,
+  passkeysUnavailable,
   required,
   tokenInvalid,
+  wrongOtp,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createRefreshCookie } from './cookie.ts';
+import type { Factors } from './factors/factors.ts';
+import { relyingPartyOf } from './factors/relyingParty.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
   signIn: SignIn;
+  factors: Factors;
+  publicUrl: string | undefined;
   refreshTtlSeconds: number;
   production: boolean;
   demoUsers: () => Promise<readonly DemoUser[]>;
@@ -38,7 +48,7 @@ const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.c
  * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
-  const { signIn, refreshTtlSeconds, production, demoUsers } = parts;
+  const { signIn, factors, publicUrl, refreshTtlSeconds, production, demoUsers } = parts;
   const refreshCookie = createRefreshCookie(production, refreshTtlSeconds);
 
   /** Returns false if there was no session. */
@@ -52,6 +62,17 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       if (isOver(error)) return false;
       throw error;
     }
+  }
+
+  async function answerWithCookie(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { refresh_token, ...access }: LoginTokens,
+  ): Promise<RefreshedToken> {
+    // The new cookie replaces the old one, so the old session must end now.
+    await endSessionOf(request);
+    refreshCookie.set(reply, refresh_token);
+    return access;
   }
 
   return async (app) => {
@@ -68,7 +89,13 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           ...describeRoute('session', 'Sign in to the dashboard', {
             description:
               'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
-            errors: [notFromDashboard(), invalidCredentials(), required('password')],
+            errors: [
+              notFromDashboard(),
+              invalidCredentials(),
+              mfaRequired(),
+              wrongOtp(),
+              required('password'),
+            ],
             open: true,
           }),
           headers,
@@ -76,12 +103,50 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           response: { 200: RefreshedToken },
         },
       },
+      async (request, reply) =>
+        answerWithCookie(request, reply, await signIn.begin(request.body, request.ip)),
+    );
+
+    app.post(
+      '/passkey/options',
+      {
+        schema: {
+          ...describeRoute('session', 'Start a sign-in with a passkey', {
+            description:
+              'Returns the options for `navigator.credentials.get`. They expire after five minutes.',
+            errors: [notFromDashboard(), passkeysUnavailable()],
+            open: true,
+          }),
+          headers,
+          response: { 200: PasskeyOptions },
+        },
+      },
+      async (request) => factors.signInOptions(relyingPartyOf(publicUrl, request)),
+    );
+
+    app.post(
+      '/passkey',
+      {
+        schema: {
+          ...describeRoute('session', 'Sign in to the dashboard with a passkey', {
+            description:
+              'A passkey replaces password and code, because the device checks a PIN, a finger or a face. Sets the ' +
+              'same cookie as `POST /session/login`.',
+            errors: [notFromDashboard(), passkeyRefused(), passkeysUnavailable(), required('id')],
+            open: true,
+          }),
+          headers,
+          body: PasskeySignIn,
+          response: { 200: RefreshedToken },
+        },
+      },
       async (request, reply) => {
-        const { refresh_token, ...access } = await signIn.begin(request.body, request.ip);
-        // The new cookie replaces the old one, so the old session must end now.
-        await endSessionOf(request);
-        refreshCookie.set(reply, refresh_token);
-        return access;
+        const { account, attempt, lastAtPlace } = await factors.accountOfPasskey(
+          request.body as AuthenticationResponseJSON,
+          relyingPartyOf(publicUrl, request),
+          request.ip,
+        );
+        return answerWithCookie(request, reply, await signIn.open(account, attempt, lastAtPlace));
       },
     );
 

@@ -14,12 +14,15 @@ export interface Account {
   role: string;
   password_hash: string;
   disabled_at: string | null;
+  /** Null if the password alone is enough. */
+  second_factor_at: string | null;
 }
 
 /** An attempt to sign in. Attempts for unknown accounts are counted in the same way. */
 export interface Attempt {
   emailKey: string;
   account: string;
+  address: string;
   addressGroup: string;
   /** Account and address group together, as a keyed hash. */
   place: string;
@@ -30,8 +33,8 @@ export function attemptOf(email: string, address: string, at: Date, vault: Vault
   const emailKey = emailKeyOf(email);
   const account = accountOf(emailKey);
   const group = addressGroup(address);
-  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
-  return { emailKey, account, addressGroup: group, place, at };
+  const place = vault.sign(`${account} ${group}`, 'sign-in place');
+  return { emailKey, account, address, addressGroup: group, place, at };
 }
 
 const accountOf = (emailKey: string) => createHash('sha256').update(emailKey).digest('base64url');
@@ -109,7 +112,7 @@ export async function findAccount(
   { emailKey, account, addressGroup, place, at }: Attempt,
 ): Promise<{ account: Account | undefined; retryAfterSeconds: number; lastAtPlace: string | null }> {
   const row = await queries.one<AccountRow>(
-    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, p.last_at, ${FULL_SINCE}
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, u.second_factor_at, p.last_at, ${FULL_SINCE}
       from (select 1 as one) always
       left join users u on u.email_key = $1
       left join sign_in_places p on p.user_id = u.id and p.place = $7`,
@@ -148,7 +151,13 @@ export async function recordFailure(
  */
 export async function openSession(
   queries: Queries,
-  session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
+  session: {
+    id: string;
+    userId: number;
+    passwordHash: string;
+    secondFactorAt: string | null;
+    expiresAt: Date;
+  },
   { account, addressGroup, at }: Attempt,
   isKnown: boolean,
 ): Promise<boolean> {
@@ -157,7 +166,8 @@ export async function openSession(
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at)
       select $1, u.id, $8, $9 from users u
-      where u.id = $7 and u.password_hash = $10 and u.disabled_at is null and ${WITHIN_LIMITS} ${waiting}
+      where u.id = $7 and u.password_hash = $10 and u.disabled_at is null and coalesce(u.second_factor_at, '') = $11
+        and ${WITHIN_LIMITS} ${waiting}
       returning id`,
     [
       session.id,
@@ -168,6 +178,7 @@ export async function openSession(
       at.toISOString(),
       session.expiresAt.toISOString(),
       session.passwordHash,
+      session.secondFactorAt ?? '',
     ],
   );
   return rows.length > 0;
@@ -225,11 +236,17 @@ export async function endSession(queries: Queries, sessionId: string, at: Date):
   return rows.length > 0;
 }
 
-async function endSessionsOf(queries: Queries, userId: number, at: Date): Promise<void> {
-  await queries.run('update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null', [
-    userId,
-    at.toISOString(),
-  ]);
+/** Ends the sessions of a user, except this one. */
+export async function endSessionsOf(
+  queries: Queries,
+  userId: number,
+  at: Date,
+  exceptId = '',
+): Promise<void> {
+  await queries.run(
+    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3',
+    [userId, at.toISOString(), exceptId],
+  );
 }
 
 export const createUserLookup = (queries: Queries) =>
@@ -278,9 +295,12 @@ export async function insertUser(
 export interface ListedUser extends User {
   merchant_id: number | null;
   disabled_at: string | null;
+  /** Null if the password alone is enough to sign in. */
+  second_factor_at: string | null;
 }
 
-const LISTED = 'select id, merchant_id, email, name, role, created_at, disabled_at from users';
+const LISTED =
+  'select id, merchant_id, email, name, role, created_at, disabled_at, second_factor_at from users';
 
 /** All users, or those of one merchant. */
 export function listUsers(queries: Queries, merchantId: number | undefined): Promise<ListedUser[]> {

@@ -18,6 +18,8 @@ export interface Caller {
   role: string;
   /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
+  /** The session of an access token. */
+  sessionId: string | undefined;
   expiresAtSeconds: number;
 }
 
@@ -25,6 +27,8 @@ interface Subject {
   userId: number;
   merchantId: number | null;
   role: string;
+  /** Of an access token. */
+  sessionId?: string;
 }
 
 export interface Tokens {
@@ -56,6 +60,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       const claims = {
         role: subject.role,
         ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
+        ...(subject.sessionId === undefined ? {} : { sid: subject.sessionId }),
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
@@ -131,6 +136,7 @@ function callerOf(payload: JWTPayload): Caller {
     merchantId: merchantId as MerchantId | undefined,
     role: String(payload.role),
     tokenId: String(payload.jti),
+    sessionId: typeof payload.sid === 'string' ? payload.sid : undefined,
     expiresAtSeconds: Number(payload.exp),
   };
 }

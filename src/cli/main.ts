@@ -9,7 +9,10 @@ import { createTable } from './terminal.ts';
 /** Each file is loaded only when its command is called. */
 const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
   merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
-  user: { about: 'Users: add, list, password, role, disable, enable', load: () => import('./user.ts') },
+  user: {
+    about: 'Users: add, list, password, role, disable, enable, reset-factors',
+    load: () => import('./user.ts'),
+  },
   conversation: { about: 'Conversations: add, list, import', load: () => import('./conversation.ts') },
   knowledge: { about: 'Documents: import, export', load: () => import('./knowledge.ts') },
   channel: {

@@ -1,3 +1,4 @@
+import { resetFactors } from '../auth/factors/store.ts';
 import { passwordProblem } from '../auth/passwordPolicy.ts';
 import { createPasswords } from '../auth/passwords.ts';
 import {
@@ -95,6 +96,7 @@ export const commands = {
           { title: 'ROLE', value: ({ role }) => role },
           { title: 'MERCHANT', value: ({ merchant_id }) => merchant_id },
           { title: 'ADDED (UTC)', value: ({ created_at }) => minute(created_at) },
+          { title: '2FA', value: ({ second_factor_at }) => (second_factor_at ? 'on' : 'off') },
           { title: 'STATE', value: ({ disabled_at }) => (disabled_at ? 'disabled' : 'enabled') },
         ],
         pages: [users],
@@ -154,6 +156,19 @@ If the role changes, the user is signed out everywhere.`,
       changeUser(EMAIL, async (database, user) => {
         await enableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} can sign in again.`;
+      }),
+  }),
+
+  'reset-factors': command({
+    about: 'Remove the second factors of a user',
+    details:
+      'For a user who has lost the authenticator app, the passkeys and the recovery codes. Make sure that it is really\n' +
+      'this user who asks. The user is signed out everywhere, and then signs in with the password alone.',
+    arguments: ['EMAIL'],
+    run: ({ EMAIL }) =>
+      changeUser(EMAIL, async (database, user) => {
+        await resetFactors(database, user.id, new Date());
+        return `${user.email} has no second factor any more and is signed out everywhere.`;
       }),
   }),
 };

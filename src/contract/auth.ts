@@ -14,6 +14,12 @@ export const LoginBody = Type.Object(
   {
     email: Type.String({ minLength: 1, maxLength: 320, description: 'Case does not matter.' }),
     password: Type.String({ minLength: 1, maxLength: 1024 }),
+    otp: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: 'For users with a second factor: a code of the authenticator app, or a recovery code.',
+      }),
+    ),
   },
   { examples: [{ email: 'owner@aurora.example', password: 'aurora-demo' }] },
 );

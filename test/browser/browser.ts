@@ -84,12 +84,12 @@ const launch = () =>
 after(async () => (await launched)?.close());
 
 async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions = {}): Promise<Window> {
-  const { path = '/', user = AURORA, expectedErrors, ...contextOptions } = options;
+  const { path = '/', user = AURORA, expectedErrors, baseURL = deskbell.url, ...contextOptions } = options;
   const context = await browser.newContext({
-    baseURL: deskbell.url,
+    baseURL,
     locale: 'en-GB',
     viewport: { width: 1280, height: 800 },
-    ...(user === 'nobody' ? {} : { storageState: SIGNED_IN(deskbell.url) }),
+    ...(user === 'nobody' ? {} : { storageState: SIGNED_IN(baseURL) }),
     ...contextOptions,
   });
   context.setDefaultTimeout(TIMEOUT_MS);
@@ -107,7 +107,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   });
   context.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.origin !== deskbell.url && !['data:', 'blob:'].includes(url.protocol)) {
+    if (url.origin !== baseURL && !['data:', 'blob:'].includes(url.protocol)) {
       report(`request to ${url.origin}`);
     }
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import { raise } from '../harness.ts';
+import { AURORA, raise } from '../harness.ts';
 import { button, inBrowser, rowOf } from './browser.ts';
 
 /** Every page of the dashboard, and how to wait until it is shown. */
@@ -69,6 +69,13 @@ inBrowser('every page of the dashboard', (dashboard) => {
     await button(page, 'Settings').click();
     await page.getByRole('dialog').waitFor();
     await check('the settings');
+    await button(page, 'Security').click();
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
+    await check('the security settings');
+    await page.getByLabel('Your password').fill(AURORA.password);
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    await check('the set-up of an authenticator app');
     assert.deepEqual(violationsByPage, {});
     await window.close();
   });

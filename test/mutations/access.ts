@@ -240,6 +240,45 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'all addresses of an IPv6 network of 64 bits count as one',
     },
   ]),
+  ...caughtBy('test/second-factor.test.ts', [
+    {
+      name: 'a code of the authenticator app is accepted twice',
+      file: 'src/auth/factors/store.ts',
+      find: 'confirmed_at is not null and last_step < $2 returning user_id',
+      replace: 'confirmed_at is not null returning user_id',
+      test: 'each code works once',
+    },
+    {
+      name: 'the dashboard signs in without the second factor',
+      file: 'src/auth/signIn.ts',
+      find: 'if (!otp) throw await refusalOf(attempt, mfaRequired());',
+      replace: 'if (!otp) return open(account, attempt);',
+      test: 'the dashboard asks for the code too',
+    },
+    {
+      name: 'a recovery code works again',
+      file: 'src/auth/factors/store.ts',
+      find: `'delete from recovery_codes where user_id = $1 and code_hash = $2 returning user_id'`,
+      replace: `'update recovery_codes set code_hash = $2 where user_id = $1 and code_hash = $2 returning user_id'`,
+      test: 'a recovery code works once instead of a code, in any spelling',
+    },
+    {
+      name: 'wrong codes do not count as failed sign-ins',
+      file: 'src/auth/signIn.ts',
+      find: 'throw (await recordFailure(database, attempt)) ? wrongOtp() : await refusalOf(attempt);',
+      replace: 'throw wrongOtp();',
+      test: 'wrong codes count as failed sign-ins, missing ones do not',
+    },
+  ]),
+  ...caughtBy('test/passkeys.test.ts', [
+    {
+      name: 'a passkey’s answer is accepted twice',
+      file: 'src/auth/factors/factors.ts',
+      find: '(await useChallenge(database, challengeId, now())) &&',
+      replace: '(await useChallenge(database, challengeId, now()), true) &&',
+      test: 'an answer works once: sent again, or by two at the same time, it is refused',
+    },
+  ]),
   ...caughtBy('test/rate-limits.test.ts', [
     {
       name: 'a forged token gets a new rate limit',

@@ -6,6 +6,15 @@ import { createLogger } from '../../src/log.ts';
 import { cleanUp } from '../../src/server.ts';
 import { run, settingsOf } from '../command.ts';
 import {
+  Authenticator,
+  addPasskey,
+  addUserWithTotp,
+  atLocalhost,
+  codeOf,
+  loginWith,
+  signInWithPasskey,
+} from '../factors.ts';
+import {
   type CallOptions,
   type Deskbell,
   login,
@@ -29,6 +38,7 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   });
   const deleted = { what: 'notification.deleted', merchantId: 1, who: { kind: 'server' } } as const;
   for (let n = 0; n < rows / 4; n += 1) await recordEvent(deskbell.database, { ...deleted, at: new Date(n) });
+  await useFactors(deskbell);
   for (let from = 0; from < rows; from += AT_ONCE) {
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, n) => {
@@ -101,6 +111,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
   await refresh(deskbell, tokens.refresh_token);
 
+  await useFactors(deskbell);
   for (const path of LISTS) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
 
@@ -136,6 +147,20 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Adds a user with all second factors, and signs in with each. */
+async function useFactors(server: Deskbell): Promise<void> {
+  const deskbell = atLocalhost(server);
+  const user = await addUserWithTotp(deskbell);
+  const phone = new Authenticator(deskbell.url);
+  await addPasskey(deskbell, phone, { token: user.tokens.access_token, password: user.password });
+  for (const reply of [
+    await signInWithPasskey(deskbell, phone),
+    await loginWith(deskbell, user, codeOf(deskbell, user.secret, 1)),
+    await loginWith(deskbell, user, user.recoveryCodes[0]),
+  ])
+    assert.equal(reply.status, 200, reply.text);
 }
 
 const LISTS = [

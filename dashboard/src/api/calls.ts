@@ -1,3 +1,4 @@
+import type { Proof } from '../../../src/contract/factors.ts';
 import type { Call } from './client.ts';
 
 /** All API calls of the dashboard. */
@@ -38,6 +39,26 @@ export const calls = {
   }),
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
+  factors: (): Call => ({ method: 'GET', path: '/api/v1/auth/factors' }),
+  startTotp: (body: Proof): Call => ({ method: 'POST', path: '/api/v1/auth/totp', body }),
+  confirmTotp: (otp: string): Call => ({ method: 'POST', path: '/api/v1/auth/totp/confirm', body: { otp } }),
+  removeTotp: (body: Proof): Call => ({ method: 'DELETE', path: '/api/v1/auth/totp', body }),
+  renewRecoveryCodes: (body: Proof): Call => ({
+    method: 'POST',
+    path: '/api/v1/auth/recovery-codes',
+    body,
+  }),
+  passkeyOptions: (body: Proof): Call => ({ method: 'POST', path: '/api/v1/auth/passkeys/options', body }),
+  addPasskey: (name: string, response: unknown): Call => ({
+    method: 'POST',
+    path: '/api/v1/auth/passkeys',
+    body: { name, response },
+  }),
+  removePasskey: (id: number, body: Proof): Call => ({
+    method: 'DELETE',
+    path: `/api/v1/auth/passkeys/${id}`,
+    body,
+  }),
   simulatorMessages: (id: number): Call => ({ method: 'GET', path: `/api/v1/simulator/${id}` }),
   sendAsCustomer: (id: number, text: string): Call => ({
     method: 'POST',

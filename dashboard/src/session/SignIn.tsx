@@ -2,11 +2,13 @@ import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
+import { ApiError } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { LanguageSelect } from '../settings/LanguageSelect.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { type SignedOutReason, signIn } from './session.ts';
+import { passkeyErrorMessage, readPasskey, supportsPasskeys } from './passkeys.ts';
+import { type SignedOutReason, signIn, signInWithPasskey } from './session.ts';
 
 interface DemoUsers {
   users: readonly DemoUser[];
@@ -24,15 +26,35 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
   const demo = useQuery({ queryKey: ['demo'], queryFn: fetchDemoUsers, staleTime: Number.POSITIVE_INFINITY });
   const [credentials, setCredentials] = useState<LoginBody>({ email: '', password: '' });
   const [busy, setBusy] = useState<string>();
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState<string>();
+  /** Set after the password, if the account needs a second factor. */
+  const [needsCode, setNeedsCode] = useState(false);
 
   const submit = (given: LoginBody, busyButton: string) => {
     setBusy(busyButton);
     setError(undefined);
     signIn(given).catch((failure: unknown) => {
-      setError(failure);
       setBusy(undefined);
+      if (failure instanceof ApiError && failure.code === 'MFA_REQUIRED') {
+        setCredentials({ ...given, otp: '' });
+        setNeedsCode(true);
+      } else {
+        setError(errorMessage(translation, failure));
+      }
     });
+  };
+  const submitPasskey = () => {
+    setBusy('passkey');
+    setError(undefined);
+    signInWithPasskey(readPasskey).catch((failure: unknown) => {
+      setBusy(undefined);
+      setError(passkeyErrorMessage(translation, failure));
+    });
+  };
+  const startOver = () => {
+    setNeedsCode(false);
+    setError(undefined);
+    setCredentials({ email: credentials.email, password: '' });
   };
   return (
     <main className="sign-in">
@@ -41,44 +63,74 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
           <Icon name="bell" size={34} />
         </span>
         <h1>{t('signInTitle')}</h1>
-        <p className="muted">{reason === 'user' ? t('signedOut') : t('signInHint')}</p>
+        <p className="muted">
+          {needsCode ? t('codeHint') : reason === 'user' ? t('signedOut') : t('signInHint')}
+        </p>
         <form
           onSubmit={(event) => {
             event.preventDefault();
             submit(credentials, 'form');
           }}
         >
-          <TextInput
-            label={t('email')}
-            type="email"
-            name="email"
-            autoComplete="username"
-            required
-            dir="ltr"
-            withAsterisk={false}
-            value={credentials.email}
-            onChange={(event) => setCredentials({ ...credentials, email: event.currentTarget.value })}
-          />
-          <PasswordInput
-            label={t('password')}
-            name="password"
-            autoComplete="current-password"
-            visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
-            required
-            withAsterisk={false}
-            value={credentials.password}
-            onChange={(event) => setCredentials({ ...credentials, password: event.currentTarget.value })}
-          />
+          {needsCode ? (
+            <TextInput
+              label={t('code')}
+              name="otp"
+              autoComplete="one-time-code"
+              autoCapitalize="none"
+              spellCheck={false}
+              autoFocus
+              required
+              dir="ltr"
+              withAsterisk={false}
+              value={credentials.otp ?? ''}
+              onChange={(event) => setCredentials({ ...credentials, otp: event.currentTarget.value })}
+            />
+          ) : (
+            <>
+              <TextInput
+                label={t('email')}
+                type="email"
+                name="email"
+                autoComplete="username"
+                required
+                dir="ltr"
+                withAsterisk={false}
+                value={credentials.email}
+                onChange={(event) => setCredentials({ ...credentials, email: event.currentTarget.value })}
+              />
+              <PasswordInput
+                label={t('password')}
+                name="password"
+                autoComplete="current-password"
+                visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
+                required
+                withAsterisk={false}
+                value={credentials.password}
+                onChange={(event) => setCredentials({ ...credentials, password: event.currentTarget.value })}
+              />
+            </>
+          )}
           {error !== undefined && (
             <p className="notice" role="alert">
-              {errorMessage(translation, error)}
+              {error}
             </p>
           )}
           <Button type="submit" fullWidth loading={busy === 'form'}>
             {t('signIn')}
           </Button>
+          {supportsPasskeys() && (
+            <Button variant="default" fullWidth loading={busy === 'passkey'} onClick={submitPasskey}>
+              {t('passkeySignIn')}
+            </Button>
+          )}
+          {needsCode && (
+            <Button variant="subtle" fullWidth onClick={startOver}>
+              {t('back')}
+            </Button>
+          )}
         </form>
-        {demo.data && demo.data.users.length > 0 && (
+        {!needsCode && demo.data && demo.data.users.length > 0 && (
           <div className="sign-in-demo">
             <h2>{t('demoTitle')}</h2>
             {demo.data.users.map(({ email, password, about, role }) => (

@@ -1,3 +1,4 @@
+import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
 import { createStore } from '../shell/store.ts';
@@ -65,7 +66,15 @@ export function refreshToken(): Promise<string> {
 export const getAccessToken = async (): Promise<string> => accessToken ?? refreshToken();
 
 export async function signIn(credentials: LoginBody): Promise<void> {
-  const response = await call('login', credentials);
+  await enter(await call('login', credentials));
+}
+
+export async function signInWithPasskey(readPasskey: (options: PasskeyOptions) => unknown): Promise<void> {
+  const options = (await (await call('passkey/options')).json()) as PasskeyOptions;
+  await enter(await call('passkey', await readPasskey(options)));
+}
+
+async function enter(response: Response): Promise<void> {
   const token = storeToken((await response.json()) as RefreshedToken);
   const user = await fetchUser(token);
   setCookieHint(true);

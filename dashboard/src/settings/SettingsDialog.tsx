@@ -1,5 +1,5 @@
 import { Button, Modal, SegmentedControl, Switch, useMantineColorScheme } from '@mantine/core';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { playBell } from '../inbox/sound.ts';
@@ -8,6 +8,9 @@ import { Icon } from '../shell/Icon.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
 import { savePreferences, usePreferences } from './preferences.ts';
+
+// Loaded on demand: it is rarely used, and draws QR codes.
+const Security = lazy(async () => ({ default: (await import('./Security.tsx')).Security }));
 
 export function SettingsDialog(props: {
   opened: boolean;
@@ -20,6 +23,7 @@ export function SettingsDialog(props: {
   const { sound, badge } = usePreferences();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const [leaving, setLeaving] = useState(false);
+  const [showsSecurity, setShowsSecurity] = useState(false);
   return (
     <Modal
       opened={props.opened}
@@ -59,6 +63,19 @@ export function SettingsDialog(props: {
           checked={badge}
           onChange={({ currentTarget: { checked } }) => savePreferences({ badge: checked })}
         />
+        <Button
+          variant="default"
+          leftSection={<Icon name="lock" />}
+          aria-expanded={showsSecurity}
+          onClick={() => setShowsSecurity(!showsSecurity)}
+        >
+          {t('security')}
+        </Button>
+        {showsSecurity && (
+          <Suspense fallback={null}>
+            <Security />
+          </Suspense>
+        )}
         <div className="settings-actions">
           <Button variant="default" leftSection={<Icon name="command" />} onClick={props.onPalette}>
             {t('palette')}

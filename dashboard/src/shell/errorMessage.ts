@@ -8,7 +8,10 @@ export function errorMessage({ t, duration }: Translation, error: unknown): stri
     case 'UNREACHABLE':
       return t('errorNetwork');
     case 'INVALID_CREDENTIALS':
-      return t('errorCredentials');
+      return t(error.field === 'otp' ? 'errorCode' : 'errorCredentials');
+    case 'FORBIDDEN':
+      if (error.field === 'password') return t('errorPassword');
+      return error.field === 'otp' ? t('errorCode') : error.message;
     case 'RATE_LIMITED':
       return t('errorRateLimited', { wait: duration(error.retryAfterSeconds ?? 60) });
     case 'SERVICE_UNAVAILABLE':

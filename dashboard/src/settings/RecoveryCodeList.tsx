@@ -1,0 +1,41 @@
+import { Button } from '@mantine/core';
+import { useTranslation } from '../i18n/translation.tsx';
+import { showToast } from '../shell/toasts.tsx';
+
+/** New recovery codes. The server shows them only this once. */
+export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
+  const { t } = useTranslation();
+  const text = `${codes.join('\n')}\n`;
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => showToast('copied'),
+      () => showToast('copyCurlFailed', { tone: 'error' }),
+    );
+  const download = () => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    link.download = 'deskbell-recovery-codes.txt';
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <div className="security">
+      <h3>{t('recoveryCodes')}</h3>
+      <p className="notice">{t('recoveryHint')}</p>
+      <ul className="recovery-codes" dir="ltr">
+        {codes.map((code) => (
+          <li key={code}>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ul>
+      <Button variant="default" onClick={() => void copy()}>
+        {t('copy')}
+      </Button>
+      <Button variant="default" onClick={download}>
+        {t('download')}
+      </Button>
+      <Button onClick={onDone}>{t('recoverySaved')}</Button>
+    </div>
+  );
+}

@@ -1,0 +1,194 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { Message } from '../../contract/common.ts';
+import {
+  FactorList,
+  NewPasskey,
+  PasskeyOptions,
+  Proof,
+  RecoveryCodes,
+  TotpConfirmation,
+  TotpSetup,
+} from '../../contract/factors.ts';
+import {
+  factorNotFound,
+  noSecondFactor,
+  passkeysUnavailable,
+  proofRefused,
+  registrationRefused,
+  required,
+  tokenExpired,
+  tokenInvalid,
+  tokenMissing,
+  tooManyPasskeys,
+  totpIsOn,
+  userNotFound,
+} from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute } from '../../http/openapi.ts';
+import { sessionOf, userOf } from '../guard.ts';
+import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
+import { relyingPartyOf } from './relyingParty.ts';
+
+interface FactorRouteParts {
+  factors: Factors;
+  publicUrl: string | undefined;
+}
+
+const USER_ERRORS = [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()];
+const PROOF_ERRORS = [...USER_ERRORS, proofRefused('password'), proofRefused('otp'), required('password')];
+const ENDS_SESSIONS = 'All other sessions of the user end.';
+
+const callerOf = (request: FastifyRequest): FactorCaller => ({
+  userId: userOf(request),
+  sessionId: sessionOf(request),
+  address: request.ip,
+});
+
+/** A user's own second factors. Operators have them too, so no merchant is needed. */
+export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.addHook('preParsing', async (request) => {
+      userOf(request);
+    });
+
+    app.get(
+      '/factors',
+      {
+        schema: {
+          ...describeRoute('auth', 'List your second factors', {
+            description: 'Whether an authenticator app is set up, the passkeys, and the recovery codes left.',
+            errors: USER_ERRORS,
+          }),
+          response: { 200: FactorList },
+        },
+      },
+      (request) => factors.list(callerOf(request)),
+    );
+
+    app.post(
+      '/totp',
+      {
+        schema: {
+          ...describeRoute('auth', 'Set up an authenticator app', {
+            description: 'Returns a new secret. It is used after `POST /api/v1/auth/totp/confirm`.',
+            errors: [...PROOF_ERRORS, totpIsOn()],
+          }),
+          body: Proof,
+          response: { 200: TotpSetup },
+        },
+      },
+      (request) => factors.startTotp(callerOf(request), request.body),
+    );
+
+    app.post(
+      '/totp/confirm',
+      {
+        schema: {
+          ...describeRoute('auth', 'Confirm the authenticator app', {
+            description: `Turns it on, within 15 minutes, with the first code that it shows. ${ENDS_SESSIONS}`,
+            errors: [...USER_ERRORS, proofRefused('otp'), factorNotFound(), totpIsOn(), required('otp')],
+          }),
+          body: TotpConfirmation,
+          response: { 200: RecoveryCodes },
+        },
+      },
+      async (request) => ({
+        recovery_codes: await factors.confirmTotp(callerOf(request), request.body.otp),
+      }),
+    );
+
+    app.delete(
+      '/totp',
+      {
+        schema: {
+          ...describeRoute('auth', 'Turn off the authenticator app', {
+            description: ENDS_SESSIONS,
+            errors: [...PROOF_ERRORS, factorNotFound()],
+          }),
+          body: Proof,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        await factors.removeTotp(callerOf(request), request.body);
+        return { message: 'The authenticator app is turned off.' };
+      },
+    );
+
+    app.post(
+      '/recovery-codes',
+      {
+        schema: {
+          ...describeRoute('auth', 'Create new recovery codes', {
+            description: 'The old ones stop working.',
+            errors: [...PROOF_ERRORS, noSecondFactor()],
+          }),
+          body: Proof,
+          response: { 200: RecoveryCodes },
+        },
+      },
+      async (request) => ({
+        recovery_codes: await factors.renewRecoveryCodes(callerOf(request), request.body),
+      }),
+    );
+
+    app.post(
+      '/passkeys/options',
+      {
+        schema: {
+          ...describeRoute('auth', 'Start adding a passkey', {
+            description:
+              'Returns the options for `navigator.credentials.create`. They expire after five minutes.',
+            errors: [...PROOF_ERRORS, tooManyPasskeys(PASSKEYS_MAX), passkeysUnavailable()],
+          }),
+          body: Proof,
+          response: { 200: PasskeyOptions },
+        },
+      },
+      (request) =>
+        factors.passkeyOptions(callerOf(request), request.body, relyingPartyOf(publicUrl, request)),
+    );
+
+    app.post(
+      '/passkeys',
+      {
+        schema: {
+          ...describeRoute('auth', 'Add a passkey', {
+            description: ENDS_SESSIONS,
+            errors: [...USER_ERRORS, registrationRefused(), passkeysUnavailable(), required('name')],
+          }),
+          body: NewPasskey,
+          response: { 200: RecoveryCodes },
+        },
+      },
+      async (request) => {
+        const { name, response } = request.body;
+        const passkey = { name: name.trim(), response: response as RegistrationResponseJSON };
+        const party = relyingPartyOf(publicUrl, request);
+        return { recovery_codes: await factors.addPasskey(callerOf(request), passkey, party) };
+      },
+    );
+
+    app.delete(
+      '/passkeys/:passkey_id',
+      {
+        schema: {
+          ...describeRoute('auth', 'Remove a passkey', {
+            description: ENDS_SESSIONS,
+            errors: [...PROOF_ERRORS, factorNotFound()],
+          }),
+          params: Type.Object({ passkey_id: Type.String() }),
+          body: Proof,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        await factors.removePasskey(callerOf(request), request.body, readId(request.params.passkey_id));
+        return { message: 'The passkey is removed.' };
+      },
+    );
+  };
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { codeOf } from '../factors.ts';
+import { AURORA, BOREALIS, login } from '../harness.ts';
+import { button, inBrowser } from './browser.ts';
+
+async function openSecurity(page: Page, password: string): Promise<void> {
+  await button(page, 'Settings').click();
+  await button(page, 'Security').click();
+  await page.getByLabel('Your password').fill(password);
+}
+
+/** A phone with a fingerprint reader, to which the user always agrees. */
+async function addAuthenticator(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('WebAuthn.enable');
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
+const signOut = async (page: Page) => {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out.').waitFor();
+};
+const savedCodes = async (page: Page) => {
+  await page.getByText('Save these codes').waitFor();
+  const codes = await page.locator('.recovery-codes code').allTextContents();
+  assert.equal(codes.length, 10);
+  return codes;
+};
+
+inBrowser('the second factor in the dashboard', (dashboard) => {
+  it('an authenticator app is set up, asked for at the next sign-in and turned off', async () => {
+    const window = await dashboard.open({
+      user: 'nobody',
+      viewport: { width: 390, height: 740 },
+      expectedErrors: /401|403/,
+    });
+    const { page } = window;
+    await window.signIn();
+    await openSecurity(page, 'wrong');
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await page.getByRole('alert').getByText('The password is wrong.').waitFor();
+    await page.getByLabel('Your password').fill(AURORA.password);
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    const secret = (await page.locator('.security code').textContent())!.replaceAll(' ', '');
+    await page.getByLabel('Code from the app').fill(codeOf(dashboard.deskbell, secret));
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    const codes = await savedCodes(page);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    assert.equal((await downloading).suggestedFilename(), 'deskbell-recovery-codes.txt');
+    await page.getByRole('button', { name: 'I have saved the codes' }).click();
+    await page.getByText('10 codes left').waitFor();
+    await signOut(page);
+
+    await page.getByLabel('Email').fill(AURORA.email);
+    await page.getByLabel('Password', { exact: true }).fill(AURORA.password);
+    await page.keyboard.press('Enter');
+    const code = page.getByLabel('Code');
+    await code.waitFor();
+    assert.equal(await code.getAttribute('autocomplete'), 'one-time-code');
+    assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
+    await code.fill('000000');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('The code is wrong').waitFor();
+    await code.fill(codes[0]!);
+    await page.keyboard.press('Enter');
+    await page.getByRole('navigation').waitFor();
+
+    await openSecurity(page, AURORA.password);
+    await page.getByText('9 codes left').waitFor();
+    await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
+    assert.equal((await login(dashboard.deskbell)).status, 200);
+    await window.close();
+  });
+
+  it('a passkey is added, signs in without a password, and is removed', async () => {
+    const baseURL = dashboard.deskbell.url.replace('127.0.0.1', 'localhost');
+    const window = await dashboard.open({ user: 'nobody', baseURL, expectedErrors: /401/ });
+    const { page } = window;
+    await addAuthenticator(page);
+    await window.signIn(BOREALIS);
+    await openSecurity(page, BOREALIS.password);
+    await page.getByLabel('Name of the new passkey').fill('Laptop');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await savedCodes(page);
+    await page.getByRole('button', { name: 'I have saved the codes' }).click();
+    await page.getByText('Not used yet').waitFor();
+    await signOut(page);
+
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('navigation').waitFor();
+    await page.reload();
+    await page.getByRole('navigation').waitFor();
+
+    await openSecurity(page, BOREALIS.password);
+    await page.getByText('Last used').waitFor();
+    await page.getByRole('button', { name: 'Remove Laptop' }).click();
+    await page.getByRole('button', { name: 'Remove Laptop' }).waitFor({ state: 'detached' });
+    await signOut(page);
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('alert').getByText('That did not work').waitFor();
+    assert.equal((await login(dashboard.deskbell, BOREALIS)).status, 200);
+    await window.close();
+  });
+
+  it('at an IP address no passkey is offered', async () => {
+    const window = await dashboard.open({ user: 'nobody' });
+    await window.page.getByLabel('Email').waitFor();
+    assert.equal(await window.page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);
+    await window.close();
+  });
+});

@@ -1,0 +1,387 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { run, settingsOf } from './command.ts';
+import { AUTH, addUserWithTotp, codeOf, DASHBOARD, loginWith, turnOnTotp } from './factors.ts';
+import {
+  AURORA,
+  addUser,
+  assertError,
+  type Deskbell,
+  login,
+  me,
+  OPERATOR,
+  onEachEngine,
+  outcome,
+  refresh,
+  useDeskbell,
+} from './harness.ts';
+import { startRecording, stopRecording } from './plans/statements.ts';
+
+const FAILURES_MAX = 10;
+const factorsOf = async (deskbell: Deskbell, token: string) =>
+  (await deskbell.call('GET', `${AUTH}/factors`, { token })).json;
+
+onEachEngine('a sign-in with an authenticator app', (engine) => {
+  const deskbell = useDeskbell(engine);
+  /** Codes are used up, so every sign-in of a test takes the next one. */
+  const nextCode = (secret: string) => {
+    deskbell.clock.advance(30);
+    return codeOf(deskbell, secret);
+  };
+
+  it('needs the password and a code: without a code it is MFA_REQUIRED', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const missing = await login(deskbell, user);
+    assertError(missing, 401, 'MFA_REQUIRED', 'otp');
+    assertError(await loginWith(deskbell, user, ''), 401, 'MFA_REQUIRED', 'otp');
+    const reply = await loginWith(deskbell, user, nextCode(user.secret));
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal((await me(deskbell, reply.json.access_token)).json.id, user.id);
+  });
+
+  it('the dashboard asks for the code too', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const signIn = (otp?: string) =>
+      deskbell.call('POST', '/session/login', {
+        headers: DASHBOARD,
+        body: { email: user.email, password: user.password, otp },
+      });
+    const missing = await signIn();
+    assertError(missing, 401, 'MFA_REQUIRED', 'otp');
+    assert.equal(missing.headers.get('set-cookie'), null);
+    assertError(await signIn('000000'), 401, 'INVALID_CREDENTIALS', 'otp');
+    const reply = await signIn(nextCode(user.secret));
+    assert.equal(reply.status, 200, reply.text);
+    assert.match(reply.headers.get('set-cookie')!, /deskbell_refresh=/);
+  });
+
+  it('a wrong password gets the same response as without a second factor', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const plain = await login(deskbell, { ...(await addUser(deskbell)), password: 'wrong' });
+    assertError(plain, 401, 'INVALID_CREDENTIALS');
+    for (const otp of [undefined, '000000', codeOf(deskbell, user.secret, 1)]) {
+      const reply = await loginWith(deskbell, { ...user, password: 'wrong' }, otp);
+      assert.deepEqual(outcome(reply), outcome(plain));
+    }
+    // The code was not used up.
+    assert.equal((await loginWith(deskbell, user, codeOf(deskbell, user.secret, 1))).status, 200);
+  });
+
+  it('each code works once', async () => {
+    const user = await addUserWithTotp(deskbell);
+    // The one that confirmed the app is used up.
+    assertError(
+      await loginWith(deskbell, user, codeOf(deskbell, user.secret)),
+      401,
+      'INVALID_CREDENTIALS',
+      'otp',
+    );
+    const code = nextCode(user.secret);
+    assert.equal((await loginWith(deskbell, user, code)).status, 200);
+    assertError(await loginWith(deskbell, user, code), 401, 'INVALID_CREDENTIALS', 'otp');
+  });
+
+  it('of many requests at once with one code, one gets a session', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const code = nextCode(user.secret);
+    const replies = await Promise.all(Array.from({ length: 6 }, () => loginWith(deskbell, user, code)));
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+    for (const reply of replies.filter(({ status }) => status !== 200))
+      assertError(reply, 401, 'INVALID_CREDENTIALS', 'otp');
+  });
+
+  it('the clock of the app may differ by 30 seconds, but no more', async () => {
+    deskbell.clock.stop();
+    const early = await addUserWithTotp(deskbell);
+    const late = await addUserWithTotp(deskbell);
+    deskbell.clock.advance(90);
+    for (const [user, tooFar, near] of [
+      [early, 2, 1],
+      [late, -2, -1],
+    ] as const) {
+      const reply = await loginWith(deskbell, user, codeOf(deskbell, user.secret, tooFar));
+      assertError(reply, 401, 'INVALID_CREDENTIALS', 'otp');
+      assert.equal((await loginWith(deskbell, user, codeOf(deskbell, user.secret, near))).status, 200);
+    }
+    // A code that is older than the last one does not work any more.
+    assertError(
+      await loginWith(deskbell, early, codeOf(deskbell, early.secret)),
+      401,
+      'INVALID_CREDENTIALS',
+      'otp',
+    );
+    deskbell.clock.go();
+  });
+
+  it('wrong codes count as failed sign-ins, missing ones do not', async () => {
+    const user = await addUserWithTotp(deskbell);
+    for (let count = 0; count <= FAILURES_MAX; count += 1)
+      assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+    const guesses = ['000000', '0', 'abcdef', 'x'.repeat(64), '0000-0000-0000-0000'];
+    for (let count = 0; count < FAILURES_MAX; count += 1) {
+      const reply = await loginWith(deskbell, user, guesses[count % guesses.length]);
+      assertError(reply, 401, 'INVALID_CREDENTIALS', 'otp');
+    }
+    // Above the limit every response is the same, so that nothing shows which password or code is right.
+    const code = nextCode(user.secret);
+    for (const otp of [undefined, '000000', code, user.recoveryCodes[0]])
+      assertError(await loginWith(deskbell, user, otp), 429, 'RATE_LIMITED');
+  });
+
+  it('a recovery code works once instead of a code, in any spelling', async () => {
+    const user = await addUserWithTotp(deskbell);
+    assert.equal(user.recoveryCodes.length, 10);
+    assert.equal(new Set(user.recoveryCodes).size, 10);
+    const [first, second] = user.recoveryCodes as [string, string];
+    assert.match(first, /^(?:[\da-hjkmnp-tv-z]{4}-){3}[\da-hjkmnp-tv-z]{4}$/);
+    assert.equal((await loginWith(deskbell, user, first)).status, 200);
+    assertError(await loginWith(deskbell, user, first), 401, 'INVALID_CREDENTIALS', 'otp');
+    const spelled = ` ${second.toUpperCase().replaceAll('-', ' ')} `;
+    const replies = await Promise.all([1, 2, 3].map(() => loginWith(deskbell, user, spelled)));
+    assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+    const factors = await factorsOf(deskbell, user.tokens.access_token);
+    assert.deepEqual(factors, { totp: true, passkeys: [], recovery_codes_left: 8 });
+  });
+
+  it('is refused to a disabled user, who learns nothing', async () => {
+    const user = await addUserWithTotp(deskbell);
+    await deskbell.database.run('update users set disabled_at = created_at where id = $1', [user.id]);
+    for (const otp of [undefined, nextCode(user.secret), user.recoveryCodes[0]])
+      assertError(await loginWith(deskbell, user, otp), 401, 'INVALID_CREDENTIALS');
+    const reply = await deskbell.call('GET', `${AUTH}/factors`, { token: user.tokens.access_token });
+    assertError(reply, 401, 'INVALID_TOKEN');
+  });
+
+  it('codes of one user are worth nothing for another', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const other = await addUserWithTotp(deskbell);
+    for (const otp of [nextCode(other.secret), other.recoveryCodes[0]])
+      assertError(await loginWith(deskbell, user, otp), 401, 'INVALID_CREDENTIALS', 'otp');
+    assert.equal((await loginWith(deskbell, other, other.recoveryCodes[0])).status, 200);
+  });
+
+  it('works for an operator', async () => {
+    const { json } = await login(deskbell, OPERATOR);
+    const user = { id: 0, ...OPERATOR };
+    const { secret } = await turnOnTotp(deskbell, user, json.access_token);
+    assertError(await login(deskbell, OPERATOR), 401, 'MFA_REQUIRED', 'otp');
+    assert.equal((await loginWith(deskbell, user, nextCode(secret))).status, 200);
+  });
+
+  it('without a second factor nothing changes: the same statements, and otp is ignored', async () => {
+    const user = await addUser(deskbell);
+    startRecording();
+    const reply = await login(deskbell, user);
+    const statements = stopRecording();
+    assert.deepEqual(Object.keys(reply.json), ['access_token', 'refresh_token', 'token_type', 'expires_in']);
+    const ofSignIn = statements.filter(({ sql }) => /users|sessions|totp|passkeys|recovery/.test(sql));
+    assert.equal(ofSignIn.length, 2, ofSignIn.map(({ sql }) => sql).join('\n'));
+    assert.equal((await loginWith(deskbell, user, 'anything')).status, 200);
+    const wrong = await login(deskbell, { ...user, password: 'wrong' });
+    assert.equal(wrong.text, '{"detail":"Wrong email or password.","code":"INVALID_CREDENTIALS"}');
+  });
+
+  it('a sign-in that began before the second factor was turned on opens no session', async () => {
+    const user = await addUser(deskbell);
+    const { json } = await login(deskbell, user);
+    const { secret } = (
+      await deskbell.call('POST', `${AUTH}/totp`, {
+        token: json.access_token,
+        body: { password: user.password },
+      })
+    ).json;
+    const confirming = deskbell.call('POST', `${AUTH}/totp/confirm`, {
+      token: json.access_token,
+      body: { otp: codeOf(deskbell, secret) },
+    });
+    const signIns = Array.from({ length: 6 }, () => login(deskbell, user));
+    assert.equal((await confirming).status, 200);
+    for (const reply of await Promise.all(signIns)) {
+      if (reply.status !== 200) continue;
+      assertError(await refresh(deskbell, reply.json.refresh_token), 401, 'INVALID_TOKEN');
+    }
+  });
+});
+
+onEachEngine('the second factors of a user', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const changes = (passkeyId = 1): [method: string, path: string][] => [
+    ['POST', '/totp'],
+    ['DELETE', '/totp'],
+    ['POST', '/recovery-codes'],
+    ['DELETE', `/passkeys/${passkeyId}`],
+  ];
+
+  it('need an access token, judged before the body', async () => {
+    for (const [method, path] of [
+      ...changes(),
+      ['POST', '/totp/confirm'],
+      ['POST', '/passkeys/options'],
+      ['POST', '/passkeys'],
+    ] as const)
+      assertError(await deskbell.call(method, AUTH + path, { body: '{' }), 401, 'INVALID_TOKEN');
+    assertError(await deskbell.call('GET', `${AUTH}/factors`), 401, 'INVALID_TOKEN');
+  });
+
+  it('change only with the password or a code, and wrong ones count as failed sign-ins', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const token = user.tokens.access_token;
+    for (const [method, path] of changes()) {
+      const without = await deskbell.call(method, AUTH + path, { token, body: {} });
+      assertError(without, 422, 'VALIDATION_ERROR', 'password');
+      const wrong = await deskbell.call(method, AUTH + path, { token, body: { password: 'wrong' } });
+      assertError(wrong, 403, 'FORBIDDEN', 'password');
+      const used = codeOf(deskbell, user.secret, -3);
+      const wrongCode = await deskbell.call(method, AUTH + path, { token, body: { otp: used } });
+      assertError(wrongCode, 403, 'FORBIDDEN', 'otp');
+    }
+    for (let count = 2 * changes().length; count < FAILURES_MAX; count += 1)
+      await deskbell.call('DELETE', `${AUTH}/totp`, { token, body: { password: 'wrong' } });
+    const locked = await deskbell.call('DELETE', `${AUTH}/totp`, {
+      token,
+      body: { password: user.password },
+    });
+    assertError(locked, 429, 'RATE_LIMITED');
+    assertError(await loginWith(deskbell, user, user.recoveryCodes[0]), 429, 'RATE_LIMITED');
+    assert.equal((await factorsOf(deskbell, token)).totp, true);
+  });
+
+  it('an app is set up with a secret, a QR address and a first code', async () => {
+    const user = await addUser(deskbell);
+    const { access_token: token } = (await login(deskbell, user)).json;
+    const start = () => deskbell.call('POST', `${AUTH}/totp`, { token, body: { password: user.password } });
+    const confirm = (otp: string) => deskbell.call('POST', `${AUTH}/totp/confirm`, { token, body: { otp } });
+    assertError(await confirm('000000'), 404, 'NOT_FOUND');
+    const first = (await start()).json;
+    const { secret, uri } = (await start()).json;
+    assert.match(secret, /^[A-Z2-7]{32}$/);
+    assert.equal(new URL(uri).searchParams.get('secret'), secret);
+    assert.equal(decodeURIComponent(new URL(uri).pathname).endsWith(`Deskbell:${user.email}`), true, uri);
+
+    // Until it is confirmed, the password alone is enough.
+    assert.equal((await login(deskbell, user)).status, 200);
+    assertError(await confirm(codeOf(deskbell, first.secret)), 403, 'FORBIDDEN', 'otp');
+    assert.equal((await confirm(codeOf(deskbell, secret))).json.recovery_codes.length, 10);
+    assertError(await confirm(codeOf(deskbell, secret, 1)), 409, 'CONFLICT');
+    assertError(await start(), 409, 'CONFLICT');
+    assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+  });
+
+  it('an app that is not confirmed within 15 minutes must be set up again', async () => {
+    const user = await addUser(deskbell);
+    const { access_token: token } = (await login(deskbell, user)).json;
+    const body = { password: user.password };
+    const { secret } = (await deskbell.call('POST', `${AUTH}/totp`, { token, body })).json;
+    deskbell.clock.advance(15 * 60 + 1);
+    const fresh = (await login(deskbell, user)).json.access_token;
+    const otp = codeOf(deskbell, secret);
+    const reply = await deskbell.call('POST', `${AUTH}/totp/confirm`, { token: fresh, body: { otp } });
+    assertError(reply, 404, 'NOT_FOUND');
+  });
+
+  it('turning one on or off ends the other sessions of the user, and nobody else’s', async () => {
+    const user = await addUser(deskbell);
+    const own = (await login(deskbell, user)).json;
+    const other = (await login(deskbell, user)).json;
+    const stranger = (await login(deskbell, AURORA)).json;
+    const { recoveryCodes } = await turnOnTotp(deskbell, user, own.access_token);
+    assert.equal((await refresh(deskbell, own.refresh_token)).status, 200);
+    assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
+
+    const another = (await loginWith(deskbell, user, recoveryCodes[0])).json;
+    const body = { otp: recoveryCodes[1] };
+    const off = await deskbell.call('DELETE', `${AUTH}/totp`, { token: own.access_token, body });
+    assert.equal(off.status, 200, off.text);
+    assert.equal((await refresh(deskbell, own.refresh_token)).status, 200);
+    assertError(await refresh(deskbell, another.refresh_token), 401, 'INVALID_TOKEN');
+    assert.equal((await refresh(deskbell, stranger.refresh_token)).status, 200);
+
+    // The password alone is enough again, and the recovery codes are gone.
+    assert.equal((await login(deskbell, user)).status, 200);
+    assert.deepEqual(await factorsOf(deskbell, own.access_token), {
+      totp: false,
+      passkeys: [],
+      recovery_codes_left: 0,
+    });
+    const renewed = await deskbell.call('POST', `${AUTH}/recovery-codes`, {
+      token: own.access_token,
+      body: { password: user.password },
+    });
+    assertError(renewed, 409, 'CONFLICT');
+  });
+
+  it('new recovery codes replace the old ones', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const { json } = await deskbell.call('POST', `${AUTH}/recovery-codes`, {
+      token: user.tokens.access_token,
+      body: { password: user.password },
+    });
+    assert.equal(json.recovery_codes.length, 10);
+    assertError(await loginWith(deskbell, user, user.recoveryCodes[0]), 401, 'INVALID_CREDENTIALS', 'otp');
+    assert.equal((await loginWith(deskbell, user, json.recovery_codes[0])).status, 200);
+  });
+
+  it('belong to the user alone: nobody else sees or changes them', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const stranger = await addUser(deskbell);
+    const token = (await login(deskbell, stranger)).json.access_token;
+    assert.deepEqual(await factorsOf(deskbell, token), { totp: false, passkeys: [], recovery_codes_left: 0 });
+    // Not even with the other user's code.
+    const body = { otp: user.recoveryCodes[0] };
+    assertError(await deskbell.call('DELETE', `${AUTH}/totp`, { token, body }), 403, 'FORBIDDEN', 'otp');
+    const own = { password: stranger.password };
+    assertError(await deskbell.call('DELETE', `${AUTH}/totp`, { token, body: own }), 404, 'NOT_FOUND');
+    assert.equal((await factorsOf(deskbell, user.tokens.access_token)).recovery_codes_left, 10);
+  });
+
+  it('are stored encrypted or hashed, and never logged', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const otp = user.recoveryCodes[0]!;
+    await loginWith(deskbell, user, otp);
+    const rows = await Promise.all(
+      ['totp_secrets', 'recovery_codes'].map((table) =>
+        deskbell.database.all(`select * from ${table} where user_id = $1`, [user.id]),
+      ),
+    );
+    const stored = JSON.stringify(rows);
+    for (const secret of [
+      user.secret,
+      ...user.recoveryCodes,
+      ...user.recoveryCodes.map((code) => code.replaceAll('-', '')),
+    ]) {
+      assert.ok(!stored.includes(secret));
+      assert.ok(!deskbell.logged.join('').includes(secret));
+    }
+  });
+
+  it('reset-factors lets a user sign in with the password alone, and ends the sessions', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const listed = await run(['user', 'list'], { env: settingsOf(deskbell) });
+    assert.match(listed.stdout, new RegExp(`${user.email}.* on +enabled`));
+    const reset = await run(['user', 'reset-factors', user.email], { env: settingsOf(deskbell) });
+    assert.equal(reset.code, 0, reset.stderr);
+    assert.match(reset.stdout, /no second factor any more and is signed out everywhere/);
+    assertError(await refresh(deskbell, user.tokens.refresh_token), 401, 'INVALID_TOKEN');
+    const { json } = await login(deskbell, user);
+    assert.deepEqual(await factorsOf(deskbell, json.access_token), {
+      totp: false,
+      passkeys: [],
+      recovery_codes_left: 0,
+    });
+  });
+
+  it('after a lost SECRET_KEY no code of the app works, but recovery codes do', async () => {
+    const user = await addUserWithTotp(deskbell);
+    const other = await addUserWithTotp(deskbell);
+    // A secret that was sealed for somebody else cannot be opened either.
+    await deskbell.database.run(
+      `update totp_secrets set sealed_secret = (select sealed_secret from totp_secrets where user_id = $2)
+        where user_id = $1`,
+      [user.id, other.id],
+    );
+    deskbell.clock.advance(30);
+    const code = codeOf(deskbell, other.secret);
+    assertError(await loginWith(deskbell, user, code), 401, 'INVALID_CREDENTIALS', 'otp');
+    assert.equal((await loginWith(deskbell, user, user.recoveryCodes[0])).status, 200);
+  });
+});
