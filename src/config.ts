@@ -5,12 +5,15 @@ import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES, DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from './delivery/phone.ts';
+import { isLoopback } from './http/address.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** All settings. Only this file reads the environment. */
 export interface Config {
   host: string;
   port: number;
+  /** Only programs on this machine can connect to `host`. */
+  isLocal: boolean;
   dataDir: string;
   /** Absent: the embedded SQLite database under `dataDir`. */
   databaseUrl: string | undefined;
@@ -20,7 +23,7 @@ export interface Config {
   secretKey: string | undefined;
   secretKeyFile: string;
   production: boolean;
-  /** Whether an empty database gets the demo data. */
+  /** Whether an empty database gets the demo data: its passwords are public, so only for this machine. */
   demo: boolean;
   trustProxy: boolean | number | string;
   corsOrigins: string[] | '*';
@@ -137,9 +140,18 @@ export function readConfig(env: Environment = process.env): Config {
 
   const secretKey = text('SECRET_KEY');
   if (secretKey !== undefined) {
+  const host = text('HOST') ?? '127.0.0.1';
+  const isLocal = isLoopback(host);
     const problem = secretKeyProblem(secretKey);
     if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
   } else if (databaseUrl) {
+  if (demo && production) {
+    problems.push('DEMO must not be true with NODE_ENV=production: its passwords are public.');
+  } else if (demo && !isLocal) {
+    problems.push(
+      `DEMO must not be true with HOST ${host}, which other machines can reach: its passwords are public.`,
+    );
+  }
     problems.push(
       'SECRET_KEY must be set with DATABASE_URL. Run "npm run deskbell -- secret" to create one.',
     );
@@ -153,7 +165,8 @@ export function readConfig(env: Environment = process.env): Config {
 
   const threadPoolSize = integer('UV_THREADPOOL_SIZE', 4, 1, 1024);
   const config: Config = {
-    host: text('HOST') ?? '127.0.0.1',
+    host,
+    isLocal,
     port: integer('PORT', 8000, 0, 65_535),
     dataDir,
     databaseUrl,
@@ -162,7 +175,7 @@ export function readConfig(env: Environment = process.env): Config {
     secretKey,
     secretKeyFile: join(dataDir, 'secret.key'),
     production,
-    demo: demo ?? (!databaseUrl && !production),
+    demo: demo ?? (!databaseUrl && !production && isLocal),
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
     corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',

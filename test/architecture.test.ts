@@ -68,6 +68,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/channels/fields.ts',
     'delivery/phone.ts',
     'database/address.ts',
+    'http/address.ts',
   ],
   'log.ts': ['config.ts'],
   contract: [],

@@ -93,6 +93,15 @@ describe('a bad setting', () => {
     ),
     [
       'an invalid webhook URL, even if another channel is used',
+    [
+      'the demo in production',
+      { DEMO: 'true', NODE_ENV: 'production' },
+      /^DEMO must not be true with NODE_ENV=production/,
+    ],
+    ...['0.0.0.0', '::', '192.168.1.5', 'desk.example'].map(
+      (HOST) =>
+        [`the demo with HOST=${HOST}`, { DEMO: 'true', HOST }, /^DEMO must not be true with HOST /] as const,
+    ),
       { WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: `whsec_${newSecretKey()}` },
       /^WEBHOOK_URL /,
     ],

@@ -13,6 +13,7 @@ import {
   required,
   tokenInvalid,
 } from '../errors.ts';
+import { isLoopback } from '../http/address.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './cookie.ts';
 import type { SignIn } from './signIn.ts';
@@ -27,6 +28,18 @@ const MARK = 'x-deskbell-dashboard';
 const headers = Type.Object({
   [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
 });
+
+/** A proxy on this machine adds at least one of these to its visitors' requests. */
+const PROXY_HEADERS = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+const isFromThisMachine = ({ socket, headers }: FastifyRequest) =>
+  isLoopback(socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in headers);
 
 /** Errors that mean the session has ended. An unreachable database does not. */
 const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
@@ -132,7 +145,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'List the demo’s users', {
-            description: 'Only while the demo is on and its users exist; never in production.',
+            description:
+              'Only for browsers on the same machine, while the demo is on and its users exist; never in production.',
             errors: [notFromDashboard(), notFound()],
             open: true,
           }),
@@ -140,8 +154,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           response: { 200: DemoUsers },
         },
       },
-      async () => {
-        const users = await demoUsers();
+      async (request) => {
+        const users = isFromThisMachine(request) ? await demoUsers() : [];
         if (users.length === 0) throw notFound();
         return { users: [...users] };
       },
