@@ -28,6 +28,7 @@ import { isFailure, serviceUnavailable } from './errors.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { operationsRoutes } from './http/operations.ts';
@@ -105,6 +106,7 @@ export async function buildApp(
   handleErrors(app);
   acceptJson(app);
   observeRequests(app, metrics, log);
+  if (config.allowedHosts) checkHosts(app, config.allowedHosts);
   refuseWhenOverloaded(app);
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);

@@ -6,14 +6,15 @@ import { CHANNEL_NAMES, DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from './delivery/phone.ts';
 import { isLoopback } from './http/address.ts';
+import { hostName } from './http/hosts.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** All settings. Only this file reads the environment. */
 export interface Config {
   host: string;
-  port: number;
   /** Only programs on this machine can connect to `host`. */
   isLocal: boolean;
+  port: number;
   dataDir: string;
   /** Absent: the embedded SQLite database under `dataDir`. */
   databaseUrl: string | undefined;
@@ -27,6 +28,10 @@ export interface Config {
   demo: boolean;
   trustProxy: boolean | number | string;
   corsOrigins: string[] | '*';
+  /** The origin under which people reach the dashboard and the API. */
+  publicUrl: string | undefined;
+  /** The host names that requests may use besides those of this machine. Absent: all. */
+  allowedHosts: string[] | undefined;
   tokenIssuer: string;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
@@ -135,16 +140,11 @@ export function readConfig(env: Environment = process.env): Config {
   // Unknown values are refused: a typo must not start a demo with public passwords.
   const production =
     choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
-  const demo = flag('DEMO');
-  const dataDir = resolve(text('DATA_DIR') ?? 'data');
-
-  const secretKey = text('SECRET_KEY');
-  if (secretKey !== undefined) {
   const host = text('HOST') ?? '127.0.0.1';
   const isLocal = isLoopback(host);
-    const problem = secretKeyProblem(secretKey);
-    if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
-  } else if (databaseUrl) {
+  const publicUrl = readPublicUrl(text('PUBLIC_URL'), problems);
+  const namedHosts = readHosts(text('ALLOWED_HOSTS'), problems);
+  const demo = flag('DEMO');
   if (demo && production) {
     problems.push('DEMO must not be true with NODE_ENV=production: its passwords are public.');
   } else if (demo && !isLocal) {
@@ -152,6 +152,13 @@ export function readConfig(env: Environment = process.env): Config {
       `DEMO must not be true with HOST ${host}, which other machines can reach: its passwords are public.`,
     );
   }
+  const dataDir = resolve(text('DATA_DIR') ?? 'data');
+
+  const secretKey = text('SECRET_KEY');
+  if (secretKey !== undefined) {
+    const problem = secretKeyProblem(secretKey);
+    if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
+  } else if (databaseUrl) {
     problems.push(
       'SECRET_KEY must be set with DATABASE_URL. Run "npm run deskbell -- secret" to create one.',
     );
@@ -177,6 +184,8 @@ export function readConfig(env: Environment = process.env): Config {
     production,
     demo: demo ?? (!databaseUrl && !production && isLocal),
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
+    publicUrl,
+    allowedHosts: allowedHosts(publicUrl, namedHosts, isLocal),
     corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,
@@ -202,12 +211,19 @@ export function readConfig(env: Environment = process.env): Config {
 }
 
 /** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
-export function riskySettings({ trustProxy }: Config): { message: string; fix: string }[] {
+export function riskySettings(config: Config): { message: string; fix: string }[] {
+  const { trustProxy, allowedHosts, host } = config;
   const risks: { message: string; fix: string }[] = [];
   if (trustProxy === true) {
     risks.push({
       message: 'TRUST_PROXY is true: clients can pretend to have any address and avoid the limits.',
       fix: 'Set it to the number of proxies, such as 1, or to a list of their addresses.',
+    });
+  }
+  if (!allowedHosts) {
+    risks.push({
+      message: `HOST ${host} is open to other machines, and requests for every host name are answered.`,
+      fix: 'Set PUBLIC_URL to the address that people use, such as https://desk.shop.example.',
     });
   }
   return risks;
@@ -260,6 +276,37 @@ function readTrustProxy(given: string | undefined, problems: string[]): boolean 
   }
   problems.push('TRUST_PROXY must be true, false, a number of proxies, or a list of their addresses.');
   return false;
+}
+
+function readPublicUrl(given: string | undefined, problems: string[]): string | undefined {
+  if (given === undefined) return undefined;
+  const url = URL.parse(given);
+  if (url && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`) return url.origin;
+  problems.push('PUBLIC_URL must be an address without a path, such as https://desk.shop.example.');
+  return undefined;
+}
+
+function readHosts(given: string | undefined, problems: string[]): string[] {
+  if (given === undefined) return [];
+  return given.split(',').map((part) => {
+    const name = part.trim();
+    const url = URL.parse(`http://${name}`);
+    if (url?.port === '' && url.href === `http://${url.host}/` && name !== '*') return hostName(url.host);
+    problems.push(
+      `ALLOWED_HOSTS must list host names without a port, such as desk.shop.example, not "${name}".`,
+    );
+    return '';
+  });
+}
+
+/** A server on loopback answers for this machine's own names and the given ones. */
+function allowedHosts(
+  publicUrl: string | undefined,
+  named: string[],
+  isLocal: boolean,
+): string[] | undefined {
+  if (publicUrl === undefined && named.length === 0 && !isLocal) return undefined;
+  return publicUrl === undefined ? named : [hostName(new URL(publicUrl).host), ...named];
 }
 
 function readOrigins(given: string | undefined, problems: string[]): string[] | '*' {

@@ -69,6 +69,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/phone.ts',
     'database/address.ts',
     'http/address.ts',
+    'http/hosts.ts',
   ],
   'log.ts': ['config.ts'],
   contract: [],

@@ -29,6 +29,8 @@ const BAD_SETTINGS: Settings = {
   SECRET_KEY: 'short',
   DEMO: 'maybe',
   TRUST_PROXY: 'the one next door',
+  PUBLIC_URL: 'https://shop.example/desk',
+  ALLOWED_HOSTS: 'https://shop.example',
   CORS_ORIGINS: 'shop.example',
   ACCESS_TOKEN_TTL_SECONDS: '1',
   REFRESH_TOKEN_TTL_SECONDS: 'a month',
@@ -92,8 +94,6 @@ describe('a bad setting', () => {
         ] as const,
     ),
     [
-      'an invalid webhook URL, even if another channel is used',
-    [
       'the demo in production',
       { DEMO: 'true', NODE_ENV: 'production' },
       /^DEMO must not be true with NODE_ENV=production/,
@@ -102,6 +102,8 @@ describe('a bad setting', () => {
       (HOST) =>
         [`the demo with HOST=${HOST}`, { DEMO: 'true', HOST }, /^DEMO must not be true with HOST /] as const,
     ),
+    [
+      'an invalid webhook URL, even if another channel is used',
       { WEBHOOK_URL: 'ftp://shop.example', WEBHOOK_SECRET: `whsec_${newSecretKey()}` },
       /^WEBHOOK_URL /,
     ],
