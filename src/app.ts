@@ -34,6 +34,7 @@ import { serveDashboard } from './http/dashboard.ts';
 import { limitDuration } from './http/deadline.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
 import { limitRequests } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics.ts';
@@ -117,6 +118,7 @@ export async function buildApp(
   acceptJson(app);
   observeRequests(app, metrics, log);
   if (config.trustProxy !== false) requireTlsFromNowOn(app);
+  if (config.allowedHosts) checkHosts(app, config.allowedHosts);
   refuseWhenOverloaded(app);
   limitConnections(app, { perAddress: config.connectionsPerAddress, log });
   disconnectStalledReaders(app);

@@ -5,11 +5,15 @@ import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES, DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from './delivery/phone.ts';
+import { isLoopback } from './http/address.ts';
+import { hostName } from './http/hosts.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** All settings. Only this file reads the environment. */
 export interface Config {
   host: string;
+  /** Only programs on this machine can connect to `host`. */
+  isLocal: boolean;
   port: number;
   dataDir: string;
   /** Absent: the embedded SQLite database under `dataDir`. */
@@ -20,12 +24,14 @@ export interface Config {
   secretKey: string | undefined;
   secretKeyFile: string;
   production: boolean;
-  /** Whether an empty database gets the demo data. */
+  /** Whether an empty database gets the demo data: its passwords are public, so only for this machine. */
   demo: boolean;
-  /** The address under which users open the service. */
-  publicUrl: string | undefined;
   trustProxy: boolean | number | string;
   corsOrigins: string[] | '*';
+  /** The origin under which people reach the dashboard and the API. */
+  publicUrl: string | undefined;
+  /** The host names that requests may use besides those of this machine. Absent: all. */
+  allowedHosts: string[] | undefined;
   tokenIssuer: string;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
@@ -150,7 +156,18 @@ export function readConfig(env: Environment = process.env): Config {
   // Unknown values are refused: a typo must not start a demo with public passwords.
   const production =
     choice('NODE_ENV', ['production', 'development', 'test'], 'development') === 'production';
+  const host = text('HOST') ?? '127.0.0.1';
+  const isLocal = isLoopback(host);
+  const publicUrl = readPublicUrl(text('PUBLIC_URL'), problems);
+  const namedHosts = readHosts(text('ALLOWED_HOSTS'), problems);
   const demo = flag('DEMO');
+  if (demo && production) {
+    problems.push('DEMO must not be true with NODE_ENV=production: its passwords are public.');
+  } else if (demo && !isLocal) {
+    problems.push(
+      `DEMO must not be true with HOST ${host}, which other machines can reach: its passwords are public.`,
+    );
+  }
   const dataDir = resolve(text('DATA_DIR') ?? 'data');
 
   const secretKey = text('SECRET_KEY');
@@ -175,7 +192,8 @@ export function readConfig(env: Environment = process.env): Config {
   const metricsPort = integer('METRICS_PORT', 0, 1, 65_535) || undefined;
   if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
   const config: Config = {
-    host: text('HOST') ?? '127.0.0.1',
+    host,
+    isLocal,
     port,
     dataDir,
     databaseUrl,
@@ -184,9 +202,10 @@ export function readConfig(env: Environment = process.env): Config {
     secretKey,
     secretKeyFile: join(dataDir, 'secret.key'),
     production,
-    demo: demo ?? (!databaseUrl && !production),
-    publicUrl: address('PUBLIC_URL', ['http:', 'https:']),
+    demo: demo ?? (!databaseUrl && !production && isLocal),
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
+    publicUrl,
+    allowedHosts: allowedHosts(publicUrl, namedHosts, isLocal),
     corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,
@@ -226,12 +245,19 @@ export function readConfig(env: Environment = process.env): Config {
 }
 
 /** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
-export function riskySettings({ trustProxy }: Config): { message: string; fix: string }[] {
+export function riskySettings(config: Config): { message: string; fix: string }[] {
+  const { trustProxy, allowedHosts, host } = config;
   const risks: { message: string; fix: string }[] = [];
   if (trustProxy === true) {
     risks.push({
       message: 'TRUST_PROXY is true: clients can pretend to have any address and avoid the limits.',
       fix: 'Set it to the number of proxies, such as 1, or to a list of their addresses.',
+    });
+  }
+  if (!allowedHosts) {
+    risks.push({
+      message: `HOST ${host} is open to other machines, and requests for every host name are answered.`,
+      fix: 'Set PUBLIC_URL to the address that people use, such as https://desk.shop.example.',
     });
   }
   return risks;
@@ -290,6 +316,37 @@ function readMetricsToken(given: string | undefined, problems: string[]): string
   if (given === undefined || /^[\x21-\x7e]{16,256}$/.test(given)) return given;
   problems.push('METRICS_TOKEN must be 16 to 256 printable ASCII characters without spaces.');
   return undefined;
+}
+
+function readPublicUrl(given: string | undefined, problems: string[]): string | undefined {
+  if (given === undefined) return undefined;
+  const url = URL.parse(given);
+  if (url && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`) return url.origin;
+  problems.push('PUBLIC_URL must be an address without a path, such as https://desk.shop.example.');
+  return undefined;
+}
+
+function readHosts(given: string | undefined, problems: string[]): string[] {
+  if (given === undefined) return [];
+  return given.split(',').map((part) => {
+    const name = part.trim();
+    const url = URL.parse(`http://${name}`);
+    if (url?.port === '' && url.href === `http://${url.host}/` && name !== '*') return hostName(url.host);
+    problems.push(
+      `ALLOWED_HOSTS must list host names without a port, such as desk.shop.example, not "${name}".`,
+    );
+    return '';
+  });
+}
+
+/** A server on loopback answers for this machine's own names and the given ones. */
+function allowedHosts(
+  publicUrl: string | undefined,
+  named: string[],
+  isLocal: boolean,
+): string[] | undefined {
+  if (publicUrl === undefined && named.length === 0 && !isLocal) return undefined;
+  return publicUrl === undefined ? named : [hostName(new URL(publicUrl).host), ...named];
 }
 
 function readOrigins(given: string | undefined, problems: string[]): string[] | '*' {

@@ -1,5 +1,5 @@
 import type { Passwords } from './auth/passwords.ts';
-import { emailKeyOf } from './auth/store.ts';
+import { disableUser, emailKeyOf, findUserByEmail } from './auth/store.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
 import type { NotificationType } from './contract/notifications.ts';
@@ -146,6 +146,20 @@ export async function seedDemo(database: Database, passwords: Passwords, now: Da
 /** The email addresses of the demo users who still have their demo password. */
 export async function openDemoUsers(queries: Queries, passwords: Passwords): Promise<string[]> {
   return (await createDemoSignIns(queries, passwords)()).map(({ email }) => email);
+}
+
+/** Disables the demo users who still have their demo password. Returns their email addresses. */
+export async function disableDemoUsers(
+  database: Database,
+  passwords: Passwords,
+  now: Date,
+): Promise<string[]> {
+  const emails = await openDemoUsers(database, passwords);
+  for (const email of emails) {
+    const user = await findUserByEmail(database, email);
+    if (user) await disableUser(database, user.id, now);
+  }
+  return emails;
 }
 
 /** Lists the demo users who can still sign in. Compares each password hash only once, because that is slow. */

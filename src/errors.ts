@@ -32,6 +32,7 @@ const STATUS = {
   REQUEST_TIMEOUT: everywhere(408),
   PAYLOAD_TOO_LARGE: everywhere(413),
   UNSUPPORTED_MEDIA_TYPE: everywhere(415),
+  MISDIRECTED_REQUEST: everywhere(421),
   HEADERS_TOO_LARGE: everywhere(431),
   SERVICE_UNAVAILABLE: { general: 503, notification: 500, notificationBody: 500 },
   INTERNAL_ERROR: everywhere(500),
@@ -215,6 +216,11 @@ export const internalError = (cause: unknown) =>
 export const metricsRefused = () =>
   new ApiError('FORBIDDEN', 'Only this machine may read the metrics. Set METRICS_TOKEN or METRICS_PORT.');
 export const notFound = () => new ApiError('NOT_FOUND', 'This path does not exist.');
+export const misdirectedRequest = () =>
+  new ApiError(
+    'MISDIRECTED_REQUEST',
+    'This server does not answer for the host name in the Host header. PUBLIC_URL and ALLOWED_HOSTS set its names.',
+  );
 export const methodNotAllowed = (allowed: readonly string[]) =>
   new ApiError('METHOD_NOT_ALLOWED', `This path accepts ${allowed.join(', ')}.`, {
     headers: { allow: allowed.join(', ') },

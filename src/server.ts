@@ -6,8 +6,8 @@ import { expiringEvents } from './audit/store.ts';
 import { createFactors } from './auth/factors/factors.ts';
 import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
-import { createPasswords } from './auth/passwords.ts';
-import { EXPIRING_SIGN_INS } from './auth/store.ts';
+import { createPasswords, type Passwords } from './auth/passwords.ts';
+import { EXPIRING_SIGN_INS, hasUsers } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { type Config, riskySettings } from './config.ts';
@@ -22,7 +22,7 @@ import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/i
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
-import { createDemoSignIns, seedDemo } from './demo.ts';
+import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
@@ -38,6 +38,9 @@ export interface Server {
   close(): Promise<void>;
 }
 
+const NO_USERS =
+  'There are no users yet. Create the first one: npm run deskbell -- merchant add "My shop", then ' +
+  'npm run deskbell -- user add --merchant 1 --email me@shop.example --name "My name"';
 const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
@@ -52,6 +55,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
+    if (config.production || !config.isLocal) await disableDemo(database, passwords, log, now());
+    if (!(await hasUsers(database))) log.warn(NO_USERS);
     const vault = await openFittingVault(database, config);
     if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
@@ -81,7 +86,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       log,
       now,
       assistant: openAssistant(database, log, now),
-      demoUsers: config.demo && !config.production ? createDemoSignIns(database, passwords) : async () => [],
+      demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
     const worker = config.worker
       ? startWorker({
@@ -115,6 +120,13 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await database.close();
     throw error;
   }
+}
+
+/** Their passwords are public, and this server is not only for its own machine. */
+async function disableDemo(database: Database, passwords: Passwords, log: Logger, at: Date): Promise<void> {
+  const emails = await disableDemoUsers(database, passwords, at);
+  if (emails.length === 0) return;
+  log.warn({ users: emails.join(', ') }, 'demo users disabled, because their passwords are public');
 }
 
 /** The demo's assistant is not a feature: it uses features, as a merchant's own assistant does over HTTP. */

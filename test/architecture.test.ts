@@ -81,6 +81,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/channels/fields.ts',
     'delivery/phone.ts',
     'database/address.ts',
+    'http/address.ts',
+    'http/hosts.ts',
   ],
   'log.ts': ['config.ts'],
   contract: [],

@@ -202,15 +202,16 @@ onEachEngine('the command line', (engine) => {
     chmodSync(file, 0o600);
   });
 
-  it('adds the demo data only to an empty database', async () => {
+  it('adds the demo data only to an empty database, and not in production', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
     const fresh = await createTestDatabase(engine);
+    const { DEMO: _, ...env } = fresh.env;
+    const production = { ...env, NODE_ENV: 'production', PORT: '0' };
     try {
+      assertFailure(await run(['demo'], { env: production }), 1, /the passwords of the demo are public/);
       const done = await run(['demo'], { env: fresh.env });
       assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);
-      const failed = await run(['doctor', '--json'], {
-        env: { ...fresh.env, NODE_ENV: 'production', PORT: '0' },
-      });
+      const failed = await run(['doctor', '--json'], { env: production });
       assert.equal(failed.code, 1);
       const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
       assert.equal(open.length, 3);

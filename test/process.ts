@@ -160,7 +160,7 @@ export async function sendPipelined(
     const json = body === undefined ? '' : JSON.stringify(body);
     return [
       `${line} HTTP/1.1`,
-      'Host: x',
+      'Host: localhost',
       `Authorization: Bearer ${token}`,
       `X-Request-Id: asker-${n}`,
       ...(json ? ['Content-Type: application/json', `Content-Length: ${json.length}`] : []),

@@ -5,6 +5,7 @@ import {
   AURORA,
   addUser,
   assertError,
+  createTestDatabase,
   type Deskbell,
   login,
   me,
@@ -243,13 +244,59 @@ onEachEngine('the demo’s users', (engine) => {
     }
   });
 
-  for (const settings of [{ DEMO: 'false' }, { DEMO: 'true', NODE_ENV: 'production' }]) {
-    it(`are not listed with ${JSON.stringify(settings)}`, async () => {
-      const deskbell = await startDeskbell(engine, settings as Record<string, string>);
+  it('are not listed with DEMO=false', async () => {
+    const deskbell = await startDeskbell(engine, { DEMO: 'false' });
+    try {
+      assertError(await users(deskbell), 404, 'NOT_FOUND');
+    } finally {
+      await deskbell.close();
+    }
+  });
+
+  it('are listed only for callers on the same machine, not for visitors of a proxy on it', async () => {
+    const deskbell = await startDeskbell(engine, { TRUST_PROXY: '1' });
+    const visit = (headers: Record<string, string>) =>
+      deskbell.call('GET', '/session/demo', { headers: { ...OURS, ...headers } });
+    try {
+      assert.equal((await visit({})).status, 200);
+      for (const headers of [
+        { 'x-forwarded-for': '203.0.113.7' },
+        { 'x-forwarded-for': '127.0.0.1' },
+        { forwarded: 'for=203.0.113.7' },
+        { 'x-real-ip': '203.0.113.7' },
+        { 'x-forwarded-proto': 'https' },
+        { via: '1.1 proxy' },
+      ] as Record<string, string>[]) {
+        assertError(await visit(headers), 404, 'NOT_FOUND');
+      }
+    } finally {
+      await deskbell.close();
+    }
+  });
+
+  for (const [title, settings] of [
+    ['in production', { NODE_ENV: 'production' }],
+    ['if other machines can reach the server', { HOST: '0.0.0.0' }],
+  ] as const) {
+    it(`are disabled at the start ${title}, and a user with a password of their own is not`, async () => {
+      const testDatabase = await createTestDatabase(engine);
+      const demo = await startDeskbell(engine, {}, testDatabase);
+      const { refresh_token } = (await login(demo)).json;
+      await demo.database.run(
+        `update users set password_hash = (select password_hash from users where id = 1) where id = 2`,
+      );
+      await demo.close();
+      const deskbell = await startDeskbell(engine, { DEMO: 'false', ...settings }, testDatabase);
       try {
         assertError(await users(deskbell), 404, 'NOT_FOUND');
+        assertError(await login(deskbell), 401, 'INVALID_CREDENTIALS');
+        assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
+        assert.equal((await login(deskbell, { ...AURORA, email: 'owner@borealis.example' })).status, 200);
+        const warning = deskbell.logged.find((line) => line.includes('demo users disabled'))!;
+        assert.equal(JSON.parse(warning).users, `${AURORA.email}, operator@deskbell.example`);
       } finally {
         await deskbell.close();
+        await testDatabase.remove();
       }
     });
   }

@@ -29,6 +29,8 @@ const BAD_SETTINGS: Settings = {
   SECRET_KEY: 'short',
   DEMO: 'maybe',
   TRUST_PROXY: 'the one next door',
+  PUBLIC_URL: 'https://shop.example/desk',
+  ALLOWED_HOSTS: 'https://shop.example',
   CORS_ORIGINS: 'shop.example',
   ACCESS_TOKEN_TTL_SECONDS: '1',
   REFRESH_TOKEN_TTL_SECONDS: 'a month',
@@ -90,6 +92,15 @@ describe('a bad setting', () => {
           { DATABASE_URL: `postgres://deskbell:hunter2@${hosts}/deskbell`, SECRET_KEY: newSecretKey() },
           /^DATABASE_URL must (?!.*hunter2)/,
         ] as const,
+    ),
+    [
+      'the demo in production',
+      { DEMO: 'true', NODE_ENV: 'production' },
+      /^DEMO must not be true with NODE_ENV=production/,
+    ],
+    ...['0.0.0.0', '::', '192.168.1.5', 'desk.example'].map(
+      (HOST) =>
+        [`the demo with HOST=${HOST}`, { DEMO: 'true', HOST }, /^DEMO must not be true with HOST /] as const,
     ),
     [
       'an invalid webhook URL, even if another channel is used',

@@ -127,6 +127,8 @@ describe('the demo is created', { concurrency: 2 }, () => {
   for (const [title, engine, settings, written] of [
     ['not with NODE_ENV=production', 'sqlite', { NODE_ENV: 'production' }, false],
     ['not with DEMO=false', 'sqlite', { DEMO: 'false' }, false],
+    ['not if other machines can reach the server', 'sqlite', { HOST: '0.0.0.0' }, false],
+    ['with another name of this machine', 'sqlite', { HOST: 'localhost' }, true],
     ['not in PostgreSQL by default', 'postgres', {}, false],
     ['in PostgreSQL with DEMO=true', 'postgres', { DEMO: 'true' }, true],
   ] as const) {
@@ -144,6 +146,7 @@ describe('the demo is created', { concurrency: 2 }, () => {
         'the demo accounts are printed only if they exist',
       );
       assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
+      assert.equal(/no users yet.* user add --merchant 1/.test(server.stdout()), !written);
     });
   }
 });

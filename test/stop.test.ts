@@ -10,7 +10,7 @@ const STOP_MAX_MS = 10_000;
 
 const LOGIN = JSON.stringify(AURORA);
 const signIn = (url: string) => call(url, 'POST', '/api/v1/auth/login', { body: LOGIN });
-const HALF_A_HEAD = 'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\n';
+const HALF_A_HEAD = 'POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n';
 const HALF_A_BODY = `${HALF_A_HEAD}Content-Type: application/json\r\nContent-Length: ${LOGIN.length}\r\n\r\n{"em`;
 
 async function isOpen(port: number): Promise<boolean> {
@@ -36,7 +36,7 @@ describe('a signal', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal} lets requests in flight finish, closes the port and exits with code 0`, async () => {
       const server = await serve({ DATA_DIR: newFolder() });
-      const idle = await openConnection(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      const idle = await openConnection(server.port, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await idle.until(/"ok"/);
 
       // Only a few passwords are hashed at a time, so the last of these waits for the others.

@@ -10,7 +10,7 @@ import { openConnection } from './process.ts';
 const BODY = JSON.stringify(AURORA);
 const LOGIN_HEAD = [
   'POST /api/v1/auth/login HTTP/1.1',
-  'Host: x',
+  'Host: localhost',
   'Content-Type: application/json',
   `Content-Length: ${BODY.length}`,
 ].join('\r\n');
@@ -44,7 +44,7 @@ describe('a slow client', { concurrency: true }, () => {
   }
 
   it('is disconnected with 408 after ten seconds if it sends half a header', async () => {
-    const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ', 'z');
+    const seconds = await cutOff('GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ', 'z');
     assert.ok(seconds >= 9 && seconds < 20, `${seconds} s`);
   });
   it('is disconnected with 408 after ten seconds if it sends nothing, or only line breaks', async () => {
@@ -57,7 +57,7 @@ describe('a slow client', { concurrency: true }, () => {
     assert.ok(seconds >= 11 && seconds < 22, `${seconds} s`);
   });
   it('is disconnected even if it does not close the connection', async () => {
-    const connection = await openConnection(port(), 'GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    const connection = await openConnection(port(), 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n');
     await connection.closed;
     // The other side has closed the connection, so it answers with a reset.
     const gone = new Promise((resolve) => connection.socket.once('close', resolve));
@@ -75,7 +75,7 @@ describe('a slow client', { concurrency: true }, () => {
     const start = performance.now();
     const { socket } = await openConnection(
       port(),
-      `GET ${NOTIFICATIONS}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
+      `GET ${NOTIFICATIONS}/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
     );
     let bytes = 0;
     let hurried = 0;
@@ -104,16 +104,16 @@ describe('a slow client', { concurrency: true }, () => {
 
 onEachEngine('raw connections', (engine) => {
   const deskbell = useDeskbell(engine);
-  const LAST = 'GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const LAST = 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
   const send = (bytes: string) => openConnection(Number(new URL(deskbell.url).port), bytes);
 
   for (const [title, bytes] of [
     ['garbage', '\x00\x01\x02\r\n\r\n'],
     ['another protocol', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-    ['an unknown method', 'BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an unknown method', 'BREW /pot HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['two lengths', `${LOGIN_HEAD}\r\nContent-Length: 3\r\n\r\n${BODY}`],
     ['a length and chunks', `${LOGIN_HEAD}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-    ['a header with a line break in it', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: a\rb\r\n\r\n'],
+    ['a header with a line break in it', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: a\rb\r\n\r\n'],
   ] as const) {
     it(`${title} is answered with 400 in the common error format`, async () => {
       assertBrokenReply(await (await send(bytes)).closed, 400, 'BAD_REQUEST');
@@ -122,7 +122,7 @@ onEachEngine('raw connections', (engine) => {
 
   it('headers that are too large are answered with 431', async () => {
     const connection = await send(
-      `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
+      `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
     );
     assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
@@ -131,14 +131,16 @@ onEachEngine('raw connections', (engine) => {
     const connection = await send('');
     // The client is busy sending, so it reads late.
     connection.socket.pause();
-    connection.socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`);
+    connection.socket.write(
+      `GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(5_000_000)}\r\n\r\n`,
+    );
     await sleep(200);
     connection.socket.resume();
     assertBrokenReply(await connection.closed, 431, 'HEADERS_TOO_LARGE');
   });
 
   it('pipelined requests are answered in order', async () => {
-    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
     const connection = await send(`${LOGIN_HEAD}\r\n\r\n${BODY}${get('/healthz')}${get('/nowhere')}${LAST}`);
     const received = await connection.closed;
     const statuses = [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
@@ -149,7 +151,7 @@ onEachEngine('raw connections', (engine) => {
   it('a connection can be reused', async () => {
     const connection = await send('');
     for (let count = 1; count <= 5; count += 1) {
-      connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+      connection.socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await connection.until(new RegExp(`(HTTP/1\\.1 200 OK.*){${count}}`, 's'));
     }
     connection.socket.destroy();

@@ -19,6 +19,7 @@ import {
   tokenInvalid,
   wrongOtp,
 } from '../errors.ts';
+import { isLoopback } from '../http/address.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createRefreshCookie } from './cookie.ts';
 import type { Factors } from './factors/factors.ts';
@@ -38,6 +39,18 @@ const MARK = 'x-deskbell-dashboard';
 const headers = Type.Object({
   [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
 });
+
+/** A proxy on this machine adds at least one of these to its visitors' requests. */
+const PROXY_HEADERS = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+const isFromThisMachine = ({ socket, headers }: FastifyRequest) =>
+  isLoopback(socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in headers);
 
 /** Errors that mean the session has ended. An unreachable database does not. */
 const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
@@ -201,7 +214,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'List the demo’s users', {
-            description: 'Only while the demo is on and its users exist; never in production.',
+            description:
+              'Only for browsers on the same machine, while the demo is on and its users exist; never in production.',
             errors: [notFromDashboard(), notFound()],
             open: true,
           }),
@@ -209,8 +223,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           response: { 200: DemoUsers },
         },
       },
-      async () => {
-        const users = await demoUsers();
+      async (request) => {
+        const users = isFromThisMachine(request) ? await demoUsers() : [];
         if (users.length === 0) throw notFound();
         return { users: [...users] };
       },

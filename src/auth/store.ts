@@ -292,6 +292,10 @@ export async function insertUser(
   return row.id;
 }
 
+export async function hasUsers(queries: Queries): Promise<boolean> {
+  return (await queries.one('select 1 as one from users limit 1')) !== undefined;
+}
+
 export interface ListedUser extends User {
   merchant_id: number | null;
   disabled_at: string | null;

@@ -211,14 +211,12 @@ const risks: Check = async ({ config }) =>
 const production: Check = async ({ config }) => {
   if (!config.production) return [];
   const findings: Finding[] = [];
-  if (config.demo)
-    findings.push(...hint('DEMO is on: an empty database gets users with public passwords.', 'Remove DEMO.'));
   if (config.corsOrigins === '*') {
     findings.push(
       ...hint('CORS_ORIGINS is *: every website can call the API.', 'List only the origins that need it.'),
     );
   }
-  if (config.trustProxy === false && /^(127\.|localhost$|::1$)/.test(config.host)) {
+  if (config.trustProxy === false && config.isLocal) {
     findings.push(
       ...hint(
         'TRUST_PROXY is not set: behind a proxy all visitors share one address and its limits.',
@@ -235,7 +233,9 @@ const demoUsers = withTables(async ({ config, database }) => {
   return open.flatMap((email) =>
     report(
       `${email} still has the demo's public password.`,
-      `${config.production ? 'Run' : 'This is fine for a trial. Otherwise run'} "${PROGRAM} user disable ${email}".`,
+      config.production
+        ? `The server disables it when it starts, or run "${PROGRAM} user disable ${email}".`
+        : `This is fine for a trial. Otherwise run "${PROGRAM} user disable ${email}".`,
     ),
   );
 });

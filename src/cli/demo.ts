@@ -11,7 +11,10 @@ export const command = define({
   about: 'Add the demo data to an empty database',
   run: () =>
     withBareDatabase(
-      async (database, { hashesAtOnce }) => {
+      async (database, { hashesAtOnce, production }) => {
+        if (production) {
+          throw new Failure('NODE_ENV is production, and the passwords of the demo are public.');
+        }
         const now = () => new Date();
         await migrate(database, now);
         await storeAnswerSchemas(database);

@@ -9,6 +9,10 @@ export const addressGroup = (address: string): string => networkOf(address, 32, 
 /** Roughly where a caller is, for people to read: an IPv4 network of 24 bits, or an IPv6 network of 48. */
 export const shortAddress = (address: string): string => networkOf(address, 24, 48);
 
+/** Whether only programs on the same machine have this address or name. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
+
 function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string {
   if (!ipaddr.isValid(address)) return address;
   // An IPv4 caller has such an address too, on a socket that accepts both versions: ::ffff:192.0.2.1.

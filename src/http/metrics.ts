@@ -41,7 +41,7 @@ function addRoute(app: FastifyInstance, parts: MetricsParts): void {
   app.get(
     '/metrics',
     {
-      config: { skipRateLimit: true },
+      config: { skipRateLimit: true, anyHost: true },
       schema: {
         ...describeRoute('operations', 'Get metrics', {
           description:

@@ -115,7 +115,7 @@ interface SlowConnection {
 
 function openSlowConnection({ port }: Serving, token: string, slowness: Slowness): SlowConnection {
   const startedAt = performance.now();
-  const auth = `Host: x\r\nAuthorization: Bearer ${token}\r\n`;
+  const auth = `Host: localhost\r\nAuthorization: Bearer ${token}\r\n`;
   const firstBytes = {
     head: `GET ${NOTIFICATIONS}/ HTTP/1.1\r\n${auth}X-Slow: `,
     body: `POST ${NOTIFICATIONS}/request HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: 9999\r\n\r\n`,

@@ -154,7 +154,7 @@ function unusualHeaders({
 
 /** Writes the bytes directly, because fetch would correct them. */
 async function sendHeaders({ url }: Deskbell, lines: readonly string[]) {
-  const head = ['GET /api/v1/auth/me HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
+  const head = ['GET /api/v1/auth/me HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines];
   const wire = await openConnection(Number(new URL(url).port));
   wire.socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'));
   const [answer = '', text = ''] = (await wire.closed).split('\r\n\r\n');
