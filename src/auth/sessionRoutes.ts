@@ -19,7 +19,7 @@ import {
   tokenInvalid,
   wrongOtp,
 } from '../errors.ts';
-import { isLoopback } from '../http/address.ts';
+import { isFromThisMachine } from '../http/address.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { createRefreshCookie } from './cookie.ts';
 import type { Factors } from './factors/factors.ts';
@@ -39,18 +39,6 @@ const MARK = 'x-deskbell-dashboard';
 const headers = Type.Object({
   [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
 });
-
-/** A proxy on this machine adds at least one of these to its visitors' requests. */
-const PROXY_HEADERS = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-];
-const isFromThisMachine = ({ socket, headers }: FastifyRequest) =>
-  isLoopback(socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in headers);
 
 /** Errors that mean the session has ended. An unreachable database does not. */
 const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);

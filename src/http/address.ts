@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
 
 /** A provider gives each IPv6 customer at least this much, so one caller has all addresses in it. */
@@ -24,3 +25,20 @@ function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string 
     .map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - at * 8))));
   return `${ipaddr.fromByteArray(bytes)}/${bits}`;
 }
+
+/** A proxy on this machine adds at least one of these to its visitors' requests. */
+const PROXY_HEADERS = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+
+/** Whether a program on this machine sent the request itself, and not a proxy for somebody else. */
+export const isFromThisMachine = (request: {
+  socket: { remoteAddress?: string | undefined };
+  headers: IncomingHttpHeaders;
+}): boolean =>
+  isLoopback(request.socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in request.headers);

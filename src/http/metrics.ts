@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { metricsRefused, tokenInvalid, tokenMissing } from '../errors.ts';
 import type { Metrics, QueueFigures } from '../metrics.ts';
+import { isFromThisMachine } from './address.ts';
 import { handleErrors } from './errors.ts';
 import { describeRoute } from './openapi.ts';
 
@@ -72,9 +73,3 @@ function checkAccess(request: FastifyRequest, { metricsToken, metricsPort, produ
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
-
-/** A proxy on this machine forwards the calls of others. */
-function isFromThisMachine({ socket, headers }: FastifyRequest): boolean {
-  const isForwarded = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
-  return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
-}
