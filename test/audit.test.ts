@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { recordEvent } from '../src/audit/record.ts';
 import { changePassword, disableUser } from '../src/auth/store.ts';
 import { EVENT_NAMES } from '../src/contract/audit.ts';
+import { refusedStop, stopChannel } from '../src/delivery/worker/stops.ts';
 import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
 import { root, run, settingsOf } from './command.ts';
@@ -181,6 +182,19 @@ onEachEngine('the audit log', (engine) => {
       await deskbell.database.script('alter table audit_events_away rename to audit_events;');
     }
     assert.equal((await login(deskbell, other)).status, 200);
+  });
+
+  it('a channel that refuses our messages is an event of the server, for the operator', async () => {
+    const { database, clock } = deskbell;
+    const at = clock.now();
+    for (let n = 0; n < 2; n += 1) await stopChannel(database, refusedStop('webhook:1', '401', at), at);
+    const [event, ...more] = await allEvents('--what', 'channel.stopped');
+    const { merchant_id, who, from, about, count } = event!;
+    assert.deepEqual(
+      [merchant_id, who.kind, from, about, count],
+      [null, 'server', null, { channel_id: 'webhook:1' }, 2],
+    );
+    assert.deepEqual(more, []);
   });
 
   it('another merchant’s events are invisible, with every filter', async () => {

@@ -29,35 +29,42 @@ export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
 /** Stops within this time of each other count as one. */
 const SAME_STOP_MS = 60 * 60_000;
 
-/** A channel that refuses us and then does not answer stays `refused`, until the time is over or somebody resumes it. */
+/**
+ * A channel that refuses us and then does not answer stays `refused`, until the time is over or somebody resumes it. Only
+ * that is an event: a channel that does not answer is tried again soon.
+ */
 export async function stopChannel(
   queries: Database | Transaction,
   stop: ChannelStop,
   at: Date,
 ): Promise<void> {
+  if (stop.kind === 'not_answering') return writeStop(queries, stop, at);
   await inTransaction(queries, async (tx) => {
-    const stopped = await tx.run(
-      `insert into channel_stops (${COLUMNS}) values ($1, $2, $3, $4, $5, $6)
+    await writeStop(tx, stop, at);
+    const about = { channel_id: stop.channel_id };
+    await recordEvent(tx, { what: 'channel.stopped', merchantId: null, who: SERVER, at, about });
+  });
+}
+
+async function writeStop(queries: Queries, stop: ChannelStop, at: Date): Promise<void> {
+  await queries.run(
+    `insert into channel_stops (${COLUMNS}) values ($1, $2, $3, $4, $5, $6)
       on conflict (channel_id) do update set kind = excluded.kind, code = excluded.code, until = excluded.until,
         probes = excluded.probes,
         stopped_at = case when channel_stops.until < $7 then excluded.stopped_at else channel_stops.stopped_at end
         where excluded.kind = 'refused' or channel_stops.kind <> 'refused' or channel_stops.until <= $8
       returning channel_id`,
-      [
-        stop.channel_id,
-        stop.kind,
-        stop.code,
-        stop.stopped_at,
-        stop.until,
-        stop.probes,
-        new Date(at.getTime() - SAME_STOP_MS).toISOString(),
-        at.toISOString(),
-      ],
-    ); // A channel that does not answer is probed until it does: that is no change of its settings.
-    if (stop.kind !== 'refused' || stopped.length === 0) return;
-    const about = { channel_id: stop.channel_id };
-    await recordEvent(tx, { what: 'channel.stopped', merchantId: null, who: SERVER, at, about });
-  });
+    [
+      stop.channel_id,
+      stop.kind,
+      stop.code,
+      stop.stopped_at,
+      stop.until,
+      stop.probes,
+      new Date(at.getTime() - SAME_STOP_MS).toISOString(),
+      at.toISOString(),
+    ],
+  );
 }
 
 const REFUSED_MS = 5 * 60_000;
