@@ -127,7 +127,7 @@ export async function buildApp(
   identifyCallers(app, parts.tokens);
   const { redisUrl: url, tokenIssuer } = config;
   const runScript = url ? await connectRedis(app, { url, keyPrefix: `${tokenIssuer}:`, log }) : undefined;
-  const { rateLimitPerMinute: perMinute, rateLimitPerMinutePerMerchant: perMinutePerMerchant } = config;
+  const { rateLimitPerMinute: perMinute, rateLimitPerMerchant: perMinutePerMerchant } = config;
   limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 

@@ -283,9 +283,31 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a forged token gets a new rate limit',
       file: 'src/http/limits.ts',
-      find: 'caller === undefined || caller instanceof Error ? `address:${ip}`',
-      replace: 'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${ip}`',
+      find: 'caller === undefined || caller instanceof Error ? `address:${addressGroup(ip)}`',
+      replace:
+        'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${addressGroup(ip)}`',
       test: 'forged and expired tokens count for their address',
+    },
+    {
+      name: 'each token has its own rate limit',
+      file: 'src/http/limits.ts',
+      find: '`user:${caller.userId}`',
+      replace: '`token:${caller.tokenId}`',
+      test: 'a new token gives no new allowance',
+    },
+    {
+      name: 'refused requests of one user use up the allowance of the merchant',
+      file: 'src/http/limits.ts',
+      find: 'if (leftIn(window) < 0) break;',
+      replace: '',
+      test: 'counts all its users together, and no other merchant',
+    },
+    {
+      name: 'Redis counts requests per user only',
+      file: 'src/http/limits.ts',
+      find: 'const limited = allowances.filter(({ perMinute }) => perMinute > 0);',
+      replace: 'const limited = allowances.filter(({ perMinute }) => perMinute > 0).slice(0, 1);',
+      test: 'two servers that share a Redis share the limits of a user and a merchant',
     },
   ]),
   ...caughtBy('test/session.test.ts', [
@@ -362,6 +384,40 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       find: 'const allowed = found.filter(({ address }) => isPublicAddress(address));',
       replace: 'const allowed = found;',
       test: 'if a host name resolves to one',
+    },
+  ]),
+  ...caughtBy('test/event-limits.test.ts', [
+    {
+      name: 'event streams are not counted per merchant',
+      file: 'src/live/limits.ts',
+      find: 'if (isFull(keys[1], perMerchant)) throw merchantIsFull();',
+      replace: '',
+      test: 'all users of a merchant together may open so many, and other merchants have their own',
+    },
+    {
+      name: 'a killed process keeps its event streams in Redis',
+      file: 'src/live/limits.ts',
+      find: `redis.call('zremrangebyscore', key, '-inf', now)`,
+      replace: '',
+      test: 'a process that was killed counts for at most a minute',
+    },
+  ]),
+  ...caughtBy('test/unread-bodies.test.ts', [
+    {
+      name: 'the rest of a body is not read before the connection closes',
+      file: 'src/http/closing.ts',
+      find: 'else closeAfterReading(socket);',
+      replace: 'else Socket.prototype.destroySoon.call(socket);',
+      test: 'arrives: too large (content-length)',
+    },
+  ]),
+  ...caughtBy('test/connections.test.ts', [
+    {
+      name: 'closed connections still count for their address',
+      file: 'src/http/connections.ts',
+      find: 'const left = open.get(group)! - 1;',
+      replace: 'const left = open.get(group)!;',
+      test: 'above the limit of an address get 503 with Retry-After, and are closed',
     },
   ]),
 ];
