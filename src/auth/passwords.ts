@@ -16,7 +16,7 @@ const QUEUE_MAX = 200;
 export const PASSWORD_LENGTH_MIN = 8;
 
 /** Who asks. Callers with the same address group share one turn in the queue. */
-export interface Asker {
+interface Asker {
   addressGroup: string;
   /** Somebody has signed in to this account from there before. */
   isKnown: boolean;
