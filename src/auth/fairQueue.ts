@@ -1,5 +1,5 @@
 /** Waiting work. `drop` is called instead of `start` if others need its place more. */
-export interface Waiting {
+interface Waiting {
   start(): void;
   drop(): void;
 }

@@ -15,7 +15,7 @@ const NO_PASSWORD = `$argon2id$v=19$m=${OPTIONS.memoryCost},t=${OPTIONS.timeCost
 const QUEUE_MAX = 200;
 
 /** Who asks. Callers with the same address group share one turn in the queue. */
-export interface Asker {
+interface Asker {
   addressGroup: string;
   /** Somebody has signed in to this account from there before. */
   isKnown: boolean;

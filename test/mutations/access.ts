@@ -340,6 +340,24 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'a request from another site is forbidden, and changes nothing',
     },
   ]),
+  ...caughtBy('test/session.test.ts', [
+    {
+      name: 'a proxy’s visitors get the demo’s passwords',
+      file: 'src/auth/sessionRoutes.ts',
+      find: `isLoopback(socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in headers);`,
+      replace: `isLoopback(socket.remoteAddress ?? '');`,
+      test: 'are listed only for callers on the same machine, not for visitors of a proxy on it',
+    },
+  ]),
+  ...caughtBy('test/hosts.test.ts', [
+    {
+      name: 'every host name is answered',
+      file: 'src/app.ts',
+      find: 'if (config.allowedHosts) checkHosts(app, config.allowedHosts);',
+      replace: '',
+      test: 'must be one of this machine while the server listens there',
+    },
+  ]),
   ...caughtBy('test/faults/canaries.test.ts', [
     {
       name: 'an error contains a phone number',
