@@ -8,17 +8,19 @@ import { run, settingsOf } from '../command.ts';
 import {
   Authenticator,
   addPasskey,
-  addUserWithTotp,
   atLocalhost,
   codeOf,
   loginWith,
   signInWithPasskey,
+  turnOnTotp,
 } from '../factors.ts';
 import {
+  BOREALIS,
   type CallOptions,
   type Deskbell,
   login,
   NOTIFICATIONS,
+  OPERATOR,
   QUESTION,
   raise,
   refresh,
@@ -38,7 +40,7 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   });
   const deleted = { what: 'notification.deleted', merchantId: 1, who: { kind: 'server' } } as const;
   for (let n = 0; n < rows / 4; n += 1) await recordEvent(deskbell.database, { ...deleted, at: new Date(n) });
-  await useFactors(deskbell);
+  await useFactors(deskbell, OPERATOR);
   for (let from = 0; from < rows; from += AT_ONCE) {
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, n) => {
@@ -111,7 +113,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
   await refresh(deskbell, tokens.refresh_token);
 
-  await useFactors(deskbell);
+  await useFactors(deskbell, BOREALIS);
   for (const path of LISTS) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
 
@@ -149,16 +151,18 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
 }
 
-/** Adds a user with all second factors, and signs in with each. */
-async function useFactors(server: Deskbell): Promise<void> {
+/** Sets up every second factor of a user, and signs in with each. */
+async function useFactors(server: Deskbell, credentials: { email: string; password: string }): Promise<void> {
   const deskbell = atLocalhost(server);
-  const user = await addUserWithTotp(deskbell);
+  const user = { id: 0, ...credentials };
+  const token = await deskbell.signIn(user.email, user.password);
+  const { secret, recoveryCodes } = await turnOnTotp(deskbell, user, token);
   const phone = new Authenticator(deskbell.url);
-  await addPasskey(deskbell, phone, { token: user.tokens.access_token, password: user.password });
+  await addPasskey(deskbell, phone, { token, password: user.password });
   for (const reply of [
     await signInWithPasskey(deskbell, phone),
-    await loginWith(deskbell, user, codeOf(deskbell, user.secret, 1)),
-    await loginWith(deskbell, user, user.recoveryCodes[0]),
+    await loginWith(deskbell, user, codeOf(deskbell, secret, 1)),
+    await loginWith(deskbell, user, recoveryCodes[0]),
   ])
     assert.equal(reply.status, 200, reply.text);
 }
