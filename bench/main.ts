@@ -10,6 +10,7 @@
  *   --sends                   with --peers: while Deskbell sends messages, on PostgreSQL only
  *   --queue                   instead: messages a second, and what a claim costs next to 100,000 blocked messages
  *   --growth                  instead: with more connections, more rows and more processes
+ *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
@@ -30,6 +31,7 @@ import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 import { type SoakReport, soak } from './soak.ts';
+import { benchWorst, OTHERS_MAX_MS, type WorstRow } from './worst.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -41,6 +43,7 @@ const { values: options } = parseArgs({
     sends: { type: 'boolean', default: false },
     queue: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    worst: { type: 'boolean', default: false },
     soak: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -75,6 +78,7 @@ try {
     process.exitCode = publishQueue(await benchQueue(await requireCluster(), engines));
   else if (options.growth)
     process.exitCode = publishGrowth(await benchGrowth(await requireCluster(), seconds));
+  else if (options.worst) process.exitCode = publishWorst(await benchWorst(await requireCluster(), engines));
   else if (options.soak)
     process.exitCode = publishSoak(await soak(await requireCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());
@@ -187,6 +191,13 @@ function publishGrowth(measured: Awaited<ReturnType<typeof benchGrowth>>): numbe
   write('growth', report, growthSvgs(report));
   console.log(`\n${report.errors} failed requests`);
   return report.errors > 0 ? 1 : 0;
+}
+
+function publishWorst(rows: WorstRow[]): number {
+  write('worst', { ...environment(), rows }, {});
+  const slow = rows.filter(({ othersMs }) => othersMs > OTHERS_MAX_MS).length;
+  console.log(`\nothers waited longer than ${OTHERS_MAX_MS} ms in ${slow} of ${rows.length} rows`);
+  return 0;
 }
 
 function publishSoak(report: SoakReport): number {

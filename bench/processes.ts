@@ -52,6 +52,7 @@ function manage(child: ChildProcess, signal: NodeJS.Signals): Stop {
 }
 
 export interface ServerProcess {
+  pid: number;
   port: number;
   url: string;
   /** From the start of the process to its first successful answer. */
@@ -114,6 +115,7 @@ export async function startProcess(
     await sleep(5);
   }
   return {
+    pid: child.pid!,
     port,
     url,
     readySeconds: (performance.now() - startedAt) / 1000,

@@ -184,4 +184,30 @@ onEachEngine('a search of the knowledge base', (engine) => {
     assert.deepEqual(titlesOf(await search('steel')), []);
     assert.deepEqual(titlesOf(await search('handmade')), ['Thermos mugs']);
   });
+
+  it('ends a page early if its documents are long, and loses none', async () => {
+    const contents = Array.from({ length: 60 }, (_, n) => ({
+      title: `Long okapi ${n}`,
+      body: `okapi ${n} `.padEnd(20_000, 'x'),
+    }));
+    await importDocuments(deskbell.database, 1 as MerchantId, contents, {
+      now: deskbell.clock.now,
+      onProgress: () => {},
+    });
+    const token = await deskbell.signIn(AURORA.email, AURORA.password);
+    for (const start of ['/api/v1/knowledge/?limit=1000', '/api/v1/knowledge/?limit=1000&q=okapi']) {
+      const ids: number[] = [];
+      let pages = 0;
+      for (let path: string | undefined = start; path !== undefined; pages += 1) {
+        const reply: Reply = await deskbell.call('GET', path, { token });
+        assert.equal(reply.status, 200);
+        assert.ok(reply.text.length < 300_000, `${reply.text.length} characters`);
+        ids.push(...idsOf(reply));
+        path = /<(.+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
+      }
+      assert.ok(pages >= 5, `${pages} pages`);
+      assert.equal(new Set(ids).size, ids.length);
+      assert.ok(ids.length >= contents.length);
+    }
+  });
 });

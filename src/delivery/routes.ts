@@ -6,6 +6,7 @@ import { Message } from '../contract/common.ts';
 import {
   ChangedMany,
   DELIVERY_STATES,
+  type Delivery,
   DeliveryList,
   DeliveryStateName,
   DeliveryWithTimeline,
@@ -25,7 +26,7 @@ import {
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
-import { cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
+import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import type { CountryCode } from './phone.ts';
 import { cancelDelivery, cancelMany, type ManyResult, retryDelivery, retryMany } from './queue/control.ts';
 import { findDelivery, listDeliveries } from './queue/deliveries.ts';
@@ -70,7 +71,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'List deliveries', {
-            description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page.`,
+            description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
             errors: [...TOKEN_ERRORS, stateInvalid()],
           }),
           querystring: Type.Object({
@@ -85,17 +86,22 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, LIMIT_MAX) ?? LIMIT_DEFAULT;
         const [before] = readCursor(query.cursor, /^delivery (\d{1,15})$/) ?? [];
-        // One more than requested shows whether there is a next page.
-        const rows = await listDeliveries(database, merchantOf(request), {
+        const filter = {
           state: query.state === undefined ? undefined : readState(query.state, DELIVERY_STATES),
-          beforeId: before === undefined ? undefined : Number(before),
-          limit: limit + 1,
           at: now(),
-        });
-        const page = rows.slice(0, limit);
-        if (rows.length > limit)
-          reply.header('link', nextLink(request, cursorOf(`delivery ${page.at(-1)!.id}`)));
-        return page;
+        };
+        const { rows, hasMore } = await collectPage<Delivery>(
+          limit,
+          ({ content }) => content.length,
+          (last, atMost) =>
+            listDeliveries(database, merchantOf(request), {
+              ...filter,
+              beforeId: last?.id ?? (before === undefined ? undefined : Number(before)),
+              limit: atMost,
+            }),
+        );
+        if (hasMore) reply.header('link', nextLink(request, cursorOf(`delivery ${rows.at(-1)!.id}`)));
+        return rows;
       },
     );
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
+import { inSlices } from './slices.ts';
 
 /** Pages of a list: `limit`, `cursor`, and the `Link` header with the next page. */
 
@@ -26,4 +27,36 @@ export function nextLink(request: FastifyRequest, cursor: string): string {
   const url = new URL(request.url, 'http://deskbell');
   url.searchParams.set('cursor', cursor);
   return `<${url.pathname + url.search}>; rel="next"`;
+}
+
+/** The texts of one page, in characters. To read and send more at once would make others wait. */
+const PAGE_LENGTH_MAX = 250_000;
+/** The usual page of 100 takes three statements. */
+const READ_AT_ONCE = 34;
+
+/**
+ * Reads a page piece by piece: at most `limit` rows, and fewer if their texts are long. `read` returns the rows after
+ * the last one.
+ */
+export async function collectPage<Row>(
+  limit: number,
+  lengthOf: (row: Row) => number,
+  read: (last: Row | undefined, atMost: number) => Promise<readonly Row[]>,
+): Promise<{ rows: Row[]; hasMore: boolean }> {
+  const rows: Row[] = [];
+  const pause = inSlices();
+  let length = 0;
+  for (;;) {
+    // One row more than the page shows that there is a next page.
+    const atMost = Math.min(READ_AT_ONCE, limit + 1 - rows.length);
+    const piece = await read(rows.at(-1), atMost);
+    for (const row of piece) {
+      length += lengthOf(row);
+      if (rows.length === limit || (rows.length > 0 && length > PAGE_LENGTH_MAX))
+        return { rows, hasMore: true };
+      rows.push(row);
+    }
+    if (piece.length < atMost) return { rows, hasMore: false };
+    await pause();
+  }
 }

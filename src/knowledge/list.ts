@@ -2,7 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Document } from '../contract/knowledge.ts';
 import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
-import { cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { collectPage, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { searchDocuments } from './search.ts';
 import { findDocuments, listDocuments, type Position } from './store.ts';
 
@@ -48,18 +48,29 @@ export async function readPage(
   const { limit } = query;
   if (query.search !== undefined) {
     const ids = await searchDocuments(queries, merchantId, query.search);
-    const end = query.skip + limit;
-    return {
-      documents: await findDocuments(queries, merchantId, ids.slice(query.skip, end)),
-      nextCursor: ids.length > end ? cursorOf(`skip ${end}`) : undefined,
-    };
+    let next = query.skip;
+    const { rows, hasMore } = await collectPage(limit, lengthOf, async (_last, atMost) => {
+      const found: Document[] = [];
+      // Documents may have been deleted since the search.
+      while (found.length < atMost && next < ids.length) {
+        const wanted = ids.slice(next, next + atMost - found.length);
+        next += wanted.length;
+        found.push(...(await findDocuments(queries, merchantId, wanted)));
+      }
+      return found;
+    });
+    const end = ids.indexOf(rows.at(-1)?.id ?? 0) + 1;
+    return { documents: rows, nextCursor: hasMore ? cursorOf(`skip ${end}`) : undefined };
   }
-  // One extra row shows whether there is a next page.
-  const rows = await listDocuments(queries, merchantId, { after: query.after, limit: limit + 1 });
-  const documents = rows.slice(0, limit);
-  const last = documents.at(-1);
+  const { rows, hasMore } = await collectPage(limit, lengthOf, (last, atMost) => {
+    const after = last ? { updatedAt: last.updated_at, id: last.id } : query.after;
+    return listDocuments(queries, merchantId, { after, limit: atMost });
+  });
+  const last = rows.at(-1);
   return {
-    documents,
-    nextCursor: rows.length > limit && last ? cursorOf(`after ${last.updated_at} ${last.id}`) : undefined,
+    documents: rows,
+    nextCursor: hasMore && last ? cursorOf(`after ${last.updated_at} ${last.id}`) : undefined,
   };
 }
+
+const lengthOf = ({ title, body }: Document) => title.length + body.length;

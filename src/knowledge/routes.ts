@@ -51,7 +51,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
             description:
-              'The merchant’s documents in pages, last updated first. With `q`, the matching documents, best ' +
+              'The merchant’s documents in pages, last updated first; a page of long documents has fewer. With `q`, the matching documents, best ' +
               'first: those with all words or, if there are none, those with the rarest words.',
             errors: [...TOKEN_ERRORS, invalid('limit', 'limit must be an integer from 1 to 1000')],
           }),

@@ -3,6 +3,7 @@ import type { Document, DocumentVersion, VersionReason } from '../contract/knowl
 import type { Step } from '../database/chain.ts';
 import type { Param, Queries } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { collectPage } from '../http/paging.ts';
 import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
 import { indexWordsOf, stemsOf } from './words.ts';
@@ -79,20 +80,26 @@ export function findDocument(
   return queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id]);
 }
 
-/** Newest first. */
-export function listVersions(
+/** Newest first, and fewer if they are long. */
+export async function listVersions(
   queries: Queries,
   merchantId: MerchantId,
   { id, version }: Document,
 ): Promise<DocumentVersion[]> {
-  return queries.all(
-    `select v.version, v.what, v.title, v.body, v.user_id, u.name as user_name, v.notification_id, v.created_at
-      from document_versions v left join users u on u.id = v.user_id
-      where v.merchant_id = $1 and v.document_id = $2 and v.version <= $3
-      order by v.version desc limit ${VERSIONS_SHOWN_MAX}`,
-    // Leaves out versions that were written after the document was read.
-    [merchantId, id, version],
+  const { rows } = await collectPage<DocumentVersion>(
+    VERSIONS_SHOWN_MAX,
+    ({ title, body }) => title.length + body.length,
+    (last, atMost) =>
+      queries.all(
+        `select v.version, v.what, v.title, v.body, v.user_id, u.name as user_name, v.notification_id, v.created_at
+          from document_versions v left join users u on u.id = v.user_id
+          where v.merchant_id = $1 and v.document_id = $2 and v.version < $3
+          order by v.version desc limit $4`,
+        // Leaves out versions that were written after the document was read.
+        [merchantId, id, last?.version ?? version + 1, atMost],
+      ),
   );
+  return rows;
 }
 
 export async function createDocument(

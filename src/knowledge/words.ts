@@ -20,7 +20,7 @@ const TEXT_LENGTH_MAX = 20_480;
  * Different words of one text that are indexed. The longest document in a Latin script has at most 5,000. Indexing
  * this many takes SQLite 10 ms.
  */
-const INDEXED_MAX = 6000;
+const INDEXED_MAX = 5000;
 
 /**
  * Unicode sorts the marks on a letter by pairs, so 20,000 marks on one letter would take half a second. No language

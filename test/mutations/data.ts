@@ -197,8 +197,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a body may have any depth',
       file: 'src/http/json.ts',
-      find: 'if (depth > DEPTH_MAX) throw',
-      replace: 'if (depth > 10_000) throw',
+      find: 'if (isDeeperThan(text, DEPTH_MAX)) {',
+      replace: 'if (isDeeperThan(text, DEPTH_MAX * 1000)) {',
       test: 'may be at most 64 levels deep; brackets in a text do not count',
     },
   ]),

@@ -8,6 +8,7 @@ import {
   type Transaction,
 } from '../../../database/database.ts';
 import type { Expiring } from '../../../database/expiry.ts';
+import { inSlices } from '../../../http/slices.ts';
 import { phoneOrText } from '../../phone.ts';
 import { wasAttemptedThrough } from '../../queue/events.ts';
 import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';
@@ -18,7 +19,7 @@ import { refusedStop, stopChannel } from '../../worker/stops.ts';
 import type { Channels } from '../merchantChannels.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
-import { closeWindow, openWindows } from './windows.ts';
+import { closeWindow, type Opened, openWindows } from './windows.ts';
 
 /** Updates from a channel's webhook: stored before they are acknowledged, processed afterwards. */
 
@@ -61,14 +62,27 @@ export async function storeUpdates(
   received: readonly Received[],
   at: Date,
 ): Promise<number> {
+  const pause = inSlices();
   let added = 0;
   for (let from = 0; from < received.length; from += STORED_AT_ONCE) {
-    added += await storeTogether(database, received.slice(from, from + STORED_AT_ONCE), at);
+    const piece = received.slice(from, from + STORED_AT_ONCE);
+    const opened: Opened[] = [];
+    for (const { channelId, update } of piece) {
+      if (update.kind !== 'message') continue;
+      opened.push({ channelId, phone: phoneOrText(update.phone), openedAt: update.at });
+      await pause();
+    }
+    added += await storeTogether(database, piece, opened, at);
   }
   return added;
 }
 
-function storeTogether(database: Database, received: readonly Received[], at: Date): Promise<number> {
+function storeTogether(
+  database: Database,
+  received: readonly Received[],
+  opened: readonly Opened[],
+  at: Date,
+): Promise<number> {
   const rows = received.map(({ channelId, update }) => ({
     id: updateName(channelId, update),
     channel_id: channelId,
@@ -86,14 +100,7 @@ function storeTogether(database: Database, received: readonly Received[], at: Da
       [JSON.stringify(rows), at.toISOString()],
     );
     // Here, not in later processing: an answer right after the customer's message must find the window open.
-    await openWindows(
-      tx,
-      received.flatMap(({ channelId, update }) =>
-        update.kind === 'message'
-          ? [{ channelId, phone: phoneOrText(update.phone), openedAt: update.at }]
-          : [],
-      ),
-    );
+    await openWindows(tx, opened);
     return added.length;
   });
 }
