@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
@@ -102,8 +103,8 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
-        // A Buffer skips the serializer.
-        return reply.type(JSON_TYPE).send(list.body as never);
+        // A Buffer or stream skips the serializer.
+        return reply.type(JSON_TYPE).send(withoutBody(request, list.body) as never);
       },
     );
 
@@ -239,6 +240,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         }),
     );
   };
+}
+
+/** Fastify would read a whole stream to answer HEAD. */
+function withoutBody({ method }: FastifyRequest, body: Buffer | Readable): Buffer | Readable {
+  if (method !== 'HEAD' || Buffer.isBuffer(body)) return body;
+  body.destroy();
+  return Readable.from([]);
 }
 
 /** An invalid id belongs to no notification. */

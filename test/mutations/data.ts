@@ -6,8 +6,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the list has no tenant filter',
       file: 'src/notifications/store.ts',
-      find: `const conditions = ['merchant_id = $1'];`,
-      replace: `const conditions = ['merchant_id > 0'];`,
+      find: 'const matching = `from notifications where merchant_id = $1',
+      replace: 'const matching = `from notifications where merchant_id >= $1 - $1',
       test: 'list only their own notifications',
     },
     {
