@@ -36,6 +36,7 @@ import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { liveRoutes } from './live/routes.ts';
+import type { Storage } from './merchants/storage.ts';
 import { countryOf } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
@@ -50,6 +51,7 @@ export interface Parts {
   passwords: Passwords;
   outbox: Outbox;
   channels: Channels;
+  storage: Storage;
   metrics: Metrics;
   log: Logger;
   now: () => Date;

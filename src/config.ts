@@ -30,6 +30,8 @@ export interface Config {
   /** 0 turns the general limit off. */
   rateLimitPerMinute: number;
   redisUrl: string | undefined;
+  /** 0 turns the allowance off. */
+  storagePerMerchantMb: number;
   /** Whether this server also sends messages. If not, separate workers do. */
   worker: boolean;
   /** How many messages one process sends at the same time, in total and through one channel. */
@@ -170,6 +172,7 @@ export function readConfig(env: Environment = process.env): Config {
     refreshTtlSeconds,
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
+    storagePerMerchantMb: integer('STORAGE_PER_MERCHANT_MB', 10_000, 0, 1_000_000_000),
     worker: flag('WORKER') ?? true,
     workerConcurrency: {
       total: integer('WORKER_CONCURRENCY', 16, 1, 1000),

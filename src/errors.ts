@@ -32,6 +32,7 @@ const STATUS = {
   PAYLOAD_TOO_LARGE: everywhere(413),
   UNSUPPORTED_MEDIA_TYPE: everywhere(415),
   HEADERS_TOO_LARGE: everywhere(431),
+  STORAGE_FULL: { general: 507, notification: 500, notificationBody: 500 },
   SERVICE_UNAVAILABLE: { general: 503, notification: 500, notificationBody: 500 },
   INTERNAL_ERROR: everywhere(500),
 } as const satisfies Record<string, Statuses>;
@@ -99,6 +100,8 @@ export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does 
 // Validation
 export const invalid = (field: string, detail: string) => new ApiError('VALIDATION_ERROR', detail, { field });
 export const required = (field: string) => invalid(field, `${field} is required`);
+export const contextTooLarge = (bytesMax: number) =>
+  invalid('context', `context must not be larger than ${bytesMax / 1024} KiB`);
 export const contentMissing = (field: string) =>
   invalid(field, `Missing admin response content in context (expected field: ${field})`);
 export const answerFailsSchema = (field: string | undefined, details: string) =>
@@ -153,6 +156,11 @@ export const rateLimited = (retryAfterSeconds: number) =>
   new ApiError('RATE_LIMITED', `Too many requests. Try again in ${retryAfterSeconds} s.`, {
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
+export const storageFull = () =>
+  new ApiError(
+    'STORAGE_FULL',
+    'Your storage is full. Delete notifications or documents that you no longer need, or ask the operator for more.',
+  );
 export const serviceUnavailable = (cause?: unknown) =>
   new ApiError(
     'SERVICE_UNAVAILABLE',

@@ -25,6 +25,7 @@ import { createMetrics } from './metrics.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { openStorage } from './storage.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -67,6 +68,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       passwords,
       channels,
       outbox,
+      storage: openStorage(config),
       metrics,
       log,
       now,

@@ -35,7 +35,7 @@ const RETRY_AFTER_SECONDS = 2;
 const OPEN_MAX_MS = 60_000;
 
 /** The rows include notifications that the filter leaves out, so that a rare type does not make a piece slow. */
-const PIECE = { rowsMax: 1000, bytesMax: 256 * 1024 };
+const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
 
 export function createLargeLists(database: Database): LargeLists {
   const turns = createTurns();
@@ -54,7 +54,7 @@ export function createLargeLists(database: Database): LargeLists {
         const pieces = piecesOf(snapshot, merchantId, filter, page.lastId);
         // A failure of the first piece is still an ordinary error response.
         const first = await pieces.next();
-        const body = Readable.from(startWith(first.value ?? [], pieces), {
+        const body = Readable.from(startWith(first.value, pieces), {
           objectMode: false,
           highWaterMark: PIECE.bytesMax,
         });
@@ -103,13 +103,13 @@ async function* piecesOf(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<Uint8Array> {
   let beforeId = filter.beforeId;
   let opening = '[';
   for (;;) {
-    const piece = await readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, PIECE);
+    const piece = await readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE);
     if (piece.wires !== null) {
-      yield Buffer.from(opening + piece.wires);
+      yield typeof piece.wires === 'string' ? Buffer.from(piece.wires) : piece.wires;
       opening = ',';
     }
     if (piece.last_id === null) break;
@@ -119,7 +119,7 @@ async function* piecesOf(
   yield Buffer.from(opening === '[' ? '[]' : ']');
 }
 
-async function* startWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* startWith(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield first;
   yield* rest;
 }

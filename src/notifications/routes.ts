@@ -19,28 +19,32 @@ import {
   alreadyAnswered,
   answerFailsSchema,
   contentMissing,
+  contextTooLarge,
   conversationNotFound,
   idempotencyKeyInFlight,
   idempotencyKeyReused,
   invalid,
   notificationNotFound,
   required,
+  storageFull,
   TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
+import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
-import { checkRequest } from './rules.ts';
+import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
 import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
   outbox: Outbox;
+  storage: Storage;
   now: () => Date;
 }
 
@@ -49,7 +53,12 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
-export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
+export function notificationRoutes({
+  database,
+  outbox,
+  storage,
+  now,
+}: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
   const raise = createRaise(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
@@ -213,7 +222,14 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
             description:
               'Creates a notification. The `Location` header has its address. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [...TOKEN_ERRORS, conversationNotFound(), required('question'), ...IDEMPOTENCY_ERRORS],
+            errors: [
+              ...TOKEN_ERRORS,
+              conversationNotFound(),
+              required('question'),
+              contextTooLarge(CONTEXT_MAX_BYTES),
+              storageFull(),
+              ...IDEMPOTENCY_ERRORS,
+            ],
             area: 'notificationBody',
           }),
           headers: WriteHeaders,
@@ -227,7 +243,10 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           if (decision.do === 'refuse') throw decision.error;
           const { type, conversationId } = decision;
           const contextText = rawMember(request.bodyText, 'context')!;
+          const contextBytes = Buffer.byteLength(contextText);
+          if (contextBytes > CONTEXT_MAX_BYTES) throw contextTooLarge(CONTEXT_MAX_BYTES);
           const merchantId = merchantOf(request);
+          await storage.reserve(queries, merchantId, contextBytes);
           const id = await raise(queries, {
             merchantId,
             type,

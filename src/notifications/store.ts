@@ -55,6 +55,10 @@ export function createFindInbox(queries: Queries): (merchantId: MerchantId) => P
 const EMPTY = 'empty';
 const EMPTY_INBOX: Inbox = { version: EMPTY, bytes: 0, pending_bytes: 0 };
 
+/** SQL: what a merchant's notifications count towards its storage allowance. */
+export const inboxBytes = (merchantId: string) =>
+  `coalesce((select bytes from inboxes where merchant_id = ${merchantId}), 0)`;
+
 /** The versions of many merchants, for their subscribers. A merchant that never had a notification is absent. */
 export async function readInboxVersions(
   queries: Queries,
@@ -135,6 +139,7 @@ export async function readPiece(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
+  opening: string,
   { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number },
 ): Promise<Piece> {
   const piece = await queries.one<Piece>(
@@ -142,11 +147,11 @@ export async function readPiece(
         where merchant_id = $1${statusIs(filter)} and id < $2 and id >= $3 order by id desc limit $4),
       sized as (select id, sum(bytes) over (order by id desc) - bytes as bytes_before from scanned),
       last as (select min(id) as id from sized where bytes_before < $5)
-    select (select string_agg(wire, ',' order by id desc) from (select id, ${WIRE}, '}') as wire from notifications
+    select $6 || (select string_agg(wire, ',' order by id desc) from (select id, ${WIRE}, '}') as wire from notifications
         where merchant_id = $1${statusIs(filter)}${typeIsAmong(filter)} and id < $2 and id >= last.id) page) as wires,
       last.id as last_id
     from last`,
-    [merchantId, isBefore(filter.beforeId), lastId, rowsMax, bytesMax],
+    [merchantId, isBefore(filter.beforeId), lastId, rowsMax, bytesMax, opening],
   );
   if (!piece) throw new Error('an aggregate always returns a row');
   return piece;

@@ -2,13 +2,14 @@ import { AURORA, call, createTestDatabase } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Fault, type Finding, none, type Size } from './fault.ts';
 import type { Attack } from './neighbours/attack.ts';
+import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
 
 /** How long another merchant's request may take during an attack. */
 const OTHERS_MAX_MS = 100;
 
 /** A new attack is one entry here. */
-const ATTACKS: readonly Attack[] = [];
+const ATTACKS: readonly Attack[] = [largeContexts, longList];
 
 export const neighbours: Fault = {
   name: 'neighbours',
