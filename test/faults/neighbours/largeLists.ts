@@ -35,6 +35,8 @@ export const longList = readAgainAndAgain('a list of many notifications', {
 function readAgainAndAgain(what: string, contexts: Record<Size, readonly Contexts[]>): Attack {
   return {
     what,
+    // As `npm start` does.
+    settings: { NODE_OPTIONS: '--max-semi-space-size=8' },
     async prepare(testDatabase, size) {
       await insertContexts(testDatabase, contexts[size]);
     },
