@@ -9,9 +9,8 @@ import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from 
  * Lists that are too large for one text are sent in pieces, each read when the client has taken the one before. All
  * pieces come from one snapshot: the list is exactly that of its version, no matter what is written meanwhile.
  *
- * A piece takes SQLite a millisecond, so it needs no thread of its own: other requests run between two pieces. On PostgreSQL
- * one transaction is held for as long as the client reads. Statements of their own would not need it, but the list
- * would be a mix of several versions.
+ * A piece takes SQLite a millisecond, so it needs no thread of its own: other requests run between two pieces. On
+ * PostgreSQL a transaction is open for as long as the client reads. Without it the list would be a mix of versions.
  */
 export interface LargeLists {
   open(merchantId: MerchantId, filter: ListFilter): Promise<LargeList>;
@@ -34,9 +33,7 @@ const RETRY_AFTER_SECONDS = 2;
 /** A client that has not read the list by then is disconnected, because of what a snapshot holds. */
 const OPEN_MAX_MS = 60_000;
 
-/**
- * Larger pieces are hardly faster, and a text of 128 kB or more is freed late: 256 kB took 80 MB more memory.
- * The rows include notifications that the filter leaves out, so that a rare type does not make a piece slow. */
+/** The rows include notifications that the filter leaves out, so that a rare type does not make a piece slow. */
 const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
 
 export function createLargeLists(database: Database): LargeLists {
@@ -105,13 +102,13 @@ async function* piecesOf(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Buffer> {
   let beforeId = filter.beforeId;
   let opening = '[';
   for (;;) {
     const piece = await readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE);
     if (piece.wires !== null) {
-      yield typeof piece.wires === 'string' ? Buffer.from(piece.wires) : piece.wires;
+      yield Buffer.from(piece.wires);
       opening = ',';
     }
     if (piece.last_id === null) break;
@@ -121,7 +118,7 @@ async function* piecesOf(
   yield Buffer.from(opening === '[' ? '[]' : ']');
 }
 
-async function* startWith(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* startWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   yield first;
   yield* rest;
 }

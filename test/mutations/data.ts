@@ -168,6 +168,47 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'reads own members only: inherited members count as missing',
     },
   ]),
+  ...caughtBy('test/large-lists.test.ts', [
+    {
+      name: 'a large list is not whole: a notification is left out between two pieces',
+      file: 'src/notifications/largeLists.ts',
+      find: 'beforeId = piece.last_id;',
+      replace: 'beforeId = piece.last_id - 1;',
+      test: 'arrives whole, newest first and unchanged, with every compression',
+    },
+    {
+      name: 'the pieces of a large list are not from one snapshot',
+      file: 'src/database/sqlite.ts',
+      find: `connection.exec('begin');`,
+      replace: '',
+      test: 'is exactly the list of its ETag, while others write',
+    },
+    {
+      name: 'a snapshot stays open when its client disconnects',
+      file: 'src/notifications/largeLists.ts',
+      find: `body.once('close',`,
+      replace: `body.once('end',`,
+      test: 'frees everything when its client disconnects',
+    },
+  ]),
+  ...caughtBy('test/storage.test.ts', [
+    {
+      name: 'the storage allowance is ignored',
+      file: 'src/merchants/storage.ts',
+      find: 'if (used.bytes + bytes > bytesMax) throw storageFull();',
+      replace: '',
+      test: 'is refused more, but can read, answer and delete, and then raise again',
+    },
+  ]),
+  ...caughtBy('test/notification-request.test.ts', [
+    {
+      name: 'a context is not bounded',
+      file: 'src/notifications/routes.ts',
+      find: 'if (contextBytes > CONTEXT_MAX_BYTES) throw contextTooLarge(CONTEXT_MAX_BYTES);',
+      replace: '',
+      test: 'accepts a context of 64 KiB, counted in bytes as it was sent, and refuses a larger one',
+    },
+  ]),
   ...caughtBy('test/json-input.test.ts', [
     {
       name: 'a body may have any size',
