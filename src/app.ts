@@ -45,6 +45,7 @@ import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { liveRoutes } from './live/routes.ts';
+import type { Storage } from './merchants/storage.ts';
 import { countryOf } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
@@ -62,6 +63,7 @@ export interface Parts {
   factors: Factors;
   outbox: Outbox;
   channels: Channels;
+  storage: Storage;
   metrics: Metrics;
   log: Logger;
   now: () => Date;

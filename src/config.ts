@@ -46,6 +46,8 @@ export interface Config {
   eventStreamsPerUser: number;
   eventStreamsPerMerchant: number;
   redisUrl: string | undefined;
+  /** 0 turns the allowance off. */
+  storagePerMerchantMb: number;
   /** Whether this server also sends messages. If not, separate workers do. */
   worker: boolean;
   /** How many messages one process sends at the same time, in total and through one channel. */
@@ -217,6 +219,7 @@ export function readConfig(env: Environment = process.env): Config {
     eventStreamsPerUser: integer('EVENT_STREAMS_PER_USER', 20, 0, 1_000_000),
     eventStreamsPerMerchant: integer('EVENT_STREAMS_PER_MERCHANT', 200, 0, 1_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
+    storagePerMerchantMb: integer('STORAGE_PER_MERCHANT_MB', 10_000, 0, 1_000_000_000),
     worker: flag('WORKER') ?? true,
     workerConcurrency: {
       total: integer('WORKER_CONCURRENCY', 16, 1, 1000),

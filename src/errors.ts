@@ -34,6 +34,7 @@ const STATUS = {
   UNSUPPORTED_MEDIA_TYPE: everywhere(415),
   MISDIRECTED_REQUEST: everywhere(421),
   HEADERS_TOO_LARGE: everywhere(431),
+  STORAGE_FULL: { general: 507, notification: 500, notificationBody: 500 },
   SERVICE_UNAVAILABLE: { general: 503, notification: 500, notificationBody: 500 },
   INTERNAL_ERROR: everywhere(500),
 } as const satisfies Record<string, Statuses>;
@@ -131,6 +132,8 @@ export const passkeysUnavailable = () =>
 // Validation
 export const invalid = (field: string, detail: string) => new ApiError('VALIDATION_ERROR', detail, { field });
 export const required = (field: string) => invalid(field, `${field} is required`);
+export const contextTooLarge = (bytesMax: number) =>
+  invalid('context', `context must not be larger than ${bytesMax / 1024} KiB`);
 export const contentMissing = (field: string) =>
   invalid(field, `Missing admin response content in context (expected field: ${field})`);
 export const answerFailsSchema = (field: string | undefined, details: string) =>
@@ -191,6 +194,11 @@ export const tooManyStreams = (whose: 'user' | 'merchant', max: number, retryAft
     'RATE_LIMITED',
     `This ${whose} has ${max} open event streams, and more are not allowed. Close one, or try again in ${retryAfterSeconds} s.`,
     { headers: { 'retry-after': String(retryAfterSeconds) } },
+  );
+export const storageFull = () =>
+  new ApiError(
+    'STORAGE_FULL',
+    'Your storage is full. Delete notifications or documents that you no longer need, or ask the operator for more.',
   );
 export const serviceUnavailable = (cause?: unknown) =>
   new ApiError(

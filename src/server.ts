@@ -29,6 +29,7 @@ import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { isEncodedKey } from './secrets.ts';
+import { openStorage } from './storage.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -82,6 +83,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       factors: createFactors({ database, vault, passwords, now }),
       channels,
       outbox,
+      storage: openStorage(config),
       metrics,
       log,
       now,

@@ -61,9 +61,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/learn.ts',
     'knowledge/lock.ts',
     'knowledge/suggestions.ts',
+    'merchants/storage.ts',
     'merchants/store.ts',
   ],
-  knowledge: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
+  knowledge: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'merchants/storage.ts'],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
@@ -89,6 +90,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'errors.ts': [],
   'metrics.ts': [],
   'secrets.ts': [],
+  'storage.ts': ['config.ts', 'knowledge/versions.ts', 'merchants/storage.ts', 'notifications/store.ts'],
   'version.ts': [],
 };
 

@@ -26,8 +26,8 @@ const refused = (detail: string, field = 'body') => ({ detail, code: 'VALIDATION
 
 /** A request of exactly this many bytes. */
 function bodyOf(bytes: number): string {
-  const question = 'x'.repeat(bytes - BODY.length + QUESTION.context.question.length);
-  return JSON.stringify({ ...QUESTION, context: { question } });
+  const more = 'x'.repeat(bytes - JSON.stringify({ ...QUESTION, more: '' }).length);
+  return JSON.stringify({ ...QUESTION, more });
 }
 
 /** A request with this nesting depth: its body is the first level, its context the second. */

@@ -228,7 +228,7 @@ onEachEngine('raising a notification', (engine) => {
   });
 
   it('returns the context unchanged, byte for byte', async () => {
-    const sent = [...CONTEXTS, ['a long text', `{"question":"${'é☕'.repeat(50_000)}"}`] as const];
+    const sent = [...CONTEXTS, ['a long text', `{"question":"${'é☕'.repeat(13_000)}"}`] as const];
     for (const [title, text] of sent) {
       const body = `{"context": ${text} ,"notification_type":"user_question_request","conversation_id":2}`;
       const reply = await request(body);
@@ -238,6 +238,23 @@ onEachEngine('raising a notification', (engine) => {
       assert.ok(one.text.includes(shown), `${title}: ${one.text.slice(0, 500)}`);
       const list = await deskbell.call('GET', `${NOTIFICATIONS}?limit=1`, { token });
       assert.ok(list.text.includes(shown), title);
+    }
+  });
+
+  it('accepts a context of 64 KiB, counted in bytes as it was sent, and refuses a larger one', async () => {
+    const contextOf = (bytes: number) =>
+      `{"question":"é${'x'.repeat(bytes - '{"question":"é"}'.length - 1)}"}`;
+    const send = (context: string) =>
+      request(`{"context": ${context} ,"notification_type":"user_question_request","conversation_id":2}`);
+    assert.equal(Buffer.byteLength(contextOf(65_536)), 65_536);
+    assert.equal((await send(contextOf(65_536))).status, 200);
+    for (const context of [contextOf(65_537), contextOf(200_000)]) {
+      assert.deepEqual(outcome(await send(context)), {
+        status: 500,
+        detail: 'context must not be larger than 64 KiB',
+        code: 'VALIDATION_ERROR',
+        field: 'context',
+      });
     }
   });
 

@@ -4,9 +4,11 @@ import { text as readAll } from 'node:stream/consumers';
 import { callerFolder } from '../config.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
+import { ApiError } from '../errors.ts';
 import { FILE_FORMATS, type FileFormat, formatDocuments, parseDocuments } from '../knowledge/files.ts';
 import { type ImportSummary, importDocuments } from '../knowledge/import.ts';
 import { listDocumentsById } from '../knowledge/store.ts';
+import { openStorage } from '../storage.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
 import { count, createProgress } from './terminal.ts';
@@ -38,17 +40,23 @@ others are imported. Use - as FILE for standard input.`,
       }
       let done: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
       const stored = () => done.added + done.updated + done.unchanged;
-      await withDatabase(async (database) => {
+      await withDatabase(async (database, config) => {
         const merchant = await merchantOf(database, given.merchant);
         // First, because an import has many transactions and may be interrupted.
         await recordCommand(database, 'documents.imported', merchant.id);
         await importDocuments(database, merchant.id, contents, {
+          storage: openStorage(config),
           now: () => new Date(),
           onProgress: (soFar) => {
             done = soFar;
             progress.show(count(stored(), 'document'), stored() / contents.length);
           },
         }).catch((cause) => {
+          if (cause instanceof ApiError && cause.code === 'STORAGE_FULL') {
+            throw new Failure(
+              `The merchant’s storage is full after ${count(stored(), 'document')}. Raise STORAGE_PER_MERCHANT_MB and run the import again.`,
+            );
+          }
           if (!(cause instanceof DatabaseUnavailable)) throw cause;
           throw new Failure(
             `The database stopped responding after ${count(stored(), 'document')}. Run the import again: it skips those.`,

@@ -23,7 +23,8 @@ const Context = Type.Object(
   },
   {
     additionalProperties: true,
-    description: 'Set when the notification is raised and returned unchanged, unknown keys included.',
+    description:
+      'Set when the notification is raised and returned unchanged, unknown keys included. At most 64 KiB.',
   },
 );
 

@@ -46,6 +46,7 @@ export interface Database extends Queries {
    * because of a deadlock or a serialization failure, so it must have no effect outside the transaction.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  snapshot(): Promise<Snapshot>;
   /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process runs anything under this name. */
@@ -55,6 +56,16 @@ export interface Database extends Queries {
   /** Calls back for each signal of this topic. Call the result to stop. */
   listen(topic: string, onSignal: () => void): () => void;
   close(): Promise<void>;
+}
+
+/**
+ * Reads that all see the database as it was at the first one, for what is too large to read at once. A snapshot has its
+ * own connection, so a slow reader takes none from the others. Callers must bound how many are open, and for how long:
+ * on SQLite the write-ahead log grows meanwhile, on PostgreSQL old row versions stay.
+ */
+export interface Snapshot extends Pick<Queries, 'engine' | 'all' | 'one'> {
+  /** Must be called. A second call does nothing. */
+  close(): void;
 }
 
 /** Uses the caller's transaction, if there is one. */

@@ -7,6 +7,7 @@ import {
   DatabaseUnavailable,
   type Param,
   type Queries,
+  type Snapshot,
   type Transaction,
 } from './database.ts';
 import { deadlinePassed, msLeft, withinDeadline } from './deadline.ts';
@@ -37,6 +38,8 @@ const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
  */
 const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
+/** The reader of a snapshot may pause this long between two pieces. A client that reads nothing is gone before. */
+const SNAPSHOT_PAUSE_MAX_MS = 15_000;
 /** A migration has no time limit. (For the driver 0 means the pool's own; this is the longest timer.) */
 const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -46,10 +49,8 @@ types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   const hosts = createHosts(url);
-  const pool = new pg.Pool({
-    Client: hosts.Client,
+  const connectionOptions = {
     connectionString: hosts.url,
-    max: options.poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
@@ -57,7 +58,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     keepAlive: true,
     application_name: 'deskbell',
     types,
-  });
+  };
+  const pool = new pg.Pool({ ...connectionOptions, Client: hosts.Client, max: options.poolSize });
   // Without listeners, a broken connection, idle or in a transaction, would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -96,7 +98,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   /** `keptMs` of the request's time are left for a commit. */
   const queryOn = async <Row>(
-    client: pg.PoolClient,
+    client: Pick<pg.ClientBase, 'query'>,
     keptMs: number,
     sql: string,
     params: readonly Param[] = [],
@@ -180,6 +182,26 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
+  const openSnapshot = async (): Promise<Snapshot> => {
+    const client = new hosts.Client({
+      ...connectionOptions,
+      idle_in_transaction_session_timeout: SNAPSHOT_PAUSE_MAX_MS,
+    });
+    client.on('error', () => {});
+    const { engine, all, one, run } = queriesWith((sql, params) => queryOn(client, 0, sql, params));
+    const close = () => {
+      client.end().catch(() => {});
+    };
+    try {
+      await client.connect();
+      await run('begin isolation level repeatable read, read only');
+    } catch (error) {
+      close();
+      throw failure(error);
+    }
+    return { engine, all, one, close };
+  };
+
   const runScript = async (sql: string): Promise<void> => {
     const client = await connect();
     try {
@@ -216,6 +238,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     ...queries,
     chain,
     transaction: (work) => retryConflicts(() => transact(work)),
+    snapshot: openSnapshot,
     script: (sql) => retryConflicts(() => runScript(sql)),
 
     async exclusively(name, work) {

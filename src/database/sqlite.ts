@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
-import type { Database, Param, Transaction } from './database.ts';
+import type { Database, Param, Snapshot, Transaction } from './database.ts';
 import { deadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
 import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
@@ -31,7 +31,9 @@ interface SqliteOptions {
  */
 export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   const [writer, release] = openFolder(dataDir, lock);
-  const reader = new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  const openReader = () =>
+    new DatabaseSync(databaseFile(dataDir), { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  const reader = openReader();
   const read = statements(reader);
   const write = statements(writer);
   const translated = <T>(query: () => T): T => {
@@ -150,16 +152,32 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     for (const settle of outcomes) settle();
   }
 
-  return {
-    engine: 'sqlite',
+  const readsWith = (statement: typeof read) => ({
+    engine: 'sqlite' as const,
     all: async <Row>(sql: string, params: readonly Param[] = []) =>
-      translated(() => read(sql).all(...bound(params)) as Row[]),
+      translated(() => statement(sql).all(...bound(params)) as Row[]),
     one: async <Row>(sql: string, params: readonly Param[] = []) =>
-      translated(() => read(sql).get(...bound(params)) as Row | undefined),
+      translated(() => statement(sql).get(...bound(params)) as Row | undefined),
+  });
+
+  async function openSnapshot(): Promise<Snapshot> {
+    const connection = translated(openReader);
+    connection.exec('begin');
+    return {
+      ...readsWith(statements(connection)),
+      close() {
+        if (connection.isOpen) connection.close();
+      },
+    };
+  }
+
+  return {
+    ...readsWith(read),
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue(async () => write(sql).all(...bound(params)) as Row[], false),
     chain: (steps) => enqueue((own) => own.chain(steps), true),
     transaction: (work) => enqueue(work, true),
+    snapshot: openSnapshot,
     async script(sql) {
       try {
         writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
+import type { Storage } from '../merchants/storage.ts';
 import { createDocuments, isSame, lockDocumentsByTitle, type Origin, writeVersions } from './store.ts';
-import type { Content } from './texts.ts';
+import { bytesOf, type Content } from './texts.ts';
 
 export interface ImportSummary {
   added: number;
@@ -17,14 +18,18 @@ export async function importDocuments(
   database: Database,
   merchantId: MerchantId,
   contents: readonly Content[],
-  { now, onProgress }: { now: () => Date; onProgress: (soFar: ImportSummary) => void },
+  {
+    storage,
+    now,
+    onProgress,
+  }: { storage?: Storage; now: () => Date; onProgress: (soFar: ImportSummary) => void },
 ): Promise<ImportSummary> {
   const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
   for (let from = 0; from < contents.length; from += BATCH_SIZE) {
     const startedAt = performance.now();
     const batch = contents.slice(from, from + BATCH_SIZE);
     const { added, updated, unchanged } = await database.transaction((tx) =>
-      importBatch(tx, merchantId, batch, now),
+      importBatch(tx, merchantId, batch, storage, now),
     );
     summary.added += added;
     summary.updated += updated;
@@ -40,6 +45,7 @@ async function importBatch(
   tx: Transaction,
   merchantId: MerchantId,
   batch: readonly Content[],
+  storage: Storage | undefined,
   now: () => Date,
 ): Promise<ImportSummary> {
   // Two imports at the same time would not see each other's new titles.
@@ -57,6 +63,12 @@ async function importBatch(
       const current = byTitle.get(content.title);
       return current && !isSame(current, content) ? [{ id: current.id, content }] : [];
     });
+    const contentsToWrite = [...added, ...changes.map(({ content }) => content)];
+    await storage?.reserve(
+      tx,
+      merchantId,
+      contentsToWrite.reduce((sum, content) => sum + bytesOf(content), 0),
+    );
     const written = [
       ...(added.length > 0 ? await createDocuments(tx, merchantId, added, origin) : []),
       ...(changes.length > 0 ? await writeVersions(tx, merchantId, changes, origin) : []),

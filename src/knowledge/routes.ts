@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import {
   ChangeHeaders,
   Document,
@@ -11,11 +12,19 @@ import {
   DocumentQuery,
   DocumentWithVersions,
 } from '../contract/knowledge.ts';
-import { CHANGES, type Database } from '../database/database.ts';
-import { documentChanged, documentNotFound, invalid, nothingToRevert, TOKEN_ERRORS } from '../errors.ts';
+import { CHANGES, type Database, type Queries } from '../database/database.ts';
+import {
+  documentChanged,
+  documentNotFound,
+  invalid,
+  nothingToRevert,
+  storageFull,
+  TOKEN_ERRORS,
+} from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
+import type { Storage } from '../merchants/storage.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
   changeDocument,
@@ -25,14 +34,20 @@ import {
   listVersions,
   type Origin,
 } from './store.ts';
-import { readChange } from './texts.ts';
+import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;
+  storage: Storage;
   now: () => Date;
 }
 
-export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+  /** Every change adds a version. */
+  async function reserved<T extends Content>(tx: Queries, merchantId: MerchantId, content: T): Promise<T> {
+    await storage.reserve(tx, merchantId, bytesOf(content));
+    return content;
+  }
   const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
     what,
     userId: userOf(request),
@@ -103,6 +118,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
               documentNotFound(),
               documentChanged(),
               invalid('title', 'title must not be blank'),
+              storageFull(),
             ],
           }),
           params: parameterSchema('document_id'),
@@ -120,9 +136,9 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
             tx,
             merchantId,
             id,
-            (current) => {
+            async (current) => {
               if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();
-              return { ...current, ...readChange(request.body) };
+              return reserved(tx, merchantId, { ...current, ...readChange(request.body) });
             },
             originOf(request, 'edit'),
           ),
@@ -140,7 +156,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
             description: 'Restores the previous version as a new version. A second revert undoes the first.',
-            errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert()],
+            errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert(), storageFull()],
           }),
           params: parameterSchema('document_id'),
           response: { 200: Document },
@@ -157,7 +173,7 @@ export function knowledgeRoutes({ database, now }: KnowledgeParts): FastifyPlugi
             async (current) => {
               const earlier = await findEarlierContent(tx, merchantId, current);
               if (!earlier) throw nothingToRevert();
-              return earlier;
+              return reserved(tx, merchantId, earlier);
             },
             originOf(request, 'revert'),
           ),

@@ -13,6 +13,9 @@ export interface Content {
 /** A title is made from the beginning of a question. */
 const READ_LENGTH_MAX = 2000;
 
+/** What a version of it counts towards the merchant's storage allowance. */
+export const bytesOf = ({ title, body }: Content) => Buffer.byteLength(title) + Buffer.byteLength(body);
+
 const onOneLine = (text: string) => storableText(text).trim().replace(/\s+/g, ' ');
 
 /** Makes a title from a question. A long question is shortened. */

@@ -14,3 +14,7 @@ export async function readKnowledgeVersions(
   );
   return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
 }
+
+/** SQL: what a merchant's documents count towards its storage allowance. */
+export const knowledgeBytes = (merchantId: string) =>
+  `coalesce((select bytes from live_versions where merchant_id = ${merchantId} and topic = 'knowledge'), 0)`;

@@ -73,7 +73,8 @@ async function outcomeOf(queries: Transaction, perform: Write['perform']): Promi
   try {
     return { done: await perform(queries) };
   } catch (error) {
-    if (!(error instanceof ApiError) || isFailure(error.code)) throw error;
+    // When something has been deleted, a retry may succeed.
+    if (!(error instanceof ApiError) || isFailure(error.code) || error.code === 'STORAGE_FULL') throw error;
     return { refused: error.body() };
   }
 }

@@ -1,10 +1,18 @@
+import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../contract/ids.ts';
 import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
-import type { Queries } from '../database/database.ts';
+import type { Database, Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
-import { createInboxVersions, type ListFilter, listNotifications } from './store.ts';
+import { createLargeLists } from './largeLists.ts';
+import {
+  createFindInbox,
+  type Inbox,
+  type ListFilter,
+  listNotifications,
+  scanNotifications,
+} from './store.ts';
 
 /** A cache of lists, valid until the merchant's inbox changes. It makes lists 4 times as fast (requests per second). */
 export interface InboxLists {
@@ -13,7 +21,8 @@ export interface InboxLists {
 
 type ListResult =
   | { unchanged: true; tag: string }
-  | { unchanged: false; tag: string; body: Buffer; nextCursor: string | undefined };
+  /** A large list is a stream. Destroy it if it is not sent. */
+  | { unchanged: false; tag: string; body: Buffer | Readable; nextCursor: string | undefined };
 
 interface StoredList {
   version: string;
@@ -24,20 +33,26 @@ interface StoredList {
 /** An empty list takes memory too: the entry, its key, its buffer. */
 const ENTRY_BYTES = 512;
 
-export function createInboxLists(queries: Queries, maxBytes: number): InboxLists {
-  const versionOf = createInboxVersions(queries);
+/** A list up to this size is one text from one statement. One of a megabyte takes SQLite 18 ms. */
+const SMALL_MAX_BYTES = 1024 * 1024;
+/** To find out whether a list is small, at most so many rows are read. */
+const SMALL_MAX_ROWS = 2500;
+
+export function createInboxLists(database: Database, maxBytes: number): InboxLists {
+  const findInbox = createFindInbox(database);
+  const largeLists = createLargeLists(database);
   const cache = new LRUCache<string, StoredList>({
     maxSize: maxBytes,
     maxEntrySize: maxBytes / 4,
     sizeCalculation: ({ body }, key) => body.length + key.length + ENTRY_BYTES,
   });
-  const reading = new Map<string, Promise<StoredList>>();
+  const reading = new Map<string, Promise<StoredList | undefined>>();
 
-  /** Reads a list once for all requests at the same time: many clients may request a list of several megabytes. */
-  function readOnce(key: string, merchantId: MerchantId, filter: ListFilter): Promise<StoredList> {
+  /** Reads a list once for all requests at the same time. Undefined if it is large. */
+  function readOnce(key: string, merchantId: MerchantId, filter: ListFilter, inbox: Inbox) {
     let list = reading.get(key);
     if (!list) {
-      list = readList(queries, merchantId, filter);
+      list = readSmallList(database, merchantId, filter, inbox);
       reading.set(key, list);
       const done = () => reading.delete(key);
       list.then(done, done);
@@ -47,7 +62,8 @@ export function createInboxLists(queries: Queries, maxBytes: number): InboxLists
 
   return {
     async get(merchantId, filter, knownTag) {
-      const version = await versionOf(merchantId);
+      const inbox = await findInbox(merchantId);
+      const { version } = inbox;
       const tag = tagOf(merchantId, version);
       if (knownTag !== undefined && matches(knownTag, tag)) return { unchanged: true, tag };
 
@@ -55,7 +71,12 @@ export function createInboxLists(queries: Queries, maxBytes: number): InboxLists
       let list = cache.get(key);
       if (list?.version !== version) {
         // The version is part of the key: a client that knows a newer version must not get an older list.
-        list = await readOnce(`${version} ${key}`, merchantId, filter);
+        list = await readOnce(`${version} ${key}`, merchantId, filter, inbox);
+        if (!list) {
+          const large = await largeLists.open(merchantId, filter);
+          const nextCursor = cursorBefore(large.nextBeforeId);
+          return { unchanged: false, tag: tagOf(merchantId, large.version), body: large.body, nextCursor };
+        }
         // There are many later pages, and few are read twice.
         if (filter.beforeId === undefined) cache.set(key, list);
       }
@@ -65,14 +86,34 @@ export function createInboxLists(queries: Queries, maxBytes: number): InboxLists
   };
 }
 
-async function readList(queries: Queries, merchantId: MerchantId, filter: ListFilter): Promise<StoredList> {
+async function readSmallList(
+  queries: Queries,
+  merchantId: MerchantId,
+  filter: ListFilter,
+  inbox: Inbox,
+): Promise<StoredList | undefined> {
+  const bytesMax = filter.status === 'requested' ? inbox.pending_bytes : inbox.bytes;
+  if (bytesMax > SMALL_MAX_BYTES && !(await isSmall(queries, merchantId, filter))) return undefined;
   const { version, body, more, last_id: lastId } = await listNotifications(queries, merchantId, filter);
   return {
     version,
     body: Buffer.from(body),
-    nextCursor: more > 0 && lastId !== null ? cursorOf(`before ${lastId}`) : undefined,
+    nextCursor: more > 0 ? cursorBefore(lastId ?? undefined) : undefined,
   };
 }
+
+/** Whether this list of a large inbox is small. What is written in the meantime does not make it large. */
+async function isSmall(queries: Queries, merchantId: MerchantId, filter: ListFilter): Promise<boolean> {
+  const { limit, types } = filter;
+  const rowsMax = limit !== undefined && types.length === 0 ? limit + 1 : SMALL_MAX_ROWS;
+  const rows = await scanNotifications(queries, merchantId, filter, rowsMax);
+  const matching = rows.filter((row) => row.matches === 1);
+  // With a limit the statement also looks for one more row, which is the next page.
+  const isComplete = rows.length < rowsMax || (limit !== undefined && matching.length > limit);
+  return isComplete && matching.slice(0, limit).reduce((sum, { bytes }) => sum + bytes, 0) <= SMALL_MAX_BYTES;
+}
+
+const cursorBefore = (id: number | undefined) => (id === undefined ? undefined : cursorOf(`before ${id}`));
 
 /** Weak, because a proxy may compress the list. Includes the merchant, because all merchants use the same address. */
 const tagOf = (merchantId: MerchantId, version: string) => `W/"${merchantId}-${version}"`;

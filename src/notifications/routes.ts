@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
@@ -19,28 +20,32 @@ import {
   alreadyAnswered,
   answerFailsSchema,
   contentMissing,
+  contextTooLarge,
   conversationNotFound,
   idempotencyKeyInFlight,
   idempotencyKeyReused,
   invalid,
   notificationNotFound,
   required,
+  storageFull,
   TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { rawMember } from '../http/json.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
+import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answer.ts';
 import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
-import { checkRequest } from './rules.ts';
+import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
 import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
   outbox: Outbox;
+  storage: Storage;
   now: () => Date;
 }
 
@@ -49,7 +54,12 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
-export function notificationRoutes({ database, outbox, now }: NotificationParts): FastifyPluginAsyncTypebox {
+export function notificationRoutes({
+  database,
+  outbox,
+  storage,
+  now,
+}: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
   const raise = createRaise(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
@@ -103,8 +113,8 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
-        // A Buffer skips the serializer.
-        return reply.type(JSON_TYPE).send(list.body as never);
+        // A Buffer or stream skips the serializer.
+        return reply.type(JSON_TYPE).send(withoutBody(request, list.body) as never);
       },
     );
 
@@ -218,7 +228,14 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
             description:
               'Creates a notification. The `Location` header has its address. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
-            errors: [...TOKEN_ERRORS, conversationNotFound(), required('question'), ...IDEMPOTENCY_ERRORS],
+            errors: [
+              ...TOKEN_ERRORS,
+              conversationNotFound(),
+              required('question'),
+              contextTooLarge(CONTEXT_MAX_BYTES),
+              storageFull(),
+              ...IDEMPOTENCY_ERRORS,
+            ],
             area: 'notificationBody',
           }),
           headers: WriteHeaders,
@@ -232,7 +249,10 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
           if (decision.do === 'refuse') throw decision.error;
           const { type, conversationId } = decision;
           const contextText = rawMember(request.bodyText, 'context')!;
+          const contextBytes = Buffer.byteLength(contextText);
+          if (contextBytes > CONTEXT_MAX_BYTES) throw contextTooLarge(CONTEXT_MAX_BYTES);
           const merchantId = merchantOf(request);
+          await storage.reserve(queries, merchantId, contextBytes);
           const id = await raise(queries, {
             merchantId,
             type,
@@ -245,6 +265,13 @@ export function notificationRoutes({ database, outbox, now }: NotificationParts)
         }),
     );
   };
+}
+
+/** Fastify would read a whole stream to answer HEAD. */
+function withoutBody({ method }: FastifyRequest, body: Buffer | Readable): Buffer | Readable {
+  if (method !== 'HEAD' || Buffer.isBuffer(body)) return body;
+  body.destroy();
+  return Readable.from([]);
 }
 
 /** An invalid id belongs to no notification. */

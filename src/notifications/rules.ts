@@ -26,6 +26,9 @@ const member = (object: Fields, key: string): unknown =>
 const isMissing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
+/** Of its text as it was sent. Older notifications may have larger ones. */
+export const CONTEXT_MAX_BYTES = 64 * 1024;
+
 export type RequestDecision =
   | { do: 'raise'; type: NotificationType; conversationId: number }
   | { do: 'refuse'; error: ApiError };

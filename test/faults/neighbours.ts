@@ -4,6 +4,7 @@ import { type Fault, type Finding, none, type Size } from './fault.ts';
 import { accents } from './neighbours/accents.ts';
 import type { Attack } from './neighbours/attack.ts';
 import { silentConnections } from './neighbours/connections.ts';
+import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
 import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
@@ -20,6 +21,8 @@ const ATTACKS: readonly Attack[] = [
   unsignedWebhook,
   silentConnections,
   eventStreams,
+  largeContexts,
+  longList,
 ];
 
 export const neighbours: Fault = {

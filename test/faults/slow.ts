@@ -15,7 +15,7 @@ type Slowness = 'head' | 'body' | 'reader';
 const SLOWNESSES: readonly Slowness[] = ['head', 'body', 'reader'];
 
 /** A list of 3.6 MB, requested four times on a connection. Both operating systems together buffer 4 MB of it. */
-const LARGE = { notifications: 40, bytes: 90_000, times: 4 };
+const LARGE = { notifications: 60, bytes: 60_000, times: 4 };
 
 export const slow: Fault = {
   name: 'slow',

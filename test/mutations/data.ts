@@ -6,8 +6,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the list has no tenant filter',
       file: 'src/notifications/store.ts',
-      find: `const conditions = ['merchant_id = $1'];`,
-      replace: `const conditions = ['merchant_id > 0'];`,
+      find: 'const matching = `from notifications where merchant_id = $1',
+      replace: 'const matching = `from notifications where merchant_id >= $1 - $1',
       test: 'list only their own notifications',
     },
     {
@@ -184,6 +184,47 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       find: 'Object.hasOwn(object, key) ? object[key] : undefined;',
       replace: 'object[key];',
       test: 'reads own members only: inherited members count as missing',
+    },
+  ]),
+  ...caughtBy('test/large-lists.test.ts', [
+    {
+      name: 'a large list is not whole: a notification is left out between two pieces',
+      file: 'src/notifications/largeLists.ts',
+      find: 'beforeId = piece.last_id;',
+      replace: 'beforeId = piece.last_id - 1;',
+      test: 'arrives whole, newest first and unchanged, with every compression',
+    },
+    {
+      name: 'the pieces of a large list are not from one snapshot',
+      file: 'src/database/sqlite.ts',
+      find: `connection.exec('begin');`,
+      replace: '',
+      test: 'is exactly the list of its ETag, while others write',
+    },
+    {
+      name: 'a snapshot stays open when its client disconnects',
+      file: 'src/notifications/largeLists.ts',
+      find: `body.once('close',`,
+      replace: `body.once('end',`,
+      test: 'frees everything when its client disconnects',
+    },
+  ]),
+  ...caughtBy('test/storage.test.ts', [
+    {
+      name: 'the storage allowance is ignored',
+      file: 'src/merchants/storage.ts',
+      find: 'if (used.bytes + bytes > bytesMax) throw storageFull();',
+      replace: '',
+      test: 'is refused more, but can read, answer and delete, and then raise again',
+    },
+  ]),
+  ...caughtBy('test/notification-request.test.ts', [
+    {
+      name: 'a context is not bounded',
+      file: 'src/notifications/routes.ts',
+      find: 'if (contextBytes > CONTEXT_MAX_BYTES) throw contextTooLarge(CONTEXT_MAX_BYTES);',
+      replace: '',
+      test: 'accepts a context of 64 KiB, counted in bytes as it was sent, and refuses a larger one',
     },
   ]),
   ...caughtBy('test/json-input.test.ts', [

@@ -115,6 +115,10 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
 
   await useFactors(deskbell, BOREALIS);
   for (const path of LISTS) await page(deskbell, token, path);
+  // The same lists again when the inbox is large.
+  const large = { ...QUESTION, context: { question: 'Q?', more: 'x'.repeat(60_000) } };
+  for (let n = 0; n < 25; n += 1) await raise(deskbell, token, large);
+  for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
