@@ -7,6 +7,7 @@ import type { Assistant } from './assistant/assistant.ts';
 import { identifyCallers } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
 import type { Passwords } from './auth/passwords.ts';
+import type { Revocations } from './auth/revocations.ts';
 import { authRoutes } from './auth/routes.ts';
 import { sessionRoutes } from './auth/sessionRoutes.ts';
 import { createSignIn } from './auth/signIn.ts';
@@ -46,6 +47,7 @@ export interface Parts {
   config: Config;
   database: Database;
   keyring: Keyring;
+  revocations: Revocations;
   tokens: Tokens;
   passwords: Passwords;
   outbox: Outbox;

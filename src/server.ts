@@ -4,6 +4,7 @@ import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords } from './auth/passwords.ts';
+import { expiringRevocations, openRevocations, type Revocations } from './auth/revocations.ts';
 import { EXPIRING_SIGN_INS } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
@@ -42,6 +43,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
+  let revocations: Revocations | undefined;
   try {
     const applied = await migrate(database, now);
     for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
@@ -50,7 +52,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
     const vault = await openFittingVault(database, config);
     const keyring = await openKeyring(database, vault, now);
-    const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
+    revocations = await openRevocations({ ...config, database, keyring, log, now });
+    const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
     if (config.production && config.channel.name === 'simulator') {
       log.warn(
@@ -63,6 +66,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       config,
       database,
       keyring,
+      revocations,
       tokens,
       passwords,
       channels,
@@ -98,10 +102,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
         await sent;
+        revocations?.close();
         await database.close();
       },
     };
   } catch (error) {
+    revocations?.close();
     await database.close();
     throw error;
   }
@@ -129,6 +135,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
     ...EXPIRING_SIGN_INS,
+    expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

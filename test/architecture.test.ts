@@ -89,7 +89,7 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 /** Only the feature that owns a table uses it in SQL. */
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
-  auth: ['users', 'sessions', 'sign_in_failures', 'signing_keys'],
+  auth: ['users', 'sessions', 'sign_in_failures', 'signing_keys', 'revocations'],
   conversations: ['conversations'],
   notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],

@@ -26,7 +26,8 @@ onEachEngine('the lifetime of a token', (engine) => {
 
   it('the access token contains user, merchant, role, issue time and expiry', async () => {
     const { json } = await login(deskbell);
-    const { jti, iat, exp, ...claims } = decodeJwt(json.access_token);
+    const { jti, iat, exp, sid, ...claims } = decodeJwt(json.access_token);
+    assert.equal(sid, decodeJwt(json.refresh_token).jti, 'the session of the refresh token');
     assert.deepEqual(claims, {
       iss: 'deskbell',
       aud: 'deskbell:api',

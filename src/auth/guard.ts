@@ -42,7 +42,8 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   });
 }
 
-function callerOf(request: FastifyRequest): Caller {
+/** The owner of a valid token. */
+export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (caller === undefined) throw tokenMissing();
   if (caller instanceof Error) throw caller;
@@ -57,11 +58,6 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);
   if (merchantId === undefined) throw merchantTokenRequired();
   return merchantId;
-}
-
-/** When the caller's token expires. */
-export function expiryOf(request: FastifyRequest): Date {
-  return new Date(callerOf(request).expiresAtSeconds * 1000);
 }
 
 /** Requires a merchant's token for all routes of a feature, before the body is read. */

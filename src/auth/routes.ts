@@ -82,7 +82,8 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Sign out', {
-            description: 'Ends the session of a refresh token. Access tokens stay valid until they expire.',
+            description:
+              'Ends the session of a refresh token. Its access tokens and event streams end within a second.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),

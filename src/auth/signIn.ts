@@ -3,6 +3,7 @@ import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts
 import type { Database } from '../database/database.ts';
 import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
 import type { Passwords } from './passwords.ts';
+import type { Revocations } from './revocations.ts';
 import {
   type Attempt,
   attemptOf,
@@ -18,6 +19,7 @@ export interface SignInParts {
   database: Database;
   tokens: Tokens;
   passwords: Passwords;
+  revocations: Revocations;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
   now: () => Date;
@@ -32,10 +34,17 @@ export interface SignIn {
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { database, tokens, passwords, accessTtlSeconds, refreshTtlSeconds, now } = parts;
+  const { database, tokens, passwords, revocations, accessTtlSeconds, refreshTtlSeconds, now } = parts;
 
-  const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
-    tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
+  const accessTokenFor = (
+    user: { id: number; merchant_id: number | null; role: string },
+    sessionId: string,
+  ) =>
+    tokens.sign(
+      'access',
+      { userId: user.id, merchantId: user.merchant_id, role: user.role, sessionId },
+      randomUUID(),
+    );
 
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt) => {
@@ -75,21 +84,23 @@ export function createSignIn(parts: SignInParts): SignIn {
 
       const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
       const [access_token, refresh_token] = await Promise.all([
-        accessTokenFor(account),
+        accessTokenFor(account, session.id),
         tokens.sign('refresh', subject, session.id),
       ]);
       return { access_token, refresh_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },
 
     async renew(refreshToken) {
-      const { user } = await sessionOf(refreshToken);
-      const access_token = await accessTokenFor(user);
+      const { user, sessionId } = await sessionOf(refreshToken);
+      const access_token = await accessTokenFor(user, sessionId);
       return { access_token, token_type: 'bearer', expires_in: accessTtlSeconds };
     },
 
     async end(refreshToken) {
       const { sessionId } = await sessionOf(refreshToken);
       if (!(await endSession(database, sessionId, now()))) throw tokenInvalid();
+      // The session has ended. If this fails, this process notices it half a second later.
+      await revocations.read().catch(() => {});
     },
   };
 }

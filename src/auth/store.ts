@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { User } from '../contract/auth.ts';
-import type { Database, Queries } from '../database/database.ts';
+import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
 
@@ -120,11 +120,13 @@ export function findSessionUser(queries: Queries, userId: number, sessionId: str
   );
 }
 
-export async function endSession(queries: Queries, sessionId: string, at: Date): Promise<boolean> {
-  const rows = await queries.run(
+/** A trigger notes every session that ends, and every process then refuses its access tokens. */
+export async function endSession(database: Database, sessionId: string, at: Date): Promise<boolean> {
+  const rows = await database.run(
     'update sessions set revoked_at = $2 where id = $1 and revoked_at is null returning id',
     [sessionId, at.toISOString()],
   );
+  if (rows.length > 0) database.signal(REVOCATIONS);
   return rows.length > 0;
 }
 
@@ -207,6 +209,7 @@ export async function changePassword(
     await endSessionsOf(tx, userId, at);
     await tx.run('delete from sign_in_failures where account = $1', [attemptOf(user.email, '', at).account]);
   });
+  database.signal(REVOCATIONS);
 }
 
 /** Ends all sessions of the user. */
@@ -218,13 +221,17 @@ export async function disableUser(database: Database, userId: number, at: Date):
     ]);
     await endSessionsOf(tx, userId, at);
   });
+  database.signal(REVOCATIONS);
 }
 
 export async function enableUser(queries: Queries, userId: number): Promise<void> {
   await queries.run('update users set disabled_at = null where id = $1', [userId]);
 }
 
+/** The last access token of a session may live this much longer than the session. */
+const ACCESS_TTL_MAX_MS = 86_400_000;
+
 export const EXPIRING_SIGN_INS: readonly Expiring[] = [
-  { table: 'sessions', column: 'expires_at', keptMs: 0 },
+  { table: 'sessions', column: 'expires_at', keptMs: ACCESS_TTL_MAX_MS },
   { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURE_WINDOW_MS },
 ];

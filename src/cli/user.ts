@@ -12,7 +12,7 @@ import {
 import type { Database } from '../database/database.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
-import { count, minute, readPassword } from './terminal.ts';
+import { minute, readPassword } from './terminal.ts';
 import { checkPassword, emailOf, nameOf } from './texts.ts';
 
 const ASKED =
@@ -103,13 +103,12 @@ export const commands = {
 
   disable: command({
     about: 'Disable a user',
-    details: 'The user is signed out everywhere.',
+    details: 'The user is signed out everywhere, within a second.',
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
-      changeUser(EMAIL, async (database, user, accessTtlSeconds) => {
+      changeUser(EMAIL, async (database, user) => {
         await disableUser(database, user.id, new Date());
-        return `${user.email} is disabled and signed out. Access tokens of the user expire within ${durationOf(accessTtlSeconds)};
-"${PROGRAM} keys rotate --revoke" ends all tokens of all users at once.`;
+        return `${user.email} is disabled and signed out everywhere.`;
       }),
   }),
 
@@ -125,15 +124,12 @@ export const commands = {
 };
 
 /** Changes the user with this email address. */
-function changeUser(
-  given: string,
-  change: (database: Database, user: ListedUser, accessTtlSeconds: number) => Promise<string>,
-) {
+function changeUser(given: string, change: (database: Database, user: ListedUser) => Promise<string>) {
   const email = emailOf(given);
-  return withDatabase(async (database, { accessTtlSeconds }) => {
+  return withDatabase(async (database) => {
     const user = await findUserByEmail(database, email);
     if (!user) throw new Failure(`There is no user ${email}.`);
-    const text = await change(database, user, accessTtlSeconds);
+    const text = await change(database, user);
     return { text, json: await findUserByEmail(database, email) };
   });
 }
@@ -145,6 +141,3 @@ async function newPasswordHash(): Promise<string> {
 }
 
 const emailTaken = (email: string) => new Failure(`User ${email} already exists.`);
-
-const durationOf = (seconds: number) =>
-  seconds % 60 === 0 ? count(seconds / 60, 'minute') : count(seconds, 'second');

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { expiryOf, merchantOf, requireMerchant } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import { serviceUnavailable, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
@@ -10,10 +10,14 @@ import type { Topic } from './versions.ts';
 
 export interface LiveParts extends HubParts {
   now: () => Date;
+  revocations: {
+    /** Calls back when the caller's token is revoked, or if it already is. Call the result to stop. */
+    watch(caller: ReturnType<typeof callerOf>, onRevoked: () => void): () => void;
+  };
 }
 
 /** Tells clients which topics changed. They fetch the data themselves. */
-export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
+export function liveRoutes({ now, revocations, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
     let opened: Hub | undefined;
@@ -37,7 +41,7 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
               'Server-sent events without content: fetch again what you show. `inbox`: a notification was raised, ' +
               'answered or deleted. `deliveries`: the state of a message changed. `knowledge`: a document changed. ' +
               'A comment every 15 seconds keeps the connection open. The stream ends when the access token ' +
-              'expires: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
+              'expires or is revoked: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
             errors: TOKEN_ERRORS,
           }),
           headers: ResumeHeaders,
@@ -46,12 +50,17 @@ export function liveRoutes({ now, ...hubParts }: LiveParts): FastifyPluginAsyncT
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);
+        const caller = callerOf(request);
         const hub = openHub();
         const stream = new EventStream({
-          expiresAt: expiryOf(request),
+          expiresAt: new Date(caller.expiresAtSeconds * 1000),
           now,
-          onClose: () => hub.leave(merchantId, stream),
+          onClose() {
+            unwatch();
+            hub.leave(merchantId, stream);
+          },
         });
+        const unwatch = revocations.watch(caller, () => stream.end());
         const versions = await hub.join(merchantId, stream).catch((error) => {
           stream.destroy();
           throw error;

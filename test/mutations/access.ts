@@ -8,35 +8,35 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       file: 'src/auth/tokens.ts',
       find: 'algorithms: [ALGORITHM],',
       replace: '',
-      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the audience of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'audience: KINDS[kind].audience,',
       replace: '',
-      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the issuer of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'issuer: settings.issuer,',
       replace: '',
-      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
     },
     {
       name: 'the type of a token is not checked',
       file: 'src/auth/tokens.ts',
       find: 'typ: KINDS[kind].typ,',
       replace: '',
-      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
     },
     {
       name: 'a token is accepted in several encodings',
       file: 'src/auth/tokens.ts',
       find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
       replace: '',
-      test: 'forged, changed, misused and wrongly sent tokens (sqlite)',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
     },
   ]),
   ...caughtBy('test/tokens.test.ts', [
@@ -76,6 +76,46 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       find: 'if (generation !== verifiedGeneration) {',
       replace: 'if (verified.size > CACHED_MAX) {',
       test: 'tokens of a removed key are INVALID_TOKEN, even those that were used before',
+    },
+  ]),
+  ...caughtBy('test/revocation.test.ts', [
+    {
+      name: 'revocations do not reach other processes',
+      file: 'src/auth/revocations.ts',
+      find: `  const unsubscribe = database.listen(REVOCATIONS, readOrRetry);
+  const interval = setInterval(() => {`,
+      replace: `  const unsubscribe = () => {};
+  const interval = setInterval(() => {
+    if (REVOCATIONS) return;`,
+      test: 'access ends in every process',
+    },
+    {
+      name: 'without a signal, revocations are not noticed',
+      file: 'src/auth/revocations.ts',
+      find: '    if (!reading) readOrRetry();',
+      replace: '    if (failing) readOrRetry();',
+      test: 'a command in another process ends the tokens and streams of a running server',
+    },
+    {
+      name: 'a revocation that commits late is missed',
+      file: 'src/auth/revocations.ts',
+      find: 'if (at > startedAt - REREAD_MS) continue;',
+      replace: 'if (at > startedAt) continue;',
+      test: 'a transaction that commits after others with higher ids is noticed',
+    },
+    {
+      name: 'a token in the cache survives its session',
+      file: 'src/auth/tokens.ts',
+      find: ' && !isRevoked(caller) ? caller : undefined;',
+      replace: ' ? caller : undefined;',
+      test: 'signing out ends access tokens that were used before, and event streams',
+    },
+    {
+      name: 'an event stream survives its session',
+      file: 'src/live/routes.ts',
+      find: 'const unwatch = revocations.watch(caller, () => stream.end());',
+      replace: 'const unwatch = revocations.watch(caller, () => {});',
+      test: 'signing out ends access tokens that were used before, and event streams',
     },
   ]),
   ...caughtBy('test/sign-in.test.ts', [

@@ -8,6 +8,7 @@ import {
   type CallOptions,
   type Deskbell,
   login,
+  logout,
   NOTIFICATIONS,
   QUESTION,
   raise,
@@ -23,6 +24,7 @@ const AT_ONCE = 16;
 export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
   const token = await deskbell.signIn();
   await importFiles(deskbell, rows);
+  await logout(deskbell, (await login(deskbell)).json.refresh_token);
   await deskbell.call('POST', '/api/v1/auth/login', {
     body: { email: 'nobody@aurora.example', password: 'wrong-one' },
   });
