@@ -28,3 +28,18 @@ create trigger sessions_revoked after update of revoked_at on sessions
   for each row when (old.revoked_at is null and new.revoked_at is not null)
   execute function note_revoked_session();
 -- @both
+
+-- When a session was last used, and roughly from where (a network, not an address).
+alter table sessions add column last_used_at text;
+alter table sessions add column address text;
+-- The generation of its refresh token, and when that one replaced the one before.
+alter table sessions add column generation integer not null default 0;
+alter table sessions add column rotated_at text;
+-- The idle time of sessions that exist begins now.
+-- @sqlite
+update sessions set last_used_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') where revoked_at is null;
+-- @postgres
+update sessions set last_used_at = to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+  where revoked_at is null;
+-- @both
+create index sessions_open on sessions (user_id) where revoked_at is null;

@@ -10,6 +10,7 @@ import type { Passwords } from './auth/passwords.ts';
 import type { Revocations } from './auth/revocations.ts';
 import { authRoutes } from './auth/routes.ts';
 import { sessionRoutes } from './auth/sessionRoutes.ts';
+import { createSessions } from './auth/sessions.ts';
 import { createSignIn } from './auth/signIn.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
@@ -113,10 +114,13 @@ export async function buildApp(
   await limitRequests(app, { perMinute: config.rateLimitPerMinute, redisUrl: config.redisUrl, log });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds } = config;
-  const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
-  await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds }), { prefix: '/session' });
+  const { refreshTtlSeconds } = config;
+  const signIn = createSignIn({ ...config, ...parts });
+  const sessions = createSessions({ ...config, ...parts });
+  await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
+  await app.register(sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds }), {
+    prefix: '/session',
+  });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);

@@ -27,6 +27,10 @@ export interface Config {
   tokenIssuer: string;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
+  /** A session that is not used for this long ends. */
+  sessionIdleDays: number;
+  /** When a user signs in once more, the session that was not used for longest ends. */
+  sessionsPerUser: number;
   /** 0 turns the general limit off. */
   rateLimitPerMinute: number;
   redisUrl: string | undefined;
@@ -168,6 +172,8 @@ export function readConfig(env: Environment = process.env): Config {
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,
     refreshTtlSeconds,
+    sessionIdleDays: integer('SESSION_IDLE_DAYS', 14, 1, 366),
+    sessionsPerUser: integer('SESSIONS_PER_USER', 20, 1, 10_000),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 6000, 0, 100_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
     worker: flag('WORKER') ?? true,

@@ -15,6 +15,7 @@ const STATUS = {
   TOKEN_EXPIRED: everywhere(401),
   INVALID_TOKEN: everywhere(401),
   USER_NOT_FOUND: everywhere(404),
+  SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
@@ -95,6 +96,7 @@ export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequir
 export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
+export const sessionNotFound = () => new ApiError('SESSION_NOT_FOUND', 'Session not found.');
 
 // Validation
 export const invalid = (field: string, detail: string) => new ApiError('VALIDATION_ERROR', detail, { field });

@@ -15,10 +15,12 @@ import {
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { clearRefreshCookie, readRefreshCookie, setRefreshCookie } from './cookie.ts';
+import type { Sessions } from './sessions.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
   signIn: SignIn;
+  sessions: Sessions;
   refreshTtlSeconds: number;
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
@@ -37,14 +39,14 @@ const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.c
  * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
-  const { signIn, refreshTtlSeconds, demoUsers } = parts;
+  const { signIn, sessions, refreshTtlSeconds, demoUsers } = parts;
 
   /** Returns false if there was no session. */
   async function endSessionOf(request: FastifyRequest): Promise<boolean> {
     const token = readRefreshCookie(request);
     if (token === undefined) return false;
     try {
-      await signIn.end(token);
+      await sessions.end(token);
       return true;
     } catch (error) {
       if (isOver(error)) return false;
@@ -88,7 +90,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Get a new access token with the cookie', {
-            description: 'Takes no body. If the session has ended, the cookie is removed.',
+            description:
+              'Takes no body. The cookie gets a new refresh token. If the session has ended, the cookie is removed.',
             errors: [notFromDashboard(), tokenInvalid()],
             open: true,
           }),
@@ -98,7 +101,10 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         try {
-          return await signIn.renew(readRefreshCookie(request) ?? '');
+          const token = readRefreshCookie(request) ?? '';
+          const { refresh_token, ...access } = await sessions.renew(token, request.ip, { rotate: true });
+          setRefreshCookie(reply, refresh_token!, refreshTtlSeconds);
+          return access;
         } catch (error) {
           if (!isOver(error)) throw error;
           clearRefreshCookie(reply);

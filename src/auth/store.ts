@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { User } from '../contract/auth.ts';
+import type { Sessions, User } from '../contract/auth.ts';
 import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { createLookup } from '../database/lookup.ts';
@@ -76,15 +76,23 @@ export async function recordFailure(queries: Queries, { account, address, at }: 
  * checked: a change ends all sessions of the account, and this one must not survive it.
  */
 export async function openSession(
-  queries: Queries,
-  session: { id: string; userId: number; passwordHash: string; expiresAt: Date },
+  database: Database,
+  session: {
+    id: string;
+    userId: number;
+    passwordHash: string;
+    expiresAt: Date;
+    address: string;
+    /** How many sessions the user may have. The ones that were not used for longest end. */
+    perUser: number;
+  },
   { account, address, at }: Attempt,
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
-  const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
-  const rows = await queries.run(
-    `insert into sessions (id, user_id, created_at, expires_at)
-      select $1, u.id, $6, $7 from users u
+  const waiting = database.engine === 'postgres' ? 'for share of u' : '';
+  const rows = await database.run(
+    `insert into sessions (id, user_id, created_at, expires_at, last_used_at, address)
+      select $1, u.id, $6, $7, $6, $9 from users u
       where u.id = $5 and u.password_hash = $8 and u.disabled_at is null
         and (select count(*) from (${RECENT_FAILURES}) recent) < ${FAILURES_MAX} ${waiting}
       returning id`,
@@ -97,9 +105,13 @@ export async function openSession(
       at.toISOString(),
       session.expiresAt.toISOString(),
       session.passwordHash,
+      session.address,
     ],
   );
-  return rows.length > 0;
+  if (rows.length === 0) return false;
+  // After the insert has committed: of several sign-ins at once, the last one sees all of them.
+  await endOldestSessions(database, session.userId, session.perUser, at);
+  return true;
 }
 
 export interface SessionUser {
@@ -107,24 +119,99 @@ export interface SessionUser {
   merchant_id: number | null;
   role: string;
   disabled_at: string | null;
-  /** Null if the session is unknown or has ended. */
-  session_id: string | null;
+  session: SessionState | undefined;
 }
 
-export function findSessionUser(queries: Queries, userId: number, sessionId: string) {
-  return queries.one<SessionUser>(
-    `select u.id, u.merchant_id, u.role, u.disabled_at, s.id as session_id
+export interface SessionState {
+  id: string;
+  expires_at: string;
+  last_used_at: string;
+  address: string | null;
+  /** The generation of its refresh token, and when that one replaced the one before. */
+  generation: number;
+  rotated_at: string | null;
+}
+
+/** A server of an older version opens sessions without the time of their last use. */
+const LAST_USED = 'coalesce(last_used_at, created_at)';
+
+/** The user, with the session if it has not ended. */
+export async function findSessionUser(
+  queries: Queries,
+  userId: number,
+  sessionId: string,
+): Promise<SessionUser | undefined> {
+  const row = await queries.one<
+    Omit<SessionUser, 'session'> & Omit<SessionState, 'id'> & { session_id: string | null }
+  >(
+    `select u.id, u.merchant_id, u.role, u.disabled_at, s.id as session_id, s.expires_at,
+        coalesce(s.last_used_at, s.created_at) as last_used_at, s.address, s.generation, s.rotated_at
       from users u left join sessions s on s.id = $2 and s.user_id = u.id and s.revoked_at is null
       where u.id = $1`,
     [userId, sessionId],
   );
+  return row && { ...row, session: row.session_id === null ? undefined : { ...row, id: row.session_id } };
+}
+
+export async function noteUse(queries: Queries, sessionId: string, address: string, at: Date): Promise<void> {
+  await queries.run(
+    'update sessions set last_used_at = $2, address = $3 where id = $1 and revoked_at is null',
+    [sessionId, at.toISOString(), address],
+  );
+}
+
+/** Moves to the next generation. False if another request was faster, or if the session has ended. */
+export async function rotateSession(
+  queries: Queries,
+  { id, generation }: SessionState,
+  address: string,
+  at: Date,
+): Promise<boolean> {
+  const rows = await queries.run(
+    `update sessions set generation = generation + 1, rotated_at = $3, last_used_at = $3, address = $4
+      where id = $1 and generation = $2 and revoked_at is null returning id`,
+    [id, generation, at.toISOString(), address],
+  );
+  return rows.length > 0;
+}
+
+/** The sessions that can still be used, last used first. */
+export function listSessions(
+  queries: Queries,
+  userId: number,
+  { at, usedAfter }: { at: Date; usedAfter: Date },
+): Promise<Omit<Sessions[number], 'current'>[]> {
+  return queries.all(
+    `select id, created_at, ${LAST_USED} as last_used_at, address from sessions
+      where user_id = $1 and revoked_at is null and expires_at > $2 and ${LAST_USED} > $3
+      order by ${LAST_USED} desc, created_at desc, id`,
+    [userId, at.toISOString(), usedAfter.toISOString()],
+  );
+}
+
+/** Ends the user's sessions except the `kept` that were used last. */
+async function endOldestSessions(database: Database, userId: number, kept: number, at: Date): Promise<void> {
+  const rows = await database.run(
+    // SQLite requires a limit with an offset.
+    `update sessions set revoked_at = $2 where revoked_at is null and id in (
+      select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
+        order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
+    ) returning id`,
+    [userId, at.toISOString(), kept],
+  );
+  if (rows.length > 0) database.signal(REVOCATIONS);
 }
 
 /** A trigger notes every session that ends, and every process then refuses its access tokens. */
-export async function endSession(database: Database, sessionId: string, at: Date): Promise<boolean> {
+export async function endSession(
+  database: Database,
+  userId: number,
+  sessionId: string,
+  at: Date,
+): Promise<boolean> {
   const rows = await database.run(
-    'update sessions set revoked_at = $2 where id = $1 and revoked_at is null returning id',
-    [sessionId, at.toISOString()],
+    'update sessions set revoked_at = $3 where id = $2 and user_id = $1 and revoked_at is null returning id',
+    [userId, sessionId, at.toISOString()],
   );
   if (rows.length > 0) database.signal(REVOCATIONS);
   return rows.length > 0;

@@ -22,6 +22,8 @@ export interface Caller {
   sessionId: string | undefined;
   /** The key that signed the token. */
   keyId: string;
+  /** Of a refresh token: it grows when the token is replaced. */
+  generation: number;
   issuedAtSeconds: number;
   expiresAtSeconds: number;
 }
@@ -32,6 +34,10 @@ interface Subject {
   role: string;
   /** For an access token: it ends with this session. */
   sessionId?: string;
+  /** For a refresh token. */
+  generation?: number;
+  /** Default: the lifetime in the settings, from now. */
+  expiresAtSeconds?: number;
 }
 
 export interface Tokens {
@@ -69,6 +75,7 @@ export function createTokens(
         role: subject.role,
         ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
         ...(subject.sessionId === undefined ? {} : { sid: subject.sessionId }),
+        ...(subject.generation === undefined ? {} : { gen: subject.generation }),
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
@@ -76,7 +83,7 @@ export function createTokens(
         .setAudience(KINDS[kind].audience)
         .setSubject(String(subject.userId))
         .setIssuedAt(issuedAt)
-        .setExpirationTime(issuedAt + ttl)
+        .setExpirationTime(subject.expiresAtSeconds ?? issuedAt + ttl)
         .setJti(tokenId)
         .sign(key);
     },
@@ -148,6 +155,7 @@ function callerOf(payload: JWTPayload, keyId: string): Caller {
     tokenId: String(payload.jti),
     sessionId: sessionId === undefined ? undefined : String(sessionId),
     keyId,
+    generation: Number(payload.gen ?? 0),
     issuedAtSeconds: Number(payload.iat),
     expiresAtSeconds: Number(payload.exp),
   };

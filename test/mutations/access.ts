@@ -118,6 +118,43 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'signing out ends access tokens that were used before, and event streams',
     },
   ]),
+  ...caughtBy('test/refresh-tokens.test.ts', [
+    {
+      name: 'a replaced refresh token is accepted',
+      file: 'src/auth/sessions.ts',
+      find: 'if (!isCurrent && !(generation === session.generation - 1 && rotatedRecently)) {',
+      replace: 'if (generation > session.generation) {',
+      test: 'a replaced token that is used again ends the session and its access tokens',
+    },
+    {
+      name: 'a token is rotated twice in a row',
+      file: 'src/auth/sessions.ts',
+      find: 'const rotates = rotate && isCurrent && !rotatedRecently;',
+      replace: 'const rotates = rotate && isCurrent;',
+      test: 'nobody is signed out by two tabs at once, or by a retry after a lost response',
+    },
+    {
+      name: 'the oldest session of a user does not end',
+      file: 'src/auth/store.ts',
+      find: 'await endOldestSessions(database, session.userId, session.perUser, at);',
+      replace: 'if (session.perUser === 0) await endOldestSessions(database, session.userId, 0, at);',
+      test: 'are at most twenty: the one that was not used for longest ends',
+    },
+    {
+      name: 'a session that is not used never ends',
+      file: 'src/auth/sessions.ts',
+      find: 'if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();',
+      replace: '',
+      test: 'ends after SESSION_IDLE_DAYS, and every refresh prolongs it',
+    },
+    {
+      name: 'a user can end another user’s session',
+      file: 'src/auth/store.ts',
+      find: 'where id = $2 and user_id = $1 and revoked_at is null returning id',
+      replace: 'where id = $2 and user_id <> -$1 and revoked_at is null returning id',
+      test: 'can be ended one by one, and only by their user',
+    },
+  ]),
   ...caughtBy('test/sign-in.test.ts', [
     {
       name: 'no hash is compared for an unknown email',

@@ -99,6 +99,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     deskbell.call(method, path, { token, ...options });
   await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
   await refresh(deskbell, tokens.refresh_token);
+  await call('POST', '/api/v1/auth/refresh?rotate=true', { body: { refresh_token: tokens.refresh_token } });
 
   for (const path of LISTS) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);

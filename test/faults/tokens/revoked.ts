@@ -14,7 +14,7 @@ export async function measureRevocations(deskbell: Deskbell, rounds: number) {
   const { config, clock } = deskbell;
   const other = await openDatabase(config, 'command');
   const ways = [
-    (_userId: number, sessionId: string) => endSession(other, sessionId, clock.now()),
+    (userId: number, sessionId: string) => endSession(other, userId, sessionId, clock.now()),
     (userId: number) => changePassword(other, userId, 'unused', clock.now()),
     (userId: number) => disableUser(other, userId, clock.now()),
     () => rotateKeys(other, openVault(config), clock.now(), { revoke: true }),
