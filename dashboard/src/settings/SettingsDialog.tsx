@@ -8,6 +8,7 @@ import { Icon } from '../shell/Icon.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
 import { savePreferences, usePreferences } from './preferences.ts';
+import { Sessions } from './Sessions.tsx';
 
 export function SettingsDialog(props: {
   opened: boolean;
@@ -59,6 +60,7 @@ export function SettingsDialog(props: {
           checked={badge}
           onChange={({ currentTarget: { checked } }) => savePreferences({ badge: checked })}
         />
+        <Sessions />
         <div className="settings-actions">
           <Button variant="default" leftSection={<Icon name="command" />} onClick={props.onPalette}>
             {t('palette')}
