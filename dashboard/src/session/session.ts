@@ -1,5 +1,6 @@
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
+import { setDraftOwner } from '../shell/draftStorage.ts';
 import { createStore } from '../shell/store.ts';
 import { discardAll, runAllNow } from '../shell/undo.ts';
 
@@ -20,8 +21,14 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
 const COOKIE_HINT_KEY = 'deskbell.session';
+/** What another tab did: signed out, or signed in as this user. */
+type TabMessage = 'out' | { userId: number };
 const channel = new BroadcastChannel('deskbell.session');
-channel.onmessage = () => void runAllNow().finally(() => endSession('user'));
+channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+  if (data === 'out') void runAllNow().finally(() => endSession('user'));
+  else if (isAnotherUser(data.userId)) void startAgain();
+};
+const broadcast = (message: TabMessage) => channel.postMessage(message);
 
 /** The token is refreshed after 80% of its lifetime, before it expires. */
 const REFRESH_AT_SHARE = 0.8;
@@ -48,10 +55,36 @@ function storeToken({ access_token, expires_in }: RefreshedToken): string {
   return access_token;
 }
 
+/** True if this page shows somebody else. */
+function isAnotherUser(userId: number): boolean {
+  const current = session.get();
+  return current.status === 'signedIn' && current.user.id !== userId;
+}
+
+/**
+ * Somebody else has signed in in another tab, and all tabs share the cookie. This page must not act in their name, so it
+ * starts again, at the first page: what is open here belongs to the other user. Never resolves: no request gets the new
+ * token.
+ */
+function startAgain(): Promise<never> {
+  discardAll();
+  location.replace('/');
+  return new Promise(() => {});
+}
+
+/** The user's id in the claims of an access token. */
+function userIdOf(token: string): number {
+  const [, claims = ''] = token.split('.');
+  return Number(JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))).sub);
+}
+
 /** Calls that need a new token at the same time share one refresh. */
 export function refreshToken(): Promise<string> {
   refreshing ??= call('refresh')
-    .then(async (response) => storeToken((await response.json()) as RefreshedToken))
+    .then(async (response) => {
+      const token = (await response.json()) as RefreshedToken;
+      return isAnotherUser(userIdOf(token.access_token)) ? startAgain() : storeToken(token);
+    })
     .catch((error: unknown) => {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) endSession('expired');
       throw error;
@@ -69,6 +102,12 @@ export async function signIn(credentials: LoginBody): Promise<void> {
   const token = storeToken((await response.json()) as RefreshedToken);
   const user = await fetchUser(token);
   setCookieHint(true);
+  enter(user);
+  broadcast({ userId: user.id });
+}
+
+function enter(user: User): void {
+  setDraftOwner(user.id);
   session.set({ status: 'signedIn', user });
 }
 
@@ -77,7 +116,7 @@ export async function restoreSession(): Promise<void> {
   if (localStorage.getItem(COOKIE_HINT_KEY) === null)
     return session.set({ status: 'signedOut', reason: 'firstVisit' });
   try {
-    session.set({ status: 'signedIn', user: await fetchUser(await refreshToken()) });
+    enter(await fetchUser(await refreshToken()));
   } catch {
     if (session.get().status === 'loading') session.set({ status: 'unreachable' });
   }
@@ -87,7 +126,7 @@ export async function signOut(): Promise<void> {
   await runAllNow();
   // If this fails, the cookie is still valid, so the error is shown.
   await call('logout');
-  channel.postMessage('out');
+  broadcast('out');
   endSession('user');
 }
 
