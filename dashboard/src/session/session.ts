@@ -2,7 +2,7 @@ import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth
 import { ApiError, networkError, readApiError } from '../api/error.ts';
 import { setDraftOwner } from '../shell/draftStorage.ts';
 import { createStore } from '../shell/store.ts';
-import { discardAll, runAllNow } from '../shell/undo.ts';
+import { discardAll, hasPendingActions, runAllNow } from '../shell/undo.ts';
 
 /** `user`: the user signed out. `expired`: the server ended the session. */
 export type SignedOutReason = 'firstVisit' | 'user' | 'expired';
@@ -21,14 +21,25 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
 const COOKIE_HINT_KEY = 'deskbell.session';
-/** What another tab did: signed out, or signed in as this user. */
-type TabMessage = 'out' | { userId: number };
+/**
+ * Between tabs. `leaving`: a tab is about to sign out; tabs with pending actions reply `busy`, and `done` when the server
+ * has them. `out`: it has signed out. An id: it has signed in as this user.
+ */
+type TabMessage = 'leaving' | 'busy' | 'done' | 'out' | { userId: number };
 const channel = new BroadcastChannel('deskbell.session');
 channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
-  if (data === 'out') void runAllNow().finally(() => endSession('user'));
-  else if (isAnotherUser(data.userId)) void startAgain();
+  if (data === 'leaving' && hasPendingActions()) {
+    broadcast('busy');
+    void runAllNow().finally(() => broadcast('done'));
+  }
+  if (data === 'out') endSession('user');
+  if (typeof data === 'object' && isAnotherUser(data.userId)) void startAgain();
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
+
+/** How long a tab that signs out waits for others to reply, and to finish. */
+const REPLY_WITHIN_MS = 150;
+const DONE_WITHIN_MS = 5000;
 
 /** The token is refreshed after 80% of its lifetime, before it expires. */
 const REFRESH_AT_SHARE = 0.8;
@@ -123,11 +134,31 @@ export async function restoreSession(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await runAllNow();
+  await Promise.all([runAllNow(), runInOtherTabs()]);
   // If this fails, the cookie is still valid, so the error is shown.
   await call('logout');
   broadcast('out');
   endSession('user');
+}
+
+/** The session is shared, so the other tabs must send their pending actions before it ends. */
+function runInOtherTabs(): Promise<void> {
+  return new Promise((resolve) => {
+    let busyTabs = 0;
+    const finish = () => {
+      channel.removeEventListener('message', onMessage);
+      resolve();
+    };
+    const onMessage = ({ data }: MessageEvent<TabMessage>) => {
+      if (data === 'busy') busyTabs += 1;
+      if (data === 'done') busyTabs -= 1;
+      if (data === 'done' && busyTabs === 0) finish();
+    };
+    channel.addEventListener('message', onMessage);
+    setTimeout(() => busyTabs === 0 && finish(), REPLY_WITHIN_MS);
+    setTimeout(finish, DONE_WITHIN_MS);
+    broadcast('leaving');
+  });
 }
 
 function endSession(reason: 'user' | 'expired'): void {
