@@ -114,9 +114,13 @@ export async function openInstance(
 
 async function signTokens(database: Database, config: Config): Promise<string[]> {
   const keyring = await openKeyring(database, openVault(config), now);
-  const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
+  const nothing = { isRevoked: () => false };
+  const tokens = createTokens(keyring, nothing, { issuer: config.tokenIssuer, ...config }, now);
   const merchants = Array.from({ length: MERCHANTS }, (_, index) => index + 1);
   return Promise.all(
-    merchants.map((id) => tokens.sign('access', { userId: id, merchantId: id, role: 'user' }, `bench-${id}`)),
+    merchants.map((id) => {
+      const sessionId = `bench-session-${id}`;
+      return tokens.sign('access', { userId: id, merchantId: id, role: 'user', sessionId }, `bench-${id}`);
+    }),
   );
 }

@@ -9,9 +9,12 @@ import type { Factors } from './auth/factors/factors.ts';
 import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
+import { createChangeOwnPassword } from './auth/ownPassword.ts';
 import type { Passwords } from './auth/passwords.ts';
+import type { Revocations } from './auth/revocations.ts';
 import { authRoutes } from './auth/routes.ts';
 import { sessionRoutes } from './auth/sessionRoutes.ts';
+import { createSessions } from './auth/sessions.ts';
 import { createSignIn } from './auth/signIn.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
@@ -46,7 +49,7 @@ import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { liveRoutes } from './live/routes.ts';
 import type { Storage } from './merchants/storage.ts';
-import { countryOf } from './merchants/store.ts';
+import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
@@ -57,6 +60,7 @@ export interface Parts {
   config: Config;
   database: Database;
   keyring: Keyring;
+  revocations: Revocations;
   tokens: Tokens;
   passwords: Passwords;
   vault: Vault;
@@ -133,13 +137,19 @@ export async function buildApp(
   limitRequests(app, { perMinute, perMinutePerMerchant, runScript });
   await beforeRoutes?.(app);
 
-  const { accessTtlSeconds, refreshTtlSeconds, production, publicUrl } = config;
-  const signIn = createSignIn({ ...parts, accessTtlSeconds, refreshTtlSeconds });
-  await app.register(authRoutes({ ...parts, signIn }), { prefix: '/api/v1/auth' });
-  await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
-  await app.register(sessionRoutes({ ...parts, signIn, refreshTtlSeconds, production, publicUrl }), {
-    prefix: '/session',
-  });
+  const { refreshTtlSeconds, production, publicUrl } = config;
+  const signIn = createSignIn({ ...config, ...parts });
+  const sessions = createSessions({ ...config, ...parts });
+  await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
+  const merchantNameOf = async (id: number) => (await findMerchant(parts.database, id))?.name;
+  const changeOwnPassword = createChangeOwnPassword({ ...parts, merchantNameOf });
+  await app.register(factorRoutes({ ...parts, changeOwnPassword, publicUrl }), { prefix: '/api/v1/auth' });
+  await app.register(
+    sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
+    {
+      prefix: '/session',
+    },
+  );
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);

@@ -35,6 +35,10 @@ export interface Config {
   tokenIssuer: string;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
+  /** A session that is not used for this long ends. */
+  sessionIdleDays: number;
+  /** When a user signs in once more, the session that was not used for longest ends. */
+  sessionsPerUser: number;
   /** How long a request may take, from its last byte to its answer. */
   requestDeadlineSeconds: number;
   /** Per user, or per address without a token. 0 turns the general limit off. */
@@ -212,6 +216,8 @@ export function readConfig(env: Environment = process.env): Config {
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,
     refreshTtlSeconds,
+    sessionIdleDays: integer('SESSION_IDLE_DAYS', 14, 1, 366),
+    sessionsPerUser: integer('SESSIONS_PER_USER', 20, 1, 10_000),
     requestDeadlineSeconds: integer('REQUEST_DEADLINE_SECONDS', 5, 1, 60),
     rateLimitPerMinute,
     rateLimitPerMerchant: integer('RATE_LIMIT_PER_MINUTE_PER_MERCHANT', 5 * rateLimitPerMinute, 0, 1e9),

@@ -16,6 +16,7 @@ const STATUS = {
   TOKEN_EXPIRED: everywhere(401),
   INVALID_TOKEN: everywhere(401),
   USER_NOT_FOUND: everywhere(404),
+  SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
@@ -112,6 +113,7 @@ export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of t
 export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
+export const sessionNotFound = () => new ApiError('SESSION_NOT_FOUND', 'Session not found.');
 
 // Second factor
 /** Not 401: the access token is fine. */

@@ -7,6 +7,7 @@ import { createFactors } from './auth/factors/factors.ts';
 import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords, type Passwords } from './auth/passwords.ts';
+import { expiringRevocations, openRevocations, type Revocations } from './auth/revocations.ts';
 import { EXPIRING_SIGN_INS, hasUsers } from './auth/store.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
@@ -50,6 +51,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
+  let revocations: Revocations | undefined;
   try {
     const applied = await migrate(database, now);
     for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
@@ -63,7 +65,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
     }
     const keyring = await openKeyring(database, vault, now);
-    const tokens = createTokens(keyring, { issuer: config.tokenIssuer, ...config }, now);
+    revocations = await openRevocations({ ...config, database, keyring, log, now });
+    const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();
     if (config.production && config.channel.name === 'simulator') {
       log.warn(
@@ -77,6 +80,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       config,
       database,
       keyring,
+      revocations,
       tokens,
       passwords,
       vault,
@@ -115,10 +119,12 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
         await sent;
+        revocations?.close();
         await database.close();
       },
     };
   } catch (error) {
+    revocations?.close();
     await database.close();
     throw error;
   }
@@ -152,6 +158,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   for (const expiring of [
     ...EXPIRING_SIGN_INS,
     EXPIRING_CHALLENGES,
+    expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -108,7 +108,7 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
   auth: [
-    ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys'],
+    ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges'],
   ],
   conversations: ['conversations'],

@@ -314,6 +314,7 @@ onEachEngine('the audit log of the command line', (engine) => {
         ],
         [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
         [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
+        [['user', 'reset-factors', email], 'factor.removed', 3, { user_id: 4 }],
         [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
         [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
         [

@@ -17,6 +17,12 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     columns: 'id, user_id, created_at, expires_at',
     values: `concat('clean-up ', i), 1, $1, $1`,
   },
+  revocations: {
+    expired: 5000,
+    name: 'session_id',
+    columns: 'session_id, user_id, revoked_at',
+    values: `concat('clean-up ', i), 1, $1`,
+  },
   sign_in_failures: {
     expired: 5000,
     name: 'account',

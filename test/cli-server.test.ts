@@ -65,6 +65,8 @@ onEachEngine('the command line while a server runs', (engine) => {
       passwordHash: account!.password_hash,
       secondFactorAt: null,
       expiresAt: deskbell.clock.now(),
+      address: '127.0.0.0/24',
+      perUser: 20,
     };
     let opening: Promise<boolean> | undefined;
     await deskbell.database.transaction(async (tx) => {

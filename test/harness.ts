@@ -147,6 +147,8 @@ export async function startDeskbell(
     PORT: '0',
     LOG_LEVEL: 'info',
     RATE_LIMIT_PER_MINUTE: '0',
+    // A suite signs the same users in again and again.
+    SESSIONS_PER_USER: '10000',
     ...testDatabase.env,
     ...settings,
   });

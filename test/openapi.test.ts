@@ -16,6 +16,8 @@ const ROUTES = {
   'delete /api/v1/notification/{notification_id}': 'notifications',
   'post /api/v1/notification/request': 'notifications',
   'post /api/v1/auth/logout': 'auth',
+  'get /api/v1/auth/sessions': 'auth',
+  'delete /api/v1/auth/sessions/{session_id}': 'auth',
   'get /api/v1/auth/factors': 'auth',
   'post /api/v1/auth/totp': 'auth',
   'post /api/v1/auth/totp/confirm': 'auth',

@@ -64,14 +64,27 @@ onEachEngine('the dashboard’s session', (engine) => {
     ]);
   });
 
-  it('the access token can be renewed any number of times', async () => {
-    const cookie = cookieOf(await signIn());
+  it('the access token can be renewed any number of times, each time with a new cookie', async () => {
+    const first = await signIn();
+    let cookie = cookieOf(first);
     for (let time = 0; time < 3; time += 1) {
+      deskbell.clock.advance(60);
       const renewed = await session(deskbell, 'refresh', { cookie });
       assert.equal(renewed.status, 200, renewed.text);
-      assert.equal(setCookie(renewed), '');
+      assert.deepEqual(Object.keys(renewed.json), ['access_token', 'token_type', 'expires_in']);
+      assert.notEqual(cookieOf(renewed), cookie);
+      assert.deepEqual(attributesOf(renewed), attributesOf(first));
+      cookie = cookieOf(renewed);
       assert.equal((await me(deskbell, renewed.json.access_token)).status, 200);
     }
+  });
+
+  it('a copy of an old cookie ends the session', async () => {
+    const stolen = cookieOf(await signIn());
+    const cookie = cookieOf(await session(deskbell, 'refresh', { cookie: stolen }));
+    deskbell.clock.advance(31);
+    assertError(await session(deskbell, 'refresh', { cookie: stolen }), 401, 'INVALID_TOKEN');
+    assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
   });
 
   it('the cookie is found among others', async () => {

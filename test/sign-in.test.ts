@@ -217,7 +217,8 @@ async function workOf(
   const original = { ...database };
   for (const name of ['all', 'one', 'run'] as const) {
     const noted = (sql: string, params: []) => {
-      statements.push(sql);
+      // Every process looks for revocations twice a second.
+      if (!sql.includes('from revocations')) statements.push(sql);
       return original[name](sql, params);
     };
     Object.assign(database, { [name]: noted } as Partial<Database>);

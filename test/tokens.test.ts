@@ -27,6 +27,7 @@ onEachEngine('the lifetime of a token', (engine) => {
   it('the access token contains user, merchant, role, issue time and expiry', async () => {
     const { json } = await login(deskbell);
     const { jti, iat, exp, sid, ...claims } = decodeJwt(json.access_token);
+    assert.equal(sid, decodeJwt(json.refresh_token).jti, 'the session of the refresh token');
     assert.deepEqual(claims, {
       iss: 'deskbell',
       aud: 'deskbell:api',
@@ -94,8 +95,11 @@ onEachEngine('the lifetime of a token', (engine) => {
 
   it('a refresh token works for thirty days and is TOKEN_EXPIRED after that', async () => {
     const { refresh_token } = (await login(deskbell)).json;
-    deskbell.clock.advance(THIRTY_DAYS_SECONDS - 10);
-    assert.equal((await refresh(deskbell, refresh_token)).status, 200);
+    // In three parts, because a session that is not used for two weeks ends earlier.
+    for (const seconds of [10 * 86_400, 10 * 86_400, 10 * 86_400 - 10]) {
+      deskbell.clock.advance(seconds);
+      assert.equal((await refresh(deskbell, refresh_token)).status, 200);
+    }
     deskbell.clock.advance(10);
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     assertError(await logout(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');

@@ -49,7 +49,8 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   });
 }
 
-function callerOf(request: FastifyRequest): Caller {
+/** The owner of a valid token. */
+export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (caller === undefined) throw tokenMissing();
   if (caller instanceof Error) throw caller;
@@ -76,11 +77,6 @@ export function merchantOf(request: FastifyRequest): MerchantId {
 /** The session that the caller's token belongs to. */
 export function sessionOf(request: FastifyRequest): string | undefined {
   return callerOf(request).sessionId;
-}
-
-/** When the caller's token expires. */
-export function expiryOf(request: FastifyRequest): Date {
-  return new Date(callerOf(request).expiresAtSeconds * 1000);
 }
 
 /** Requires a merchant's token for all routes of a feature, before the body is read. */

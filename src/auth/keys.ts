@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { recordEvent, SERVER, type Who } from '../audit/record.ts';
-import type { Database, Queries } from '../database/database.ts';
+import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import { type Vault, VaultError } from '../secrets.ts';
 
 export const ALGORITHM = 'EdDSA';
@@ -25,6 +25,10 @@ export interface Keyring {
   signer(): Promise<{ kid: string; key: CryptoKey }>;
   /** The public key with this id, or undefined. */
   find(kid: string): Promise<CryptoKey | undefined>;
+  /** Whether the key exists, as far as this process knows. */
+  has(kid: string): boolean;
+  /** Reads the keys now. Rejects if the database is unavailable. */
+  reload(): Promise<void>;
   /**
    * Grows when a key was removed: tokens that were verified before must be verified again. Undefined when the keys
    * must be reloaded, which `find` does.
@@ -54,11 +58,12 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
     for (const row of rows) {
       next.set(row.kid, keys.get(row.kid) ?? (await publicHalf(row)));
     }
+    // First, so that removed keys are refused even if the new one cannot be decrypted.
+    if ([...keys.keys()].some((kid) => !next.has(kid))) generation += 1;
+    keys = next;
     if (newest && signer?.kid !== newest.kid) {
       signer = { kid: newest.kid, key: await privateHalf(newest, vault) };
     }
-    if ([...keys.keys()].some((kid) => !next.has(kid))) generation += 1;
-    keys = next;
   }
 
   const reload = (): Promise<void> => {
@@ -95,6 +100,12 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
     async find(kid) {
       await refresh(keys.has(kid) ? RELOAD_AFTER_MS : RELOAD_FOR_UNKNOWN_AFTER_MS);
       return keys.get(kid)?.publicKey;
+    },
+    has: (kid) => keys.has(kid),
+    async reload() {
+      // A reload that has begun may have read the keys too early.
+      await loading?.catch(() => {});
+      await reload();
     },
     generation() {
       return isDue(RELOAD_AFTER_MS) ? undefined : generation;
@@ -140,8 +151,9 @@ export async function rotateKeys(
   by: Who = SERVER,
 ): Promise<{ kid: string; removed: string[] }> {
   const key = await makeKey(vault);
-  return database.transaction(async (tx) => {
+  const rotated = await database.transaction(async (tx) => {
     const removed = revoke ? await tx.run<{ kid: string }>('delete from signing_keys returning kid') : [];
+    if (revoke) await tx.run('insert into revocations (revoked_at) values ($1)', [now.toISOString()]);
     // The newest key signs, so this one must be the newest even if the clock was ahead before.
     const [newest] = await listKeys(tx);
     const earliest = newest ? Date.parse(newest.created_at) + 1 : 0;
@@ -151,6 +163,8 @@ export async function rotateKeys(
     await recordEvent(tx, { what: 'key.rotated', merchantId: null, who: by, at: now, about });
     return { kid, removed: removed.map((row) => row.kid) };
   });
+  if (revoke) database.signal(REVOCATIONS);
+  return rotated;
 }
 
 /** Newest first. The newest signs; the others only verify. */

@@ -1,11 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { LoginBody, LoginTokens, RefreshBody, RefreshedToken, User } from '../contract/auth.ts';
+import {
+  LoginBody,
+  LoginTokens,
+  RefreshBody,
+  RefreshedTokens,
+  RefreshQuery,
+  Sessions as SessionList,
+  SessionParams,
+  User,
+} from '../contract/auth.ts';
 import { Message } from '../contract/common.ts';
 import type { Database } from '../database/database.ts';
 import {
   invalidCredentials,
   mfaRequired,
   required,
+  sessionNotFound,
   tokenExpired,
   tokenInvalid,
   tokenMissing,
@@ -13,16 +23,18 @@ import {
   wrongOtp,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { userOf } from './guard.ts';
+import { callerOf, userOf } from './guard.ts';
+import type { Sessions } from './sessions.ts';
 import type { SignIn } from './signIn.ts';
 import { createUserLookup } from './store.ts';
 
 export interface AuthParts {
   database: Database;
   signIn: SignIn;
+  sessions: Sessions;
 }
 
-export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncTypebox {
+export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPluginAsyncTypebox {
   const findUser = createUserLookup(database);
 
   return async (app) => {
@@ -48,15 +60,18 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Get a new access token', {
-            description: 'Exchanges a refresh token for a new access token. The refresh token stays valid.',
+            description:
+              'Exchanges a refresh token for a new access token. The refresh token stays valid, unless `rotate=true` ' +
+              'replaces it. If a replaced token is used again after 30 seconds, its session ends.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
+          querystring: RefreshQuery,
           body: RefreshBody,
-          response: { 200: RefreshedToken },
+          response: { 200: RefreshedTokens },
         },
       },
-      (request) => signIn.renew(request.body.refresh_token, request.ip),
+      ({ body, query, ip }) => sessions.renew(body.refresh_token, ip, { rotate: query.rotate === 'true' }),
     );
 
     app.get(
@@ -85,7 +100,8 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
       {
         schema: {
           ...describeRoute('auth', 'Sign out', {
-            description: 'Ends the session of a refresh token. Access tokens stay valid until they expire.',
+            description:
+              'Ends the session of a refresh token. Its access tokens and event streams end within a second.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
@@ -94,7 +110,41 @@ export function authRoutes({ database, signIn }: AuthParts): FastifyPluginAsyncT
         },
       },
       async (request) => {
-        await signIn.end(request.body.refresh_token, request.ip);
+        await sessions.end(request.body.refresh_token, request.ip);
+        return { message: 'Signed out.' };
+      },
+    );
+
+    app.get(
+      '/sessions',
+      {
+        schema: {
+          ...describeRoute('auth', 'List your sessions', {
+            description: 'Where the owner of the access token is signed in.',
+            errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
+          }),
+          response: { 200: SessionList },
+        },
+      },
+      (request) => sessions.list(callerOf(request)),
+    );
+
+    app.delete(
+      '/sessions/:session_id',
+      {
+        schema: {
+          ...describeRoute('auth', 'End a session', {
+            description:
+              'Signs the owner of the access token out of one session. Its access tokens and event streams end ' +
+              'within a second.',
+            errors: [tokenMissing(), tokenInvalid(), tokenExpired(), sessionNotFound()],
+          }),
+          params: SessionParams,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        await sessions.endById(callerOf(request), request.params.session_id, request.ip);
         return { message: 'Signed out.' };
       },
     );

@@ -24,12 +24,14 @@ import { describeRoute } from '../http/openapi.ts';
 import { createRefreshCookie } from './cookie.ts';
 import type { Factors } from './factors/factors.ts';
 import { relyingPartyOf } from './factors/relyingParty.ts';
+import type { Sessions } from './sessions.ts';
 import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
   signIn: SignIn;
   factors: Factors;
   publicUrl: string | undefined;
+  sessions: Sessions;
   refreshTtlSeconds: number;
   production: boolean;
   demoUsers: () => Promise<readonly DemoUser[]>;
@@ -49,7 +51,7 @@ const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.c
  * page's memory. A page of another site can neither set the header nor hide its origin.
  */
 export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
-  const { signIn, factors, publicUrl, refreshTtlSeconds, production, demoUsers } = parts;
+  const { signIn, sessions, factors, publicUrl, refreshTtlSeconds, production, demoUsers } = parts;
   const refreshCookie = createRefreshCookie(production, refreshTtlSeconds);
 
   /** Returns false if there was no session. */
@@ -57,7 +59,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
     const token = refreshCookie.read(request);
     if (token === undefined) return false;
     try {
-      await signIn.end(token, request.ip);
+      await sessions.end(token, request.ip);
       return true;
     } catch (error) {
       if (isOver(error)) return false;
@@ -156,7 +158,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Get a new access token with the cookie', {
-            description: 'Takes no body. If the session has ended, the cookie is removed.',
+            description:
+              'Takes no body. The cookie gets a new refresh token. If the session has ended, the cookie is removed.',
             errors: [notFromDashboard(), tokenInvalid()],
             open: true,
           }),
@@ -166,8 +169,9 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       },
       async (request, reply) => {
         try {
-          const access = await signIn.renew(refreshCookie.read(request) ?? '', request.ip);
-          refreshCookie.renew(reply);
+          const token = refreshCookie.read(request) ?? '';
+          const { refresh_token, ...access } = await sessions.renew(token, request.ip, { rotate: true });
+          refreshCookie.set(reply, refresh_token!);
           return access;
         } catch (error) {
           if (!isOver(error)) throw error;

@@ -1,26 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { recordEvent, type Who } from '../audit/record.ts';
-import type { EventName } from '../contract/audit.ts';
-import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts';
-import type { Database, Queries } from '../database/database.ts';
-import {
-  invalidCredentials,
-  mfaRequired,
-  rateLimited,
-  tokenInvalid,
-  userNotFound,
-  wrongOtp,
-} from '../errors.ts';
+import type { LoginBody, LoginTokens } from '../contract/auth.ts';
+import type { Database } from '../database/database.ts';
+import { invalidCredentials, mfaRequired, rateLimited, wrongOtp } from '../errors.ts';
+import { shortAddress } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
+import { recordFor } from './events.ts';
 import type { Factors } from './factors/factors.ts';
 import type { Passwords } from './passwords.ts';
 import {
   type Account,
   type Attempt,
   attemptOf,
-  endSession,
+  endOldestSessions,
   findAccount,
-  findSessionUser,
   openSession,
   recordFailure,
   rememberPlace,
@@ -36,43 +28,21 @@ export interface SignInParts {
   factors: Factors;
   accessTtlSeconds: number;
   refreshTtlSeconds: number;
+  sessionsPerUser: number;
   now: () => Date;
 }
 
-/** Sessions. Programs receive the refresh token in a body, the dashboard in a cookie. */
+/** Programs receive the refresh token in a body, the dashboard in a cookie. */
 export interface SignIn {
   /** Opens a session, or throws the reason for refusing it. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
   /** Opens a session for an account that has proved who it is, at a place that is known or not. */
   open(account: Account, attempt: Attempt, lastAtPlace: string | null): Promise<LoginTokens>;
-  renew(refreshToken: string, address: string): Promise<RefreshedToken>;
-  end(refreshToken: string, address: string): Promise<void>;
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { database, tokens, passwords, vault, factors, log, accessTtlSeconds, refreshTtlSeconds, now } =
-    parts;
-
-  const accessTokenFor = (
-    user: { id: number; merchant_id: number | null; role: string },
-    sessionId: string,
-  ) =>
-    tokens.sign(
-      'access',
-      { userId: user.id, merchantId: user.merchant_id, role: user.role, sessionId },
-      randomUUID(),
-    );
-
-  /** Of a known user, or of an account that does not exist. */
-  const record = (
-    queries: Queries,
-    what: EventName,
-    user: { id: number; merchant_id: number | null } | undefined,
-    address: string,
-  ) => {
-    const who: Who = user ? { kind: 'user', userId: user.id, address } : { kind: 'unknown', address };
-    return recordEvent(queries, { what, merchantId: user?.merchant_id ?? null, who, at: now() });
-  };
+  const { database, tokens, passwords, vault, factors, log, accessTtlSeconds, refreshTtlSeconds } = parts;
+  const { sessionsPerUser, now } = parts;
 
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt, otherwise = invalidCredentials()) => {
@@ -80,22 +50,10 @@ export function createSignIn(parts: SignInParts): SignIn {
     return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : otherwise;
   };
 
-  /** The user and the session of a valid refresh token whose session has not ended. */
-  const sessionOf = async (refreshToken: string, address: string) => {
-    const { userId, tokenId } = await tokens.verify('refresh', refreshToken);
-    const user = await findSessionUser(database, userId, tokenId);
-    if (!user) throw userNotFound();
-    if (user.session_id === null || user.disabled_at !== null) {
-      await record(database, 'session.refused', user, address);
-      throw tokenInvalid();
-    }
-    return { user, sessionId: tokenId };
-  };
-
   const countFailure = (attempt: Attempt, isKnown: boolean, account: Account | undefined) =>
     database.transaction(async (tx) => {
       const isCounted = await recordFailure(tx, attempt, isKnown);
-      if (isCounted) await record(tx, 'sign_in.failed', account, attempt.address);
+      if (isCounted) await recordFor(tx, 'sign_in.failed', account, attempt.address, now());
       return isCounted;
     });
 
@@ -106,17 +64,20 @@ export function createSignIn(parts: SignInParts): SignIn {
       passwordHash: account.password_hash,
       secondFactorAt: account.second_factor_at,
       expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
+      address: shortAddress(attempt.address),
     };
     const opened = await database.transaction(async (tx) => {
       const isOpen = await openSession(tx, session, attempt, lastAtPlace !== null);
-      if (isOpen) await record(tx, 'sign_in.succeeded', account, attempt.address);
+      if (isOpen) await recordFor(tx, 'sign_in.succeeded', account, attempt.address, now());
       return isOpen;
     });
     if (!opened) throw await refusalOf(attempt);
+    // After the commit: of several sign-ins at once, the last one sees all of them.
+    await endOldestSessions(database, account.id, sessionsPerUser, attempt.at);
 
     const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
     const [access_token, refresh_token] = await Promise.all([
-      accessTokenFor(account, session.id),
+      tokens.sign('access', { ...subject, sessionId: session.id }, randomUUID()),
       tokens.sign('refresh', subject, session.id),
       // The session is open: a place that cannot be stored must not lose it.
       rememberPlace(database, account.id, attempt, lastAtPlace).catch((err) =>
@@ -150,21 +111,5 @@ export function createSignIn(parts: SignInParts): SignIn {
     },
 
     open,
-
-    async renew(refreshToken, address) {
-      const { user, sessionId } = await sessionOf(refreshToken, address);
-      const access_token = await accessTokenFor(user, sessionId);
-      return { access_token, token_type: 'bearer', expires_in: accessTtlSeconds };
-    },
-
-    async end(refreshToken, address) {
-      const { user, sessionId } = await sessionOf(refreshToken, address);
-      const ended = await database.transaction(async (tx) => {
-        const hasEnded = await endSession(tx, sessionId, now());
-        if (hasEnded) await record(tx, 'session.ended', user, address);
-        return hasEnded;
-      });
-      if (!ended) throw tokenInvalid();
-    },
   };
 }

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
+import type { Revocations } from './revocations.ts';
 
 /** The two kinds differ in `typ` and audience, so one cannot be used as the other. */
 const KINDS = {
@@ -18,8 +19,13 @@ export interface Caller {
   role: string;
   /** The `jti` claim. For a refresh token it is the session's id. */
   tokenId: string;
-  /** The session of an access token. */
+  /** The session of an access token. Absent if the token was issued before an upgrade. */
   sessionId: string | undefined;
+  /** The key that signed the token. */
+  keyId: string;
+  /** Of a refresh token: it grows when the token is replaced. */
+  generation: number;
+  issuedAtSeconds: number;
   expiresAtSeconds: number;
 }
 
@@ -27,8 +33,12 @@ interface Subject {
   userId: number;
   merchantId: number | null;
   role: string;
-  /** Of an access token. */
+  /** For an access token: it ends with this session. */
   sessionId?: string;
+  /** For a refresh token. */
+  generation?: number;
+  /** Default: the lifetime in the settings, from now. */
+  expiresAtSeconds?: number;
 }
 
 export interface Tokens {
@@ -47,7 +57,12 @@ interface TokenSettings {
 const CACHED_MAX = 10_000;
 const SHAPE = /^[\w-]{1,512}\.[\w-]{1,2048}\.[\w-]{86}$/;
 
-export function createTokens(keyring: Keyring, settings: TokenSettings, now: () => Date): Tokens {
+export function createTokens(
+  keyring: Keyring,
+  { isRevoked }: Pick<Revocations, 'isRevoked'>,
+  settings: TokenSettings,
+  now: () => Date,
+): Tokens {
   const nowSeconds = () => Math.floor(now().getTime() / 1000);
   const verified = new LRUCache<string, Caller>({ max: CACHED_MAX });
   let verifiedGeneration = keyring.generation();
@@ -61,6 +76,7 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         role: subject.role,
         ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
         ...(subject.sessionId === undefined ? {} : { sid: subject.sessionId }),
+        ...(subject.generation === undefined ? {} : { gen: subject.generation }),
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
@@ -68,13 +84,14 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         .setAudience(KINDS[kind].audience)
         .setSubject(String(subject.userId))
         .setIssuedAt(issuedAt)
-        .setExpirationTime(issuedAt + ttl)
+        .setExpirationTime(subject.expiresAtSeconds ?? issuedAt + ttl)
         .setJti(tokenId)
         .sign(key);
     },
 
     async verify(kind, token) {
-      const key = await keyring.find(kidOf(token));
+      const kid = kidOf(token);
+      const key = await keyring.find(kid);
       if (!key) throw tokenInvalid();
       const generation = keyring.generation();
       let payload: JWTPayload;
@@ -90,7 +107,9 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
       } catch (cause) {
         throw cause instanceof errors.JWTExpired ? tokenExpired() : tokenInvalid(cause);
       }
-      const caller = callerOf(payload);
+      const caller = callerOf(payload, kid);
+      // The session of a refresh token is checked in the database.
+      if (kind === 'access' && isRevoked(caller)) throw tokenInvalid();
       // The key may have been removed during the signature check.
       if (kind === 'access' && keyring.generation() === generation) verified.set(token, caller);
       return caller;
@@ -104,8 +123,8 @@ export function createTokens(keyring: Keyring, settings: TokenSettings, now: () 
         verifiedGeneration = generation;
       }
       const caller = verified.get(token);
-      // For an expired token, `verify` returns the right error.
-      return caller && caller.expiresAtSeconds > nowSeconds() ? caller : undefined;
+      // For an expired or revoked token, `verify` returns the right error.
+      return caller && caller.expiresAtSeconds > nowSeconds() && !isRevoked(caller) ? caller : undefined;
     },
   };
 }
@@ -125,9 +144,9 @@ function kidOf(token: string): string {
   throw tokenInvalid();
 }
 
-function callerOf(payload: JWTPayload): Caller {
+function callerOf(payload: JWTPayload, keyId: string): Caller {
   const userId = Number(payload.sub);
-  const merchantId = payload.merchant_id;
+  const { merchant_id: merchantId, sid: sessionId } = payload;
   if (!Number.isSafeInteger(userId) || (merchantId !== undefined && !Number.isSafeInteger(merchantId))) {
     throw tokenInvalid();
   }
@@ -136,7 +155,10 @@ function callerOf(payload: JWTPayload): Caller {
     merchantId: merchantId as MerchantId | undefined,
     role: String(payload.role),
     tokenId: String(payload.jti),
-    sessionId: typeof payload.sid === 'string' ? payload.sid : undefined,
+    sessionId: sessionId === undefined ? undefined : String(sessionId),
+    keyId,
+    generation: Number(payload.gen ?? 0),
+    issuedAtSeconds: Number(payload.iat),
     expiresAtSeconds: Number(payload.exp),
   };
 }

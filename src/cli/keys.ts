@@ -25,7 +25,7 @@ export const commands = {
   rotate: command({
     about: 'Create a new signing key',
     details: `Running servers use it within 30 seconds. Old keys still verify their tokens until those expire, and are then
-removed. Nobody is signed out, except with --revoke.`,
+removed. Nobody is signed out, except with --revoke, which works within a second.`,
     options: {
       revoke: { type: 'boolean', about: 'Remove the old keys now: everybody must sign in again' },
     },
@@ -33,11 +33,10 @@ removed. Nobody is signed out, except with --revoke.`,
       withDatabase(async (database, config) => {
         const vault = await openFittingVault(database, config, { revoke });
         const { kid, removed } = await rotateKeys(database, vault, new Date(), { revoke }, COMMAND_LINE);
-        const when = 'Running servers use it within 30 seconds';
         return {
           text: revoke
-            ? `Key ${kid} was created and ${count(removed.length, 'key')} removed. ${when}; then everybody must sign in again.`
-            : `Key ${kid} was created. ${when}. Older keys verify their tokens until those expire.`,
+            ? `Key ${kid} was created and ${count(removed.length, 'key')} removed. Everybody must sign in again.`
+            : `Key ${kid} was created. Running servers use it within 30 seconds. Older keys verify their tokens until those expire.`,
           json: { kid, removed },
         };
       }),

@@ -17,7 +17,7 @@ import type { Database } from '../database/database.ts';
 import { findMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
-import { count, minute, readPassword } from './terminal.ts';
+import { minute, readPassword } from './terminal.ts';
 import { emailOf, nameOf } from './texts.ts';
 import { COMMAND_LINE } from './who.ts';
 
@@ -139,13 +139,12 @@ If the role changes, the user is signed out everywhere.`,
 
   disable: command({
     about: 'Disable a user',
-    details: 'The user is signed out everywhere.',
+    details: 'The user is signed out everywhere, within a second.',
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
-      changeUser(EMAIL, async (database, user, accessTtlSeconds) => {
+      changeUser(EMAIL, async (database, user) => {
         await disableUser(database, user.id, new Date(), COMMAND_LINE);
-        return `${user.email} is disabled and signed out. Access tokens of the user expire within ${durationOf(accessTtlSeconds)};
-"${PROGRAM} keys rotate --revoke" ends all tokens of all users at once.`;
+        return `${user.email} is disabled and signed out everywhere.`;
       }),
   }),
 
@@ -167,7 +166,7 @@ If the role changes, the user is signed out everywhere.`,
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await resetFactors(database, user.id, new Date());
+        await resetFactors(database, user.id, COMMAND_LINE, new Date());
         return `${user.email} has no second factor any more and is signed out everywhere.`;
       }),
   }),
@@ -179,15 +178,12 @@ async function defaultRole(database: Database, merchantId: number | undefined): 
 }
 
 /** Changes the user with this email address. */
-function changeUser(
-  given: string,
-  change: (database: Database, user: ListedUser, accessTtlSeconds: number) => Promise<string>,
-) {
+function changeUser(given: string, change: (database: Database, user: ListedUser) => Promise<string>) {
   const email = emailOf(given);
-  return withDatabase(async (database, { accessTtlSeconds }) => {
+  return withDatabase(async (database) => {
     const user = await findUserByEmail(database, email);
     if (!user) throw new Failure(`There is no user ${email}.`);
-    const text = await change(database, user, accessTtlSeconds);
+    const text = await change(database, user);
     return { text, json: await findUserByEmail(database, email) };
   });
 }
@@ -200,6 +196,3 @@ async function newPasswordHash(known: readonly string[]): Promise<string> {
 }
 
 const emailTaken = (email: string) => new Failure(`User ${email} already exists.`);
-
-const durationOf = (seconds: number) =>
-  seconds % 60 === 0 ? count(seconds / 60, 'minute') : count(seconds, 'second');

@@ -45,6 +45,14 @@ export const RefreshBody = Type.Object(
 );
 export type RefreshBody = Static<typeof RefreshBody>;
 
+export const RefreshQuery = Type.Object({
+  rotate: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      description: '`true` also returns a new refresh token, which replaces the old one.',
+    }),
+  ),
+});
+
 export const RefreshedToken = Type.Object(
   { access_token: AccessToken, token_type: TokenType, expires_in: ExpiresIn },
   {
@@ -53,6 +61,45 @@ export const RefreshedToken = Type.Object(
   },
 );
 export type RefreshedToken = Static<typeof RefreshedToken>;
+
+export const RefreshedTokens = Type.Object(
+  { ...RefreshedToken.properties, refresh_token: Type.Optional(RefreshToken) },
+  {
+    description:
+      'A new access token. With `rotate=true` also a new refresh token, otherwise it stays the same.',
+    examples: [{ access_token: JWT, token_type: 'bearer', expires_in: 900 }],
+  },
+);
+export type RefreshedTokens = Static<typeof RefreshedTokens>;
+
+export const SessionParams = Type.Object({ session_id: Type.String() });
+
+export const Sessions = Type.Array(
+  Type.Object({
+    id: Type.String(),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    address: Type.Union([Type.String(), Type.Null()], {
+      description: 'The network of its last use. Null if unknown.',
+    }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+  }),
+  {
+    description: 'The sessions, last used first.',
+    examples: [
+      [
+        {
+          id: '6f1c1c1e-3a5b-4c0e-9a57-0f5f4e1f7a11',
+          created_at: '2026-01-15T09:30:00.000Z',
+          last_used_at: '2026-01-18T16:02:11.000Z',
+          address: '192.0.2.0/24',
+          current: true,
+        },
+      ],
+    ],
+  },
+);
+export type Sessions = Static<typeof Sessions>;
 
 export const User = Type.Object(
   {
@@ -97,4 +144,16 @@ export const DemoUsers = Type.Object(
       },
     ],
   },
+);
+
+export const PasswordBody = Type.Object(
+  {
+    password: Type.String({ minLength: 1, maxLength: 1024, description: 'The current password.' }),
+    new_password: Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: 'At least 10 characters, and hard to guess.',
+    }),
+  },
+  { examples: [{ password: 'aurora-demo', new_password: 'quiet lemon harbour' }] },
 );

@@ -11,6 +11,8 @@ export type Param = string | number | null | readonly number[];
 
 /** The signal after a commit that changed what a merchant sees: its notifications, messages or documents. */
 export const CHANGES = 'deskbell_changes';
+/** The signal after a commit that ended a session or removed a signing key. */
+export const REVOCATIONS = 'deskbell_revocations';
 
 export interface Queries {
   readonly engine: Engine;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { expiryOf, merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
 import { serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
@@ -13,10 +13,14 @@ import type { Topic } from './versions.ts';
 export interface LiveParts extends HubParts {
   limits: StreamLimitParts;
   now: () => Date;
+  revocations: {
+    /** Calls back when the caller's token is revoked, or if it already is. Call the result to stop. */
+    watch(caller: ReturnType<typeof callerOf>, onRevoked: () => void): () => void;
+  };
 }
 
 /** Tells clients which topics changed. They fetch the data themselves. */
-export function liveRoutes({ now, limits, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
+export function liveRoutes({ now, limits, revocations, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
     let opened: Hub | undefined;
@@ -42,7 +46,7 @@ export function liveRoutes({ now, limits, ...hubParts }: LiveParts): FastifyPlug
               'Server-sent events without content: fetch again what you show. `inbox`: a notification was raised, ' +
               'answered or deleted. `deliveries`: the state of a message changed. `knowledge`: a document changed. ' +
               'A comment every 15 seconds keeps the connection open. The stream ends when the access token ' +
-              'expires: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
+              'expires or is revoked: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
             errors: [...TOKEN_ERRORS, tooManyStreams('user', 20, 10)],
           }),
           headers: ResumeHeaders,
@@ -51,16 +55,19 @@ export function liveRoutes({ now, limits, ...hubParts }: LiveParts): FastifyPlug
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);
+        const caller = callerOf(request);
         const hub = openHub();
         const leave = await streamLimits.enter(merchantId, userOf(request));
         const stream = new EventStream({
-          expiresAt: expiryOf(request),
+          expiresAt: new Date(caller.expiresAtSeconds * 1000),
           now,
           onClose() {
+            unwatch();
             hub.leave(merchantId, stream);
             leave();
           },
         });
+        const unwatch = revocations.watch(caller, () => stream.end());
         const versions = await hub.join(merchantId, stream).catch((error) => {
           stream.destroy();
           throw error;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AURORA, OPERATOR } from '../harness.ts';
-import { button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+import { decodeJwt } from 'jose';
+import { AURORA, BOREALIS, login, OPERATOR } from '../harness.ts';
+import { answerField, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('signing in to the dashboard', (dashboard) => {
   it('works with email and password, survives a reload, and ends with sign-out', async () => {
@@ -84,6 +85,83 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await dashboard.deskbell.database.run('update sessions set revoked_at = created_at');
     await window.page.reload();
     await window.page.getByLabel('Email').waitFor();
+    await window.close();
+  });
+});
+
+inBrowser('two users in one browser', (dashboard) => {
+  it('a tab reloads when somebody else signs in in another tab, before it sends anything in their name', async () => {
+    const window = await dashboard.open({ user: 'nobody', expectedErrors: /401/ });
+    const { page } = window;
+    const other = await window.tab();
+    await window.signIn(AURORA);
+    await rowOf(page, 9).waitFor();
+    await waitUntilLive(page);
+
+    let reloaded = false;
+    const early: string[] = [];
+    page.on('domcontentloaded', () => {
+      reloaded = true;
+    });
+    page.on('request', (request) => {
+      const token = request.headers().authorization?.split(' ')[1];
+      if (!reloaded && token && decodeJwt(token).sub !== '1') early.push(request.url());
+    });
+    await other.getByLabel('Email').fill(BOREALIS.email);
+    await other.getByLabel('Password', { exact: true }).fill(BOREALIS.password);
+    await other.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await rowOf(other, 7).waitFor();
+    await rowOf(page, 7).waitFor();
+    assert.equal(await rowOf(page, 9).count(), 0);
+    assert.equal(reloaded, true);
+    assert.deepEqual(early, []);
+    await window.close();
+  });
+
+  it('a tab that missed it reloads instead of sending an answer, and each user keeps their own drafts', async () => {
+    const window = await dashboard.open({ expectedErrors: /401/ });
+    const { page } = window;
+    await rowOf(page, 9).click();
+    await answerField(page).fill('Aurora’s draft');
+    // A request outside the page: the page learns nothing but that its token no longer works.
+    const signIn = (data: object) =>
+      page.context().request.post('/session/login', { headers: { 'x-deskbell-dashboard': '1' }, data });
+    const refused: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'POST' || !request.url().endsWith('/answer')) return;
+      const { sub } = decodeJwt(request.headers().authorization!.split(' ')[1]!);
+      if (sub !== '1') refused.push(request.url());
+    });
+    await signIn(BOREALIS);
+    await button(page, 'Send answer')
+      .click({ timeout: 2000 })
+      .catch(() => {});
+    await rowOf(page, 7).waitFor();
+    assert.deepEqual(refused, []);
+    await rowOf(page, 7).click();
+    await answerField(page).fill('Borealis’ draft');
+
+    await signIn(AURORA);
+    await rowOf(page, 9).click();
+    await page.getByText('Aurora’s draft').waitFor();
+    assert.equal(await page.getByText('Borealis’ draft').count(), 0);
+    await window.close();
+  });
+});
+
+inBrowser('the list of sessions', (dashboard) => {
+  it('shows where the user is signed in, and signs out elsewhere', async () => {
+    const elsewhere = (await login(dashboard.deskbell)).json;
+    const window = await dashboard.open();
+    const { page } = window;
+    await button(page, 'Settings').click();
+    await page.getByText('Where you are signed in').click();
+    await page.getByText('This device').waitFor();
+    await button(page, 'Sign out 127.0.0.0/24').click();
+    await button(page, 'Sign out 127.0.0.0/24').waitFor({ state: 'detached' });
+    const reply = await dashboard.deskbell.call('GET', '/api/v1/auth/me', { token: elsewhere.access_token });
+    assert.equal(reply.status, 401);
+    await page.getByText('This device').waitFor();
     await window.close();
   });
 });

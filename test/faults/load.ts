@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/database/database.ts';
-import { AURORA, type CallOptions, call, NOTIFICATIONS, type Reply } from '../harness.ts';
+import { AURORA, type CallOptions, call, NOTIFICATIONS, OPERATOR, type Reply } from '../harness.ts';
 
 /** Ordinary traffic of a merchant, and its outcome. */
 export interface Load {
@@ -106,7 +106,8 @@ function requestOf(
     case 'refresh':
       return ['POST', '/api/v1/auth/refresh', { body: { refresh_token: refreshToken } }];
     case 'login':
-      return ['POST', '/api/v1/auth/login', { body: AURORA }];
+      // Another user: a user has at most twenty sessions, and the others use the first of this one's.
+      return ['POST', '/api/v1/auth/login', { body: OPERATOR }];
   }
 }
 

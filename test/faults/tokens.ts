@@ -14,12 +14,13 @@ import {
 import { openConnection } from '../process.ts';
 import { type Fault, none } from './fault.ts';
 import { FORGERIES, type Genuine, HAND_BUILT, serverKey, signedWith, tampered } from './tokens/forgeries.ts';
+import { measureRevocations } from './tokens/revoked.ts';
 
 type Kind = 'access' | 'refresh';
 
 export const tokens: Fault = {
   name: 'tokens',
-  title: 'forged, changed, misused and wrongly sent tokens',
+  title: 'forged, changed, misused, revoked and wrongly sent tokens',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
     const deskbell = await startDeskbell(engine);
@@ -88,6 +89,10 @@ export const tokens: Fault = {
       for (const [title, headers] of unusualHeaders(genuine)) {
         expectRefusal(`token ${title}`, await sendHeaders(deskbell, headers));
       }
+      // Last, because it removes the signing keys.
+      const revoked = await measureRevocations(deskbell, size === 'full' ? 10 : 1);
+      // In npm test, other tests run at the same time.
+      const waitMax = size === 'full' ? 1000 : 5000;
       for (const line of wrong) console.log(line.slice(0, 300));
       return [
         { what: 'valid tokens accepted, built the same way', value: accepted, atLeast: 5 },
@@ -101,6 +106,13 @@ export const tokens: Fault = {
         // One for an invalid token, one for a missing token.
         { what: 'different error bodies', value: bodies.size, atMost: 2 },
         none('requests to addresses from a token', attacker.requests()),
+        { what: 'revoked token still accepted after', value: revoked.tokenMs, unit: 'ms', atMost: waitMax },
+        {
+          what: 'stream of a revoked token open after',
+          value: revoked.streamMs,
+          unit: 'ms',
+          atMost: waitMax,
+        },
       ];
     } finally {
       await attacker.close();

@@ -19,6 +19,7 @@ import {
   type CallOptions,
   type Deskbell,
   login,
+  logout,
   NOTIFICATIONS,
   OPERATOR,
   QUESTION,
@@ -35,6 +36,7 @@ const AT_ONCE = 16;
 export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
   const token = await deskbell.signIn();
   await importFiles(deskbell, rows);
+  await logout(deskbell, (await login(deskbell)).json.refresh_token);
   await deskbell.call('POST', '/api/v1/auth/login', {
     body: { email: 'nobody@aurora.example', password: 'wrong-one' },
   });
@@ -112,6 +114,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     deskbell.call(method, path, { token, ...options });
   await login(deskbell, { email: 'nobody@aurora.example', password: 'wrong-one' });
   await refresh(deskbell, tokens.refresh_token);
+  await call('POST', '/api/v1/auth/refresh?rotate=true', { body: { refresh_token: tokens.refresh_token } });
 
   await useFactors(deskbell, BOREALIS);
   for (const path of LISTS) await page(deskbell, token, path);

@@ -3,6 +3,8 @@ import type { Call } from './client.ts';
 
 /** All API calls of the dashboard. */
 export const calls = {
+  sessions: (): Call => ({ method: 'GET', path: '/api/v1/auth/sessions' }),
+  endSession: (id: string): Call => ({ method: 'DELETE', path: `/api/v1/auth/sessions/${id}` }),
   notifications: (): Call => ({ method: 'GET', path: '/api/v1/notification/' }),
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
   suggestions: (id: number): Call => ({

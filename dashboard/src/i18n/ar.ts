@@ -297,6 +297,12 @@ export const ar: Texts = {
   themeSystem: 'النظام',
   sound: 'تشغيل صوت عند وصول إشعارات جديدة',
   badge: 'عرض عدد الإشعارات بانتظار الرد في علامة تبويب المتصفح',
+  sessions: 'الأجهزة التي سجّلت الدخول منها',
+  sessionCurrent: 'هذا الجهاز',
+  sessionLastUsed: 'آخر استخدام: {when}',
+  sessionEnd: 'تسجيل الخروج {address}',
+  sessionEnded: 'تم تسجيل الخروج.',
+  sessionUnknownNetwork: 'شبكة غير معروفة',
 
   code: 'الرمز',
   codeHint: 'أدخل الرمز من تطبيق المصادقة، أو أحد رموز الاسترداد.',

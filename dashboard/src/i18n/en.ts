@@ -244,6 +244,12 @@ export const en = {
   themeSystem: 'System',
   sound: 'Play a sound for new notifications',
   badge: 'Show the number of pending notifications in the browser tab',
+  sessions: 'Where you are signed in',
+  sessionCurrent: 'This device',
+  sessionLastUsed: 'Last used {when}',
+  sessionEnd: 'Sign out {address}',
+  sessionEnded: 'Signed out.',
+  sessionUnknownNetwork: 'Unknown network',
 
   code: 'Code',
   codeHint: 'Enter the code from your authenticator app, or a recovery code.',

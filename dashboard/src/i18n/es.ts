@@ -257,6 +257,12 @@ export const es: Texts = {
   themeSystem: 'Sistema',
   sound: 'Reproducir un sonido con las notificaciones nuevas',
   badge: 'Mostrar el número de notificaciones pendientes en la pestaña del navegador',
+  sessions: 'Dónde tienes la sesión abierta',
+  sessionCurrent: 'Este dispositivo',
+  sessionLastUsed: 'Último uso: {when}',
+  sessionEnd: 'Cerrar sesión {address}',
+  sessionEnded: 'Sesión cerrada.',
+  sessionUnknownNetwork: 'Red desconocida',
 
   code: 'Código',
   codeHint: 'Escribe el código de tu aplicación de autenticación o un código de recuperación.',

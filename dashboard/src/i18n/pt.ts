@@ -259,6 +259,12 @@ export const pt: Texts = {
   themeSystem: 'Sistema',
   sound: 'Tocar um som para novas notificações',
   badge: 'Mostrar o número de notificações pendentes na aba do navegador',
+  sessions: 'Onde sua sessão está aberta',
+  sessionCurrent: 'Este dispositivo',
+  sessionLastUsed: 'Último uso: {when}',
+  sessionEnd: 'Sair {address}',
+  sessionEnded: 'Sessão encerrada.',
+  sessionUnknownNetwork: 'Rede desconhecida',
 
   code: 'Código',
   codeHint: 'Digite o código do seu aplicativo autenticador ou um código de recuperação.',

@@ -1,8 +1,9 @@
 import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
+import { setDraftOwner } from '../shell/draftStorage.ts';
 import { createStore } from '../shell/store.ts';
-import { discardAll, runAllNow } from '../shell/undo.ts';
+import { discardAll, hasPendingActions, runAllNow } from '../shell/undo.ts';
 
 /** `user`: the user signed out. `expired`: the server ended the session. */
 export type SignedOutReason = 'firstVisit' | 'user' | 'expired';
@@ -21,8 +22,25 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
 const COOKIE_HINT_KEY = 'deskbell.session';
+/**
+ * Between tabs. `leaving`: a tab is about to sign out; tabs with pending actions reply `busy`, and `done` when the server
+ * has them. `out`: it has signed out. An id: it has signed in as this user.
+ */
+type TabMessage = 'leaving' | 'busy' | 'done' | 'out' | { userId: number };
 const channel = new BroadcastChannel('deskbell.session');
-channel.onmessage = () => void runAllNow().finally(() => endSession('user'));
+channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+  if (data === 'leaving' && hasPendingActions()) {
+    broadcast('busy');
+    void runAllNow().finally(() => broadcast('done'));
+  }
+  if (data === 'out') endSession('user');
+  if (typeof data === 'object' && isAnotherUser(data.userId)) void startAgain();
+};
+const broadcast = (message: TabMessage) => channel.postMessage(message);
+
+/** How long a tab that signs out waits for others to reply, and to finish. */
+const REPLY_WITHIN_MS = 150;
+const DONE_WITHIN_MS = 5000;
 
 /** The token is refreshed after 80% of its lifetime, before it expires. */
 const REFRESH_AT_SHARE = 0.8;
@@ -49,10 +67,36 @@ function storeToken({ access_token, expires_in }: RefreshedToken): string {
   return access_token;
 }
 
+/** True if this page shows somebody else. */
+function isAnotherUser(userId: number): boolean {
+  const current = session.get();
+  return current.status === 'signedIn' && current.user.id !== userId;
+}
+
+/**
+ * Somebody else has signed in in another tab, and all tabs share the cookie. This page must not act in their name, so it
+ * starts again, at the first page: what is open here belongs to the other user. Never resolves: no request gets the new
+ * token.
+ */
+function startAgain(): Promise<never> {
+  discardAll();
+  location.replace('/');
+  return new Promise(() => {});
+}
+
+/** The user's id in the claims of an access token. */
+function userIdOf(token: string): number {
+  const [, claims = ''] = token.split('.');
+  return Number(JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))).sub);
+}
+
 /** Calls that need a new token at the same time share one refresh. */
 export function refreshToken(): Promise<string> {
   refreshing ??= call('refresh')
-    .then(async (response) => storeToken((await response.json()) as RefreshedToken))
+    .then(async (response) => {
+      const token = (await response.json()) as RefreshedToken;
+      return isAnotherUser(userIdOf(token.access_token)) ? startAgain() : storeToken(token);
+    })
     .catch((error: unknown) => {
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) endSession('expired');
       throw error;
@@ -66,18 +110,24 @@ export function refreshToken(): Promise<string> {
 export const getAccessToken = async (): Promise<string> => accessToken ?? refreshToken();
 
 export async function signIn(credentials: LoginBody): Promise<void> {
-  await enter(await call('login', credentials));
+  await begin(await call('login', credentials));
 }
 
 export async function signInWithPasskey(readPasskey: (options: PasskeyOptions) => unknown): Promise<void> {
   const options = (await (await call('passkey/options')).json()) as PasskeyOptions;
-  await enter(await call('passkey', await readPasskey(options)));
+  await begin(await call('passkey', await readPasskey(options)));
 }
 
-async function enter(response: Response): Promise<void> {
+async function begin(response: Response): Promise<void> {
   const token = storeToken((await response.json()) as RefreshedToken);
   const user = await fetchUser(token);
   setCookieHint(true);
+  enter(user);
+  broadcast({ userId: user.id });
+}
+
+function enter(user: User): void {
+  setDraftOwner(user.id);
   session.set({ status: 'signedIn', user });
 }
 
@@ -86,18 +136,38 @@ export async function restoreSession(): Promise<void> {
   if (localStorage.getItem(COOKIE_HINT_KEY) === null)
     return session.set({ status: 'signedOut', reason: 'firstVisit' });
   try {
-    session.set({ status: 'signedIn', user: await fetchUser(await refreshToken()) });
+    enter(await fetchUser(await refreshToken()));
   } catch {
     if (session.get().status === 'loading') session.set({ status: 'unreachable' });
   }
 }
 
 export async function signOut(): Promise<void> {
-  await runAllNow();
+  await Promise.all([runAllNow(), runInOtherTabs()]);
   // If this fails, the cookie is still valid, so the error is shown.
   await call('logout');
-  channel.postMessage('out');
+  broadcast('out');
   endSession('user');
+}
+
+/** The session is shared, so the other tabs must send their pending actions before it ends. */
+function runInOtherTabs(): Promise<void> {
+  return new Promise((resolve) => {
+    let busyTabs = 0;
+    const finish = () => {
+      channel.removeEventListener('message', onMessage);
+      resolve();
+    };
+    const onMessage = ({ data }: MessageEvent<TabMessage>) => {
+      if (data === 'busy') busyTabs += 1;
+      if (data === 'done') busyTabs -= 1;
+      if (data === 'done' && busyTabs === 0) finish();
+    };
+    channel.addEventListener('message', onMessage);
+    setTimeout(() => busyTabs === 0 && finish(), REPLY_WITHIN_MS);
+    setTimeout(finish, DONE_WITHIN_MS);
+    broadcast('leaving');
+  });
 }
 
 function endSession(reason: 'user' | 'expired'): void {

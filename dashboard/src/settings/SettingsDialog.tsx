@@ -8,6 +8,7 @@ import { Icon } from '../shell/Icon.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
 import { savePreferences, usePreferences } from './preferences.ts';
+import { Sessions } from './Sessions.tsx';
 
 // Loaded on demand: it is rarely used, and draws QR codes.
 const Security = lazy(async () => ({ default: (await import('./Security.tsx')).Security }));
@@ -76,6 +77,7 @@ export function SettingsDialog(props: {
             <Security />
           </Suspense>
         )}
+        <Sessions />
         <div className="settings-actions">
           <Button variant="default" leftSection={<Icon name="command" />} onClick={props.onPalette}>
             {t('palette')}

@@ -1,13 +1,25 @@
 /**
- * Unsent texts, stored on this device. They survive a reload. They are removed when they are sent, when their
- * notification or document is deleted, and when the user signs out.
+ * Unsent texts, stored on this device for the user who wrote them. They survive a reload. They are removed when they are
+ * sent, when their notification or document is deleted, and when their user signs out.
  */
-const PREFIX = 'deskbell.draft.';
+const PREFIX = 'deskbell.drafts.';
+/** Drafts of earlier versions, which nobody knows the owner of. */
+const OLD_PREFIX = 'deskbell.draft.';
+
+let owner: number | undefined;
+
+/** From now on drafts are read and stored for this user. */
+export function setDraftOwner(userId: number): void {
+  owner = userId;
+  removeAll(OLD_PREFIX);
+}
+
+const keyOf = (name: string | number) => `${PREFIX}${owner}.${name}`;
 
 /** Undefined if there is none or it is not valid JSON. */
 export function readStoredDraft<T>(name: string | number): Partial<T> | undefined {
   try {
-    return (JSON.parse(localStorage.getItem(PREFIX + name) ?? 'null') as T | null) ?? undefined;
+    return (JSON.parse(localStorage.getItem(keyOf(name)) ?? 'null') as T | null) ?? undefined;
   } catch {
     return undefined;
   }
@@ -15,16 +27,19 @@ export function readStoredDraft<T>(name: string | number): Partial<T> | undefine
 
 export function storeDraft(name: string | number, value: object): void {
   try {
-    localStorage.setItem(PREFIX + name, JSON.stringify(value));
+    localStorage.setItem(keyOf(name), JSON.stringify(value));
   } catch {
     // Storage is full or blocked: the text is still on the screen.
   }
 }
 
 export function removeStoredDraft(name: string | number): void {
-  localStorage.removeItem(PREFIX + name);
+  localStorage.removeItem(keyOf(name));
 }
 
-export function removeAllDrafts(): void {
-  for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
+/** Removes the drafts of the user who has just signed out. */
+export const removeAllDrafts = (): void => removeAll(keyOf(''));
+
+function removeAll(prefix: string): void {
+  for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key);
 }

@@ -28,6 +28,8 @@ interface PendingAction {
 }
 const pendingActions = new Set<PendingAction>();
 
+export const hasPendingActions = (): boolean => pendingActions.size > 0;
+
 /** Before signing out: afterwards there is no token to run them with. */
 export const runAllNow = async (): Promise<void> => {
   await Promise.all([...pendingActions].map((pendingAction) => pendingAction.runNow()));

@@ -1,4 +1,5 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { Who } from '../../audit/record.ts';
 import type { Proof } from '../../contract/factors.ts';
 import type { Database } from '../../database/database.ts';
 import {
@@ -109,10 +110,17 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     }
   }
 
-  const changeOf = ({ userId, sessionId }: FactorCaller): FactorChange => ({ userId, sessionId, at: now() });
+  const whoIs = ({ userId, address }: FactorCaller): Who => ({ kind: 'user', userId, address });
+  const changeOf = (caller: FactorCaller, what: FactorChange['what']): FactorChange => ({
+    ...caller,
+    what,
+    by: whoIs(caller),
+    at: now(),
+  });
 
   return {
     acceptsOtp,
+    prove,
 
     async list(caller: FactorCaller) {
       const { id } = await userOf(caller);
@@ -150,8 +158,10 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
       const sealedSecret = totp.sealed_secret;
       const step = await stepOf(id, sealedSecret, otp.replace(/\s/g, ''));
       if (step === undefined) throw proofRefused('otp');
-      const { changed, recoveryCodes } = await changeFactors(database, changeOf(caller), (tx) =>
-        confirmTotp(tx, id, { sealedSecret, step, at: now() }),
+      const { changed, recoveryCodes } = await changeFactors(
+        database,
+        changeOf(caller, 'factor.added'),
+        (tx) => confirmTotp(tx, id, { sealedSecret, step, at: now() }),
       );
       if (!changed) throw factorNotFound();
       return recoveryCodes;
@@ -159,13 +169,15 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
 
     async removeTotp(caller: FactorCaller, proof: Proof): Promise<void> {
       const { id } = await prove(caller, proof);
-      const { changed } = await changeFactors(database, changeOf(caller), (tx) => removeTotp(tx, id));
+      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed'), (tx) =>
+        removeTotp(tx, id),
+      );
       if (!changed) throw factorNotFound();
     },
 
     async renewRecoveryCodes(caller: FactorCaller, proof: Proof): Promise<string[]> {
       const { id } = await prove(caller, proof);
-      const codes = await renewRecoveryCodes(database, id);
+      const codes = await renewRecoveryCodes(database, id, whoIs(caller), now());
       if (!codes) throw noSecondFactor();
       return codes;
     },
@@ -196,7 +208,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
       };
       const { changed, recoveryCodes } = await changeFactors(
         database,
-        changeOf(caller),
+        changeOf(caller, 'factor.added'),
         async (tx) =>
           (await useChallenge(tx, verified.challengeId, now())) && insertPasskey(tx, passkey, PASSKEYS_MAX),
       );
@@ -207,7 +219,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     async removePasskey(caller: FactorCaller, proof: Proof, passkeyId: number | undefined): Promise<void> {
       const { id } = await prove(caller, proof);
       if (passkeyId === undefined) throw factorNotFound();
-      const { changed } = await changeFactors(database, changeOf(caller), (tx) =>
+      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed'), (tx) =>
         removePasskey(tx, id, passkeyId),
       );
       if (!changed) throw factorNotFound();

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { PasswordBody } from '../../contract/auth.ts';
 import { Message } from '../../contract/common.ts';
 import {
   FactorList,
@@ -14,6 +15,7 @@ import {
 } from '../../contract/factors.ts';
 import {
   factorNotFound,
+  invalid,
   noSecondFactor,
   passkeysUnavailable,
   proofRefused,
@@ -29,11 +31,13 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
 import { sessionOf, userOf } from '../guard.ts';
+import type { ChangeOwnPassword } from '../ownPassword.ts';
 import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
 import { relyingPartyOf } from './relyingParty.ts';
 
 interface FactorRouteParts {
   factors: Factors;
+  changeOwnPassword: ChangeOwnPassword;
   publicUrl: string | undefined;
 }
 
@@ -47,12 +51,35 @@ const callerOf = (request: FastifyRequest): FactorCaller => ({
   address: request.ip,
 });
 
-/** A user's own second factors. Operators have them too, so no merchant is needed. */
-export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyPluginAsyncTypebox {
+/** A user's own password and second factors. Operators have them too, so no merchant is needed. */
+export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox {
+  const { factors, changeOwnPassword, publicUrl } = parts;
   return async (app) => {
     app.addHook('preParsing', async (request) => {
       userOf(request);
     });
+
+    app.post(
+      '/password',
+      {
+        schema: {
+          ...describeRoute('auth', 'Change your password', {
+            description: `Needs the current password. ${ENDS_SESSIONS}`,
+            errors: [
+              ...USER_ERRORS,
+              proofRefused('password'),
+              invalid('new_password', 'A password needs at least 10 characters.'),
+            ],
+          }),
+          body: PasswordBody,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        await changeOwnPassword(callerOf(request), request.body);
+        return { message: 'Your password was changed.' };
+      },
+    );
 
     app.get(
       '/factors',

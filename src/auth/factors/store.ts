@@ -1,4 +1,5 @@
-import type { Database, Queries, Transaction } from '../../database/database.ts';
+import { recordEvent, type Who } from '../../audit/record.ts';
+import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { endSessionsOf } from '../store.ts';
 import { CHALLENGE_TTL_MS } from './challenges.ts';
@@ -7,19 +8,22 @@ import { newRecoveryCodes, recoveryCodeHash } from './recoveryCodes.ts';
 /** The user of a request that reads or changes factors. */
 export interface FactorUser {
   id: number;
+  merchant_id: number | null;
   email: string;
   name: string;
   disabled_at: string | null;
 }
 
 export function findFactorUser(queries: Queries, userId: number): Promise<FactorUser | undefined> {
-  return queries.one('select id, email, name, disabled_at from users where id = $1', [userId]);
+  return queries.one('select id, merchant_id, email, name, disabled_at from users where id = $1', [userId]);
 }
 
 /** Who changes the factors, and the session that stays open. All others of the user end. */
 export interface FactorChange {
   userId: number;
   sessionId: string | undefined;
+  what: 'factor.added' | 'factor.removed';
+  by: Who;
   at: Date;
 }
 
@@ -27,12 +31,12 @@ export interface FactorChange {
  * Changes the factors of a user, one change at a time. `change` returns false if there was nothing to change. The first
  * factor comes with recovery codes, which are returned this once. They go with the last factor.
  */
-export function changeFactors(
+export async function changeFactors(
   database: Database,
-  { userId, sessionId, at }: FactorChange,
+  { userId, sessionId, what, by, at }: FactorChange,
   change: (tx: Transaction) => Promise<boolean>,
 ): Promise<{ changed: boolean; recoveryCodes: string[] }> {
-  return database.transaction(async (tx) => {
+  const result = await database.transaction(async (tx) => {
     const before = await lockUser(tx, userId);
     if (!before || !(await change(tx))) return { changed: false, recoveryCodes: [] };
     const hasFactor = (await countFactors(tx, userId)) > 0;
@@ -42,23 +46,30 @@ export function changeFactors(
     ]);
     await endSessionsOf(tx, userId, at, sessionId);
     if (!hasFactor) await tx.run('delete from recovery_codes where user_id = $1', [userId]);
+    await recordEvent(tx, { what, merchantId: before.merchant_id, who: by, at, about: { user_id: userId } });
     const isFirst = hasFactor && before.second_factor_at === null;
     return { changed: true, recoveryCodes: isFirst ? await replaceRecoveryCodes(tx, userId) : [] };
   });
+  if (result.changed) database.signal(REVOCATIONS);
+  return result;
 }
 
 /** For the operator: the user signs in with the password alone, and is signed out everywhere. */
-export async function resetFactors(database: Database, userId: number, at: Date): Promise<void> {
-  await changeFactors(database, { userId, sessionId: undefined, at }, async (tx) => {
+export async function resetFactors(database: Database, userId: number, by: Who, at: Date): Promise<void> {
+  const reset: FactorChange = { userId, sessionId: undefined, what: 'factor.removed', by, at };
+  await changeFactors(database, reset, async (tx) => {
     await tx.run('delete from totp_secrets where user_id = $1', [userId]);
     await tx.run('delete from passkeys where user_id = $1', [userId]);
     return true;
   });
 }
 
-function lockUser(tx: Transaction, userId: number): Promise<{ second_factor_at: string | null } | undefined> {
+function lockUser(
+  tx: Transaction,
+  userId: number,
+): Promise<{ merchant_id: number | null; second_factor_at: string | null } | undefined> {
   const locked = tx.engine === 'postgres' ? 'for update' : '';
-  return tx.one(`select second_factor_at from users where id = $1 ${locked}`, [userId]);
+  return tx.one(`select merchant_id, second_factor_at from users where id = $1 ${locked}`, [userId]);
 }
 
 async function countFactors(queries: Queries, userId: number): Promise<number> {
@@ -145,10 +156,17 @@ async function replaceRecoveryCodes(tx: Transaction, userId: number): Promise<st
 }
 
 /** Returns undefined if the user has no second factor. */
-export function renewRecoveryCodes(database: Database, userId: number): Promise<string[] | undefined> {
+export function renewRecoveryCodes(
+  database: Database,
+  userId: number,
+  who: Who,
+  at: Date,
+): Promise<string[] | undefined> {
   return database.transaction(async (tx) => {
     const user = await lockUser(tx, userId);
-    return user?.second_factor_at == null ? undefined : replaceRecoveryCodes(tx, userId);
+    if (user?.second_factor_at == null) return undefined;
+    await recordEvent(tx, { what: 'recovery_codes.created', merchantId: user.merchant_id, who, at });
+    return replaceRecoveryCodes(tx, userId);
   });
 }
 

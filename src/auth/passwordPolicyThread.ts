@@ -1,0 +1,5 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { passwordProblem } from './passwordPolicy.ts';
+
+const { password, known } = workerData as { password: string; known: readonly string[] };
+parentPort!.postMessage(await passwordProblem(password, known));

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import type { EventName } from '../contract/audit.ts';
+import type { Sessions as ListedSessions, RefreshedTokens } from '../contract/auth.ts';
+import { type Database, REVOCATIONS } from '../database/database.ts';
+import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../errors.ts';
+import { shortAddress } from '../http/address.ts';
+import { recordFor } from './events.ts';
+import type { Revocations } from './revocations.ts';
+import {
+  endSession,
+  findSessionUser,
+  listSessions,
+  noteUse,
+  rotateSession,
+  type SessionState,
+  type SessionUser,
+} from './store.ts';
+import type { Caller, Tokens } from './tokens.ts';
+
+interface SessionParts {
+  database: Database;
+  tokens: Tokens;
+  revocations: Revocations;
+  accessTtlSeconds: number;
+  sessionIdleDays: number;
+  now: () => Date;
+}
+
+/** What happens to a session after it was opened. Programs hold its refresh token, the dashboard has it in a cookie. */
+export interface Sessions {
+  /** Returns a new access token, and with `rotate` a refresh token that replaces the given one. */
+  renew(refreshToken: string, address: string, options: { rotate: boolean }): Promise<RefreshedTokens>;
+  /** Ends the session of a refresh token. */
+  end(refreshToken: string, address: string): Promise<void>;
+  /** The sessions of the caller's user. */
+  list(caller: Caller): Promise<ListedSessions>;
+  /** Ends one of these sessions. */
+  endById(caller: Caller, sessionId: string, address: string): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+/** The last use is written at most this often, so that most refreshes write nothing. */
+const NOTE_USE_EVERY_MS = 5 * 60_000;
+/**
+ * So long after a rotation the replaced token still works, and gives the current one: two tabs may refresh at the same
+ * time, and a client whose response was lost tries again. Nothing rotates twice within this time, so the token of a
+ * slow request is never more than one generation old.
+ */
+const REPLACED_VALID_MS = 30_000;
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+export function createSessions(parts: SessionParts): Sessions {
+  const { database, tokens, revocations, accessTtlSeconds, sessionIdleDays, now } = parts;
+
+  const idleSince = () => new Date(now().getTime() - sessionIdleDays * DAY_MS);
+  const age = (time: string | null) => (time === null ? Infinity : now().getTime() - Date.parse(time));
+
+  /** The user and the session of a valid refresh token whose session has not ended. */
+  async function find(refreshToken: string, address: string) {
+    const { userId, tokenId, generation } = await tokens.verify('refresh', refreshToken);
+    const user = await findSessionUser(database, userId, tokenId);
+    if (!user) throw userNotFound();
+    const { session } = user;
+    if (!session || user.disabled_at !== null) {
+      await recordFor(database, 'session.refused', user, address, now());
+      throw tokenInvalid();
+    }
+    if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();
+    return { user, session, generation };
+  }
+
+  async function endNow(
+    user: { id: number; merchant_id: number | null },
+    sessionId: string,
+    what: EventName,
+    address: string,
+  ): Promise<boolean> {
+    const ended = await database.transaction(async (tx) => {
+      const hasEnded = await endSession(tx, user.id, sessionId, now());
+      if (hasEnded) await recordFor(tx, what, user, address, now());
+      return hasEnded;
+    });
+    if (ended) database.signal(REVOCATIONS);
+    // The session has ended. If this fails, this process notices it half a second later.
+    await revocations.read().catch(() => {});
+    return ended;
+  }
+
+  async function signTokens(user: SessionUser, session: SessionState, rotated: number | undefined) {
+    const subject = { userId: user.id, merchantId: user.merchant_id, role: user.role };
+    const expiresAtSeconds = Math.floor(Date.parse(session.expires_at) / 1000);
+    return Promise.all([
+      tokens.sign('access', { ...subject, sessionId: session.id }, randomUUID()),
+      rotated === undefined
+        ? undefined
+        : tokens.sign('refresh', { ...subject, generation: rotated, expiresAtSeconds }, session.id),
+    ]);
+  }
+
+  async function renew(
+    refreshToken: string,
+    ip: string,
+    { rotate }: { rotate: boolean },
+  ): Promise<RefreshedTokens> {
+    const { user, session, generation } = await find(refreshToken, ip);
+    const address = shortAddress(ip);
+    const rotatedRecently = age(session.rotated_at) < REPLACED_VALID_MS;
+    const isCurrent = generation === session.generation;
+    if (!isCurrent && !(generation === session.generation - 1 && rotatedRecently)) {
+      // Somebody has a copy of the token. Nobody knows who is who, so both must sign in again.
+      await endNow(user, session.id, 'session.reused_token', ip);
+      throw tokenInvalid();
+    }
+
+    const rotates = rotate && isCurrent && !rotatedRecently;
+    if (rotates) {
+      const isFirst = await rotateSession(database, session, address, now());
+      // Another request has rotated the token or ended the session.
+      if (!isFirst) return renew(refreshToken, ip, { rotate });
+    } else if (age(session.last_used_at) > NOTE_USE_EVERY_MS || session.address !== address) {
+      // Only a note: a full disk must not sign anybody out.
+      await noteUse(database, session.id, address, now()).catch(() => {});
+    }
+
+    const next = session.generation + (rotates ? 1 : 0);
+    const [access_token, refresh_token] = await signTokens(user, session, rotate ? next : undefined);
+    return {
+      access_token,
+      ...(refresh_token === undefined ? {} : { refresh_token }),
+      token_type: 'bearer',
+      expires_in: accessTtlSeconds,
+    };
+  }
+
+  return {
+    renew,
+
+    async end(refreshToken, address) {
+      const { user, session } = await find(refreshToken, address);
+      if (!(await endNow(user, session.id, 'session.ended', address))) throw tokenInvalid();
+    },
+
+    async list({ userId, sessionId }) {
+      const sessions = await listSessions(database, userId, { at: now(), usedAfter: idleSince() });
+      return sessions.map((session) => ({ ...session, current: session.id === sessionId }));
+    },
+
+    async endById({ userId, merchantId }, sessionId, address) {
+      const user = { id: userId, merchant_id: merchantId ?? null };
+      const ended = UUID.test(sessionId) && (await endNow(user, sessionId, 'session.ended', address));
+      if (!ended) throw sessionNotFound();
+    },
+  };
+}
