@@ -8,6 +8,8 @@ import { openConnection } from './process.ts';
 
 const MB = 1024 * 1024;
 const REPETITIONS = 3;
+/** The server has answered before these arrive. */
+const LATE_BYTES = 100_000;
 const JSON_TYPE = 'Content-Type: application/json';
 const CSV_TYPE = 'Content-Type: text/csv';
 const LOGIN = 'POST /api/v1/auth/login';
@@ -29,15 +31,16 @@ function requestOf(line: string, headers: readonly string[], framing: Framing, b
   return `${[`${line} HTTP/1.1`, 'Host: x', ...headers, length].join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** Sends everything, and only then reads the answer. */
+/** Sends everything, the end a bit later, and only then reads the answer. */
 async function sendThenRead(deskbell: Deskbell, text: string): Promise<string> {
   const connection = await openConnection(portOf(deskbell));
   const { socket } = connection;
   socket.pause();
-  await new Promise((resolve) => {
-    socket.write(text, resolve);
-    socket.once('close', resolve);
-  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  for (const part of [text.slice(0, -LATE_BYTES), text.slice(-LATE_BYTES)]) {
+    await Promise.race([new Promise((resolve) => socket.write(part, resolve)), closed]);
+    await sleep(20);
+  }
   socket.resume();
   await Promise.race([connection.closed, connection.until(/\r\n\r\n.*\}/s).catch(() => {})]);
   socket.destroy();
