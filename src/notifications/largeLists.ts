@@ -17,7 +17,7 @@ export interface LargeLists {
   open(merchantId: MerchantId, filter: ListFilter): Promise<LargeList>;
 }
 
-export interface LargeList {
+interface LargeList {
   version: string;
   /** Of the last notification, if another page follows. */
   nextBeforeId: number | undefined;
@@ -109,12 +109,12 @@ async function* piecesOf(
   let opening = '[';
   for (;;) {
     const piece = await readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE);
-    if (piece.wires !== null) {
-      yield Buffer.from(piece.wires);
+    if (piece.body) {
+      yield piece.body;
       opening = ',';
     }
-    if (piece.last_id === null) break;
-    beforeId = piece.last_id;
+    if (piece.lastId === undefined) break;
+    beforeId = piece.lastId;
     await nextTurn();
   }
   yield Buffer.from(opening === '[' ? '[]' : ']');

@@ -126,11 +126,11 @@ export function scanNotifications(
   );
 }
 
-export interface Piece {
-  /** The notifications as JSON, separated by commas, newest first. Null if the filter leaves out all of them. */
-  wires: string | null;
-  /** The next piece begins before this id. Null at the end of the list. */
-  last_id: number | null;
+interface Piece {
+  /** The notifications as JSON, separated by commas, newest first. Undefined if the filter leaves out all of them. */
+  body: Buffer | undefined;
+  /** The next piece begins before this id. Undefined at the end of the list. */
+  lastId: number | undefined;
 }
 
 /** The next piece of a list, down to `lastId`. It has at least one row, and ends with the first row above the size. */
@@ -142,7 +142,7 @@ export async function readPiece(
   opening: string,
   { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number },
 ): Promise<Piece> {
-  const piece = await queries.one<Piece>(
+  const piece = await queries.one<{ wires: string | null; last_id: number | null }>(
     `with scanned as (select id, ${BYTES} as bytes from notifications
         where merchant_id = $1${statusIs(filter)} and id < $2 and id >= $3 order by id desc limit $4),
       sized as (select id, sum(bytes) over (order by id desc) - bytes as bytes_before from scanned),
@@ -154,7 +154,9 @@ export async function readPiece(
     [merchantId, isBefore(filter.beforeId), lastId, rowsMax, bytesMax, opening],
   );
   if (!piece) throw new Error('an aggregate always returns a row');
-  return piece;
+  // The caller waits until the client has taken the piece. It must not hold the text as well.
+  const body = piece.wires === null ? undefined : Buffer.from(piece.wires);
+  return { body, lastId: piece.last_id ?? undefined };
 }
 
 export async function readInboxVersion(

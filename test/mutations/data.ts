@@ -190,8 +190,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a large list is not whole: a notification is left out between two pieces',
       file: 'src/notifications/largeLists.ts',
-      find: 'beforeId = piece.last_id;',
-      replace: 'beforeId = piece.last_id - 1;',
+      find: 'beforeId = piece.lastId;',
+      replace: 'beforeId = piece.lastId - 1;',
       test: 'arrives whole, newest first and unchanged, with every compression',
     },
     {
