@@ -42,7 +42,8 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   });
 }
 
-function callerOf(request: FastifyRequest): Caller {
+/** The owner of a valid token. */
+export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (caller === undefined) throw tokenMissing();
   if (caller instanceof Error) throw caller;
@@ -57,11 +58,6 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);
   if (merchantId === undefined) throw merchantTokenRequired();
   return merchantId;
-}
-
-/** The session that the caller's token belongs to. */
-export function sessionOf(request: FastifyRequest): string | undefined {
-  return callerOf(request).sessionId;
 }
 
 /** When the caller's token expires. */

@@ -28,7 +28,7 @@ import {
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
-import { sessionOf, userOf } from '../guard.ts';
+import { callerOf, userOf } from '../guard.ts';
 import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
 import { relyingPartyOf } from './relyingParty.ts';
 
@@ -41,9 +41,8 @@ const USER_ERRORS = [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFoun
 const PROOF_ERRORS = [...USER_ERRORS, proofRefused('password'), proofRefused('otp'), required('password')];
 const ENDS_SESSIONS = 'All other sessions of the user end.';
 
-const callerOf = (request: FastifyRequest): FactorCaller => ({
-  userId: userOf(request),
-  sessionId: sessionOf(request),
+const factorCallerOf = (request: FastifyRequest): FactorCaller => ({
+  ...callerOf(request),
   address: request.ip,
 });
 
@@ -65,7 +64,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
           response: { 200: FactorList },
         },
       },
-      (request) => factors.list(callerOf(request)),
+      (request) => factors.list(factorCallerOf(request)),
     );
 
     app.post(
@@ -80,7 +79,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
           response: { 200: TotpSetup },
         },
       },
-      (request) => factors.startTotp(callerOf(request), request.body),
+      (request) => factors.startTotp(factorCallerOf(request), request.body),
     );
 
     app.post(
@@ -96,7 +95,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         },
       },
       async (request) => ({
-        recovery_codes: await factors.confirmTotp(callerOf(request), request.body.otp),
+        recovery_codes: await factors.confirmTotp(factorCallerOf(request), request.body.otp),
       }),
     );
 
@@ -113,7 +112,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         },
       },
       async (request) => {
-        await factors.removeTotp(callerOf(request), request.body);
+        await factors.removeTotp(factorCallerOf(request), request.body);
         return { message: 'The authenticator app is turned off.' };
       },
     );
@@ -131,7 +130,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         },
       },
       async (request) => ({
-        recovery_codes: await factors.renewRecoveryCodes(callerOf(request), request.body),
+        recovery_codes: await factors.renewRecoveryCodes(factorCallerOf(request), request.body),
       }),
     );
 
@@ -149,7 +148,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         },
       },
       (request) =>
-        factors.passkeyOptions(callerOf(request), request.body, relyingPartyOf(publicUrl, request)),
+        factors.passkeyOptions(factorCallerOf(request), request.body, relyingPartyOf(publicUrl, request)),
     );
 
     app.post(
@@ -168,7 +167,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         const { name, response } = request.body;
         const passkey = { name: name.trim(), response: response as RegistrationResponseJSON };
         const party = relyingPartyOf(publicUrl, request);
-        return { recovery_codes: await factors.addPasskey(callerOf(request), passkey, party) };
+        return { recovery_codes: await factors.addPasskey(factorCallerOf(request), passkey, party) };
       },
     );
 
@@ -186,7 +185,7 @@ export function factorRoutes({ factors, publicUrl }: FactorRouteParts): FastifyP
         },
       },
       async (request) => {
-        await factors.removePasskey(callerOf(request), request.body, readId(request.params.passkey_id));
+        await factors.removePasskey(factorCallerOf(request), request.body, readId(request.params.passkey_id));
         return { message: 'The passkey is removed.' };
       },
     );
