@@ -7,11 +7,8 @@ export interface Vault {
   /** `purpose` is part of the encryption: a text that was sealed for one purpose cannot be opened for another. */
   seal(plain: string, purpose: string): string;
   open(sealed: string, purpose: string): string;
-  /**
-   * A signature that only this key can make (HMAC), in base64url. It is the same for the same text, and nobody without
-   * the key can find the text by trying all of them.
-   */
-  sign(text: string, purpose: string): string;
+  /** The same for the same text, and nobody without the key can find the text by trying all of them. */
+  fingerprint(text: string, purpose: string): string;
 }
 
 export class VaultError extends Error {}
@@ -20,7 +17,6 @@ const FORMAT = 'v1';
 
 export function createVault(secretKey: string): Vault {
   const key = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'vault', 32));
-  const signingKey = Buffer.from(hkdfSync('sha256', secretKey, 'deskbell', 'signatures', 32));
   return {
     seal(plain, purpose) {
       const nonce = randomBytes(12);
@@ -43,8 +39,8 @@ export function createVault(secretKey: string): Vault {
         throw new VaultError('sealed with another SECRET_KEY', { cause });
       }
     },
-    sign: (text, purpose) =>
-      createHmac('sha256', signingKey).update(`${purpose}\n${text}`).digest('base64url'),
+    fingerprint: (text, purpose) =>
+      createHmac('sha256', key).update(`${purpose}\n${text}`).digest('base64url'),
   };
 }
 

@@ -74,11 +74,6 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   return merchantId;
 }
 
-/** The session that the caller's token belongs to. */
-export function sessionOf(request: FastifyRequest): string | undefined {
-  return callerOf(request).sessionId;
-}
-
 /** Requires a merchant's token for all routes of a feature, before the body is read. */
 export function requireMerchant(app: FastifyInstance): void {
   checkBeforeBody(app, merchantOf);

@@ -33,7 +33,7 @@ export function attemptOf(email: string, address: string, at: Date, vault: Vault
   const emailKey = emailKeyOf(email);
   const account = accountOf(emailKey);
   const group = addressGroup(address);
-  const place = vault.sign(`${account} ${group}`, 'sign-in place');
+  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
   return { emailKey, account, address, addressGroup: group, place, at };
 }
 

@@ -9,7 +9,7 @@ export const CHALLENGE_TTL_MS = 5 * 60_000;
  */
 export function newChallenge(vault: Vault, purpose: string, now: Date): string {
   const content = `${now.getTime() + CHALLENGE_TTL_MS}.${randomBytes(16).toString('base64url')}`;
-  return Buffer.from(`${content}.${vault.sign(content, purpose)}`).toString('base64url');
+  return Buffer.from(`${content}.${vault.fingerprint(content, purpose)}`).toString('base64url');
 }
 
 /** The id of a challenge that we made for this purpose and that has not expired. It may have been used before. */
@@ -22,6 +22,6 @@ export function readChallenge(
   const text = Buffer.from(challenge, 'base64url').toString();
   const [, content, expiresAt, signature] = /^((\d{1,16})\.[\w-]{22})\.([\w-]{43})$/.exec(text) ?? [];
   if (content === undefined || signature === undefined) return undefined;
-  const isSigned = timingSafeEqual(Buffer.from(signature), Buffer.from(vault.sign(content, purpose)));
+  const isSigned = timingSafeEqual(Buffer.from(signature), Buffer.from(vault.fingerprint(content, purpose)));
   return isSigned && Number(expiresAt) > now.getTime() ? content : undefined;
 }

@@ -30,7 +30,7 @@ import {
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
-import { sessionOf, userOf } from '../guard.ts';
+import { callerOf, userOf } from '../guard.ts';
 import type { ChangeOwnPassword } from '../ownPassword.ts';
 import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
 import { relyingPartyOf } from './relyingParty.ts';
@@ -45,9 +45,8 @@ const USER_ERRORS = [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFoun
 const PROOF_ERRORS = [...USER_ERRORS, proofRefused('password'), proofRefused('otp'), required('password')];
 const ENDS_SESSIONS = 'All other sessions of the user end.';
 
-const callerOf = (request: FastifyRequest): FactorCaller => ({
-  userId: userOf(request),
-  sessionId: sessionOf(request),
+const factorCallerOf = (request: FastifyRequest): FactorCaller => ({
+  ...callerOf(request),
   address: request.ip,
 });
 
@@ -76,7 +75,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => {
-        await changeOwnPassword(callerOf(request), request.body);
+        await changeOwnPassword(factorCallerOf(request), request.body);
         return { message: 'Your password was changed.' };
       },
     );
@@ -92,7 +91,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
           response: { 200: FactorList },
         },
       },
-      (request) => factors.list(callerOf(request)),
+      (request) => factors.list(factorCallerOf(request)),
     );
 
     app.post(
@@ -107,7 +106,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
           response: { 200: TotpSetup },
         },
       },
-      (request) => factors.startTotp(callerOf(request), request.body),
+      (request) => factors.startTotp(factorCallerOf(request), request.body),
     );
 
     app.post(
@@ -123,7 +122,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => ({
-        recovery_codes: await factors.confirmTotp(callerOf(request), request.body.otp),
+        recovery_codes: await factors.confirmTotp(factorCallerOf(request), request.body.otp),
       }),
     );
 
@@ -140,7 +139,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => {
-        await factors.removeTotp(callerOf(request), request.body);
+        await factors.removeTotp(factorCallerOf(request), request.body);
         return { message: 'The authenticator app is turned off.' };
       },
     );
@@ -158,7 +157,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => ({
-        recovery_codes: await factors.renewRecoveryCodes(callerOf(request), request.body),
+        recovery_codes: await factors.renewRecoveryCodes(factorCallerOf(request), request.body),
       }),
     );
 
@@ -176,7 +175,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       (request) =>
-        factors.passkeyOptions(callerOf(request), request.body, relyingPartyOf(publicUrl, request)),
+        factors.passkeyOptions(factorCallerOf(request), request.body, relyingPartyOf(publicUrl, request)),
     );
 
     app.post(
@@ -195,7 +194,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         const { name, response } = request.body;
         const passkey = { name: name.trim(), response: response as RegistrationResponseJSON };
         const party = relyingPartyOf(publicUrl, request);
-        return { recovery_codes: await factors.addPasskey(callerOf(request), passkey, party) };
+        return { recovery_codes: await factors.addPasskey(factorCallerOf(request), passkey, party) };
       },
     );
 
@@ -213,7 +212,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => {
-        await factors.removePasskey(callerOf(request), request.body, readId(request.params.passkey_id));
+        await factors.removePasskey(factorCallerOf(request), request.body, readId(request.params.passkey_id));
         return { message: 'The passkey is removed.' };
       },
     );
