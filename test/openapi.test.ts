@@ -18,6 +18,7 @@ const ROUTES = {
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
+  'post /api/v1/auth/password': 'auth',
   'get /api/v1/auth/factors': 'auth',
   'post /api/v1/auth/totp': 'auth',
   'post /api/v1/auth/totp/confirm': 'auth',
@@ -138,7 +139,7 @@ describe('the OpenAPI document', () => {
       const bodyless =
         /\/(\{delivery_id\}\/cancel|revert)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
-      const takesBody = /^(post|patch) |^delete \/api\/v1\/auth\//.test(name) && !bodyless.test(name);
+      const takesBody = /^(post|patch) |^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }

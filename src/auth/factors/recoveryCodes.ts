@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto';
 const COUNT = 10;
 /** 32 letters and digits, without those that look alike: i, l, o and u. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
-/** 16 characters are 80 random bits, so that a plain hash is enough to store them. */
-const LENGTH = 16;
+/** 24 characters are 120 random bits, so that a plain hash is enough to store them. */
+const LENGTH = 24;
 
-/** For example `4h2k-9mzx-0c7e-vw31`. */
+/** For example `4h2k-9mzx-0c7e-vw31-8r5t-n6qd`. */
 export function newRecoveryCodes(): string[] {
   return Array.from({ length: COUNT }, () =>
     [...randomBytes(LENGTH)]

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { AURORA, assertError, onEachEngine, useDeskbell } from './harness.ts';
+
+const PASSWORD = '/api/v1/auth/password';
+const NEW = 'quiet lemon harbour';
+
+onEachEngine('a user’s own password', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const change = (token: string | undefined, body: unknown) =>
+    deskbell.call('POST', PASSWORD, { token, body });
+
+  it('needs the current one, and a wrong one counts as a failed sign-in', async () => {
+    const token = await deskbell.signIn();
+    const wrong = await change(token, { password: 'wrong', new_password: NEW });
+    assertError(wrong, 403, 'FORBIDDEN', 'password');
+    assertError(
+      await change(undefined, { password: AURORA.password, new_password: NEW }),
+      401,
+      'INVALID_TOKEN',
+    );
+    assertError(await change(token, { new_password: NEW }), 422, 'VALIDATION_ERROR', 'password');
+    await deskbell.signIn();
+  });
+
+  it('must be hard to guess, also with the names of the user and the shop', async () => {
+    const token = await deskbell.signIn();
+    for (const new_password of ['short', 'password123456', 'Aurora Coffee 1', 'owner@aurora.example']) {
+      const reply = await change(token, { password: AURORA.password, new_password });
+      assertError(reply, 422, 'VALIDATION_ERROR', 'new_password');
+    }
+    await deskbell.signIn();
+  });
+
+  it('can be changed: other sessions end, this one stays, and only the new password works', async () => {
+    const [token, other] = [await deskbell.signIn(), await deskbell.signIn()];
+    const reply = await change(token, { password: AURORA.password, new_password: NEW });
+    assert.equal(reply.status, 200);
+    assert.equal((await deskbell.call('GET', '/api/v1/auth/me', { token })).status, 200);
+    const until = Date.now() + 10_000;
+    let ended = false;
+    while (!ended && Date.now() < until) {
+      ended = (await deskbell.call('GET', '/api/v1/auth/me', { token: other })).status === 401;
+    }
+    assert.ok(ended);
+    const old = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
+    assertError(old, 401, 'INVALID_CREDENTIALS');
+    await deskbell.signIn(AURORA.email, NEW);
+  });
+});
