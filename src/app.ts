@@ -216,6 +216,8 @@ function observeRequests(app: FastifyInstance, metrics: Metrics, log: Logger): v
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cache-control': 'no-store',
+      // Pages have their own policy, which replaces this one.
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     });
     done();
   });

@@ -150,6 +150,7 @@ describe('every response', () => {
       const { headers } = await deskbell.call('GET', path, options);
       assert.equal(headers.get('x-content-type-options'), 'nosniff', path);
       assert.equal(headers.get('referrer-policy'), 'no-referrer', path);
+      assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
       assert.equal(headers.get('cache-control'), cache, path);
       assert.equal(headers.get('x-powered-by'), null);
       assert.equal(headers.get('server'), null);

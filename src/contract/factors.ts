@@ -73,7 +73,7 @@ export const RecoveryCodes = Type.Object(
   {
     description:
       'New recovery codes. After a second factor was added: only if it is the first; empty otherwise.',
-    examples: [{ recovery_codes: ['4h2k-9mzx-0c7e-vw31', 'p5tq-1d8r-ky6g-2n0s'] }],
+    examples: [{ recovery_codes: ['4h2k-9mzx-0c7e-vw31-8r5t-n6qd', 'p5tq-1d8r-ky6g-2n0s-w3bc-7fhe'] }],
   },
 );
 export type RecoveryCodes = Static<typeof RecoveryCodes>;

@@ -44,6 +44,11 @@ export const calls = {
   factors: (): Call => ({ method: 'GET', path: '/api/v1/auth/factors' }),
   startTotp: (body: Proof): Call => ({ method: 'POST', path: '/api/v1/auth/totp', body }),
   confirmTotp: (otp: string): Call => ({ method: 'POST', path: '/api/v1/auth/totp/confirm', body: { otp } }),
+  changePassword: (password: string, new_password: string): Call => ({
+    method: 'POST',
+    path: '/api/v1/auth/password',
+    body: { password, new_password },
+  }),
   removeTotp: (body: Proof): Call => ({ method: 'DELETE', path: '/api/v1/auth/totp', body }),
   renewRecoveryCodes: (body: Proof): Call => ({
     method: 'POST',

@@ -13,7 +13,7 @@ import { useNow } from '../shell/useNow.ts';
 import { QrCode } from './QrCode.tsx';
 import { RecoveryCodeList } from './RecoveryCodeList.tsx';
 
-/** The second factors of the signed-in user. Every change needs the password again. */
+/** The password and second factors of the signed-in user. Every change needs the password again. */
 export function Security() {
   const translation = useTranslation();
   const { t, relative } = translation;
@@ -25,6 +25,7 @@ export function Security() {
   });
   const [password, setPassword] = useState('');
   const [passwordMissing, setPasswordMissing] = useState(false);
+  const [newPassword, setNewPassword] = useState('');
   const [setup, setSetup] = useState<TotpSetup>();
   const [otp, setOtp] = useState('');
   const [passkeyName, setPasskeyName] = useState('');
@@ -56,6 +57,15 @@ export function Security() {
       setSetup(undefined);
       setOtp('');
       await finish(confirmed);
+    });
+  };
+  const changePassword = (event: FormEvent) => {
+    event.preventDefault();
+    change('password', async () => {
+      await request(calls.changePassword(password, newPassword));
+      setPassword('');
+      setNewPassword('');
+      await finish();
     });
   };
   const addPasskey = (event: FormEvent) => {
@@ -125,6 +135,22 @@ export function Security() {
         }}
       />
       {alert}
+      <form className="security" onSubmit={changePassword}>
+        <PasswordInput
+          label={t('newPassword')}
+          description={t('newPasswordHint')}
+          name="new-password"
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
+          required
+          withAsterisk={false}
+          value={newPassword}
+          onChange={(event) => setNewPassword(event.currentTarget.value)}
+        />
+        <Button type="submit" variant="default" loading={busy === 'password'}>
+          {t('changePassword')}
+        </Button>
+      </form>
       <h3>{t('authenticatorApp')}</h3>
       {factors.totp ? (
         <Button
