@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
-import { serviceUnavailable } from '../errors.ts';
-import { createFairQueue } from './fairQueue.ts';
+import { type Asker, createFairSlots } from './fairSlots.ts';
 
 /** Argon2id (2) as OWASP recommends: 19 MiB, two passes, one lane. */
 const OPTIONS = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -15,13 +14,6 @@ const QUEUE_MAX = 200;
 
 export const PASSWORD_LENGTH_MIN = 8;
 
-/** Who asks. Callers with the same address group share one turn in the queue. */
-interface Asker {
-  addressGroup: string;
-  /** Somebody has signed in to this account from there before. */
-  isKnown: boolean;
-}
-
 /** The server itself, or a user who is already signed in. */
 const TRUSTED: Asker = { addressGroup: '', isKnown: true };
 
@@ -32,40 +24,11 @@ export interface Passwords {
 }
 
 /**
- * Hashing runs in Node's thread pool, which token checks and file access share. At most `atOnce` run at a time, the
- * rest wait in a queue, with a turn for each address group. Known askers have a queue of their own and every second
- * slot, so that thousands of attacking addresses cannot keep them out. Whoever does not fit gets the response that the
- * server is busy.
+ * Hashing runs in Node's thread pool, which token checks and file access share, so at most `atOnce` run at a time. The
+ * rest wait in a fair queue.
  */
 export function createPasswords(atOnce: number): Passwords {
-  let running = 0;
-  const known = createFairQueue(QUEUE_MAX);
-  const unknown = createFairQueue(QUEUE_MAX);
-  let isKnownNext = true;
-  const nextWaiting = () => {
-    const [first, second] = isKnownNext ? [known, unknown] : [unknown, known];
-    isKnownNext = !isKnownNext;
-    return first.shift() ?? second.shift();
-  };
-
-  async function withSlot<T>({ addressGroup, isKnown }: Asker, work: () => Promise<T>): Promise<T> {
-    if (running < atOnce) {
-      running += 1;
-    } else {
-      await new Promise<void>((start, reject) => {
-        (isKnown ? known : unknown).push(addressGroup, { start, drop: () => reject(serviceUnavailable()) });
-      });
-    }
-    try {
-      return await work();
-    } finally {
-      // The next one in the queue takes over the slot.
-      const next = nextWaiting();
-      if (next) next.start();
-      else running -= 1;
-    }
-  }
-
+  const withSlot = createFairSlots(atOnce, QUEUE_MAX);
   return {
     hash: (password) => withSlot(TRUSTED, () => hash(password, OPTIONS)),
     matches: (password, stored, asker = TRUSTED) =>

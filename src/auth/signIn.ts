@@ -3,6 +3,7 @@ import type { LoginBody, LoginTokens, RefreshedToken } from '../contract/auth.ts
 import type { Database } from '../database/database.ts';
 import { invalidCredentials, rateLimited, tokenInvalid, userNotFound } from '../errors.ts';
 import type { Vault } from '../secrets.ts';
+import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
 import {
   type Attempt,
@@ -35,11 +36,16 @@ export interface SignIn {
   end(refreshToken: string): Promise<void>;
 }
 
+const LOOK_UPS_AT_ONCE = 4;
+
 export function createSignIn(parts: SignInParts): SignIn {
   const { database, tokens, passwords, vault, log, accessTtlSeconds, refreshTtlSeconds, now } = parts;
 
   const accessTokenFor = (user: { id: number; merchant_id: number | null; role: string }) =>
     tokens.sign('access', { userId: user.id, merchantId: user.merchant_id, role: user.role }, randomUUID());
+
+  // An attacker above the limits still causes a query per request: these must not take all database connections.
+  const lookUp = createFairSlots(LOOK_UPS_AT_ONCE, Number.POSITIVE_INFINITY);
 
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt) => {
@@ -59,7 +65,9 @@ export function createSignIn(parts: SignInParts): SignIn {
   return {
     async begin({ email, password }, address) {
       const attempt = attemptOf(email, address, now(), vault);
-      const { account, retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
+      const { account, retryAfterSeconds, lastAtPlace } = await lookUp({ ...attempt, isKnown: false }, () =>
+        findAccount(database, attempt),
+      );
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
 
       const isKnown = lastAtPlace !== null;
