@@ -12,8 +12,6 @@ export interface RefreshCookie {
   read(request: FastifyRequest): string | undefined;
   set(reply: FastifyReply, token: string): void;
   clear(reply: FastifyReply): void;
-  /** Replaces a cookie with the name of an earlier version. */
-  renew(reply: FastifyReply): void;
 }
 
 export function createRefreshCookie(production: boolean, maxAgeSeconds: number): RefreshCookie {
@@ -30,9 +28,8 @@ export function createRefreshCookie(production: boolean, maxAgeSeconds: number):
   const removeFormer = (reply: FastifyReply) => {
     if (former(reply.request) !== undefined) write(reply, PLAIN, '', 0);
   };
-  const read = (request: FastifyRequest) => request.cookies[ours.name] || former(request) || undefined;
   return {
-    read,
+    read: (request) => request.cookies[ours.name] || former(request) || undefined,
     set(reply, token) {
       write(reply, ours, token, maxAgeSeconds);
       removeFormer(reply);
@@ -40,11 +37,6 @@ export function createRefreshCookie(production: boolean, maxAgeSeconds: number):
     clear(reply) {
       write(reply, ours, '', 0);
       removeFormer(reply);
-    },
-    renew(reply) {
-      const token = former(reply.request);
-      if (token !== undefined && token === read(reply.request)) this.set(reply, token);
-      else removeFormer(reply);
     },
   };
 }

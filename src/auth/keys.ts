@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { recordEvent, SERVER, type Who } from '../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
+import { withoutDeadline } from '../database/deadline.ts';
 import { type Vault, VaultError } from '../secrets.ts';
 
 export const ALGORITHM = 'EdDSA';
@@ -67,7 +68,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   }
 
   const reload = (): Promise<void> => {
-    loading ??= load().finally(() => {
+    loading ??= withoutDeadline(load).finally(() => {
       loading = undefined;
       // A failed reload counts too: while the database is down, not every request should wait for a reload.
       checkedAt = now().getTime();

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { type Database, REVOCATIONS } from '../database/database.ts';
+import { withoutDeadline } from '../database/deadline.ts';
 import type { Expiring } from '../database/expiry.ts';
 import type { Keyring } from './keys.ts';
 import type { Caller } from './tokens.ts';
@@ -77,7 +78,7 @@ export async function openRevocations(parts: RevocationParts): Promise<Revocatio
         });
       return next;
     }
-    reading = readNew().finally(() => {
+    reading = withoutDeadline(readNew).finally(() => {
       reading = undefined;
     });
     return reading;
@@ -124,6 +125,8 @@ export async function openRevocations(parts: RevocationParts): Promise<Revocatio
     const until = now().getTime() + keptMs(accessTtlSeconds);
     sessions.set(sessionId, until);
     const latest = Math.max(Date.parse(revokedAt), users.get(userId)?.revokedAt ?? 0);
+    // Deleted first, so that the oldest come first.
+    users.delete(userId);
     users.set(userId, { revokedAt: latest, until });
   }
 

@@ -6,6 +6,7 @@ import { shortAddress } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
 import { recordFor } from './events.ts';
 import type { Factors } from './factors/factors.ts';
+import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
 import {
   type Account,
@@ -40,9 +41,14 @@ export interface SignIn {
   open(account: Account, attempt: Attempt, lastAtPlace: string | null): Promise<LoginTokens>;
 }
 
+const LOOK_UPS_AT_ONCE = 4;
+
 export function createSignIn(parts: SignInParts): SignIn {
   const { database, tokens, passwords, vault, factors, log, accessTtlSeconds, refreshTtlSeconds } = parts;
   const { sessionsPerUser, now } = parts;
+
+  // An attacker above the limits still causes a query per request: these must not take all database connections.
+  const lookUp = createFairSlots(LOOK_UPS_AT_ONCE, Number.POSITIVE_INFINITY);
 
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt, otherwise = invalidCredentials()) => {
@@ -90,11 +96,17 @@ export function createSignIn(parts: SignInParts): SignIn {
   return {
     async begin({ email, password, otp }, address) {
       const attempt = attemptOf(email, address, now(), vault);
-      const { account, retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
+      const { account, retryAfterSeconds, lastAtPlace } = await lookUp(
+        { group: attempt.addressGroup, isKnown: false },
+        () => findAccount(database, attempt),
+      );
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
 
       const isKnown = lastAtPlace !== null;
-      const isRight = await passwords.matches(password, account?.password_hash, { ...attempt, isKnown });
+      const isRight = await passwords.matches(password, account?.password_hash, {
+        group: attempt.addressGroup,
+        isKnown,
+      });
       if (!account || !isRight || account.disabled_at !== null) {
         const counted = await countFailure(attempt, isKnown, account);
         throw counted ? invalidCredentials() : await refusalOf(attempt);

@@ -423,7 +423,8 @@ export async function changePassword(
   passwordHash: string,
   at: Date,
   by: Who = SERVER,
-  keptSessionId?: string,
+  /** Where the user has just changed it: this session and this place stay. */
+  kept: { sessionId?: string | undefined; place?: string } = {},
 ): Promise<void> {
   await database.transaction(async (tx) => {
     const [user] = await tx.run<ChangedUser>(`update users set password_hash = $2 where id = $1 ${CHANGED}`, [
@@ -431,9 +432,9 @@ export async function changePassword(
       passwordHash,
     ]);
     if (!user) return;
-    await endSessionsOf(tx, userId, at, keptSessionId);
+    await endSessionsOf(tx, userId, at, kept.sessionId);
     await tx.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(user.email))]);
-    await tx.run('delete from sign_in_places where user_id = $1', [userId]);
+    await tx.run('delete from sign_in_places where user_id = $1 and place <> $2', [userId, kept.place ?? '']);
     await recordChange(tx, 'user.password_changed', user, by, at);
   });
   database.signal(REVOCATIONS);

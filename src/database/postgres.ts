@@ -193,7 +193,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       client.end().catch(() => {});
     };
     try {
-      await client.connect();
+      await withinDeadline(client.connect(), CONNECT_TIMEOUT_MS);
       await run('begin isolation level repeatable read, read only');
     } catch (error) {
       close();

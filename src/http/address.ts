@@ -26,7 +26,7 @@ function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string 
   return `${ipaddr.fromByteArray(bytes)}/${bits}`;
 }
 
-/** A proxy on this machine adds at least one of these to its visitors' requests. */
+/** A proxy on this machine usually adds at least one of these. One that adds none must not pass on /metrics. */
 const PROXY_HEADERS = [
   'forwarded',
   'via',

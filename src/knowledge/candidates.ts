@@ -1,12 +1,12 @@
 import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
+import type { Engine, Queries } from '../database/database.ts';
 import { findRows, type Searchable } from './fulltext.ts';
 import type { Term } from './words.ts';
 
 /** At most this many texts are compared word by word. */
 const CANDIDATES_MAX = 100;
-/** Their words are up to 10 kB long. */
-const READ_AT_ONCE = 10;
+/** Their words are up to 10 kB long. SQLite blocks the event loop while it reads; PostgreSQL would search again each time. */
+const READ_AT_ONCE: Record<Engine, number> = { sqlite: 10, postgres: CANDIDATES_MAX };
 /** The first words of a longer text are enough: those of a document in a Latin script have at most 8,000 characters. */
 const COMPARED_LENGTH_MAX = 10_000;
 
@@ -39,7 +39,7 @@ export async function findCandidates<Row extends { id: number }>(
       columns,
       groups: wanted,
       limit: CANDIDATES_MAX,
-      atOnce: READ_AT_ONCE,
+      atOnce: READ_AT_ONCE[queries.engine],
     });
   const [byRare, byAll] = await Promise.all([
     find([rare.flatMap(({ terms }) => terms)]),

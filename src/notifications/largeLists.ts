@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Snapshot } from '../database/database.ts';
-import { liftDeadline } from '../database/deadline.ts';
+import { liftDeadline, msLeft } from '../database/deadline.ts';
 import { rateLimited } from '../errors.ts';
 import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from './store.ts';
 
@@ -26,13 +26,17 @@ interface LargeList {
 }
 
 /** Each open list has a database connection and about two pieces in memory. */
-const OPEN_MAX = 4;
+const OPEN_MAX = 8;
 const OPEN_PER_MERCHANT_MAX = 2;
 const WAITING_PER_MERCHANT_MAX = 16;
 const WAIT_MAX_MS = 4000;
+/** What is left of the request's time for opening the list. */
+const OPENING_MS = 500;
 const RETRY_AFTER_SECONDS = 2;
 /** A client that has not read the list by then is disconnected, because of what a snapshot holds. */
 const OPEN_MAX_MS = 60_000;
+/** A list that is open for this long ends when another merchant waits for its place. */
+const UNDISTURBED_MS = 10_000;
 
 /** The rows include notifications that the filter leaves out, so that a rare type does not make a piece slow. */
 const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
@@ -41,11 +45,11 @@ export function createLargeLists(database: Database): LargeLists {
   const turns = createTurns();
   return {
     async open(merchantId, filter) {
-      const endTurn = await turns.take(merchantId);
+      const turn = await turns.take(merchantId);
       let snapshot: Snapshot | undefined;
       const release = () => {
         snapshot?.close();
-        endTurn();
+        turns.end(turn);
       };
       try {
         snapshot = await database.snapshot();
@@ -59,7 +63,8 @@ export function createLargeLists(database: Database): LargeLists {
           objectMode: false,
           highWaterMark: PIECE.bytesMax,
         });
-        const timer = setTimeout(() => body.destroy(new Error('the list was read too slowly')), OPEN_MAX_MS);
+        turn.interrupt = () => body.destroy(new Error('the list was read too slowly'));
+        const timer = setTimeout(turn.interrupt, OPEN_MAX_MS);
         body.once('close', () => {
           clearTimeout(timer);
           release();
@@ -125,50 +130,66 @@ async function* startWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGen
   yield* rest;
 }
 
+interface Turn {
+  merchantId: MerchantId;
+  sinceMs: number;
+  /** Ends the list early. */
+  interrupt: () => void;
+}
+
 interface Waiting {
   merchantId: MerchantId;
-  start: () => void;
+  start: (turn: Turn) => void;
 }
 
 /** Who may open a list. The others wait, and after some time they are asked to come back later. */
-function createTurns(): { take(merchantId: MerchantId): Promise<() => void> } {
-  const open: MerchantId[] = [];
+function createTurns() {
+  const open = new Set<Turn>();
   const queue: Waiting[] = [];
-  const ofMerchant = (merchantId: MerchantId) => open.filter((id) => id === merchantId).length;
+  const openOf = (merchantId: MerchantId) =>
+    [...open].filter((turn) => turn.merchantId === merchantId).length;
   const isFree = (merchantId: MerchantId) =>
-    open.length < OPEN_MAX && ofMerchant(merchantId) < OPEN_PER_MERCHANT_MAX;
+    open.size < OPEN_MAX && openOf(merchantId) < OPEN_PER_MERCHANT_MAX;
 
-  const begin = (merchantId: MerchantId): (() => void) => {
-    open.push(merchantId);
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
-      open.splice(open.indexOf(merchantId), 1);
-      const next = queue.findIndex((waiting) => isFree(waiting.merchantId));
-      if (next >= 0) queue.splice(next, 1)[0]!.start();
-    };
+  const begin = (merchantId: MerchantId): Turn => {
+    const turn = { merchantId, sinceMs: performance.now(), interrupt: () => {} };
+    open.add(turn);
+    return turn;
   };
 
+  /** Slow readers of a few merchants must not keep all others out. */
+  function interruptSlowest(waitingFor: MerchantId): void {
+    if (open.size < OPEN_MAX) return;
+    const [oldest] = open;
+    const isOld = oldest && performance.now() - oldest.sinceMs > UNDISTURBED_MS;
+    if (isOld && oldest.merchantId !== waitingFor) oldest.interrupt();
+  }
+
   return {
-    async take(merchantId) {
+    async take(merchantId: MerchantId): Promise<Turn> {
       if (isFree(merchantId)) return begin(merchantId);
       const waitingCount = queue.filter((waiting) => waiting.merchantId === merchantId).length;
       if (waitingCount >= WAITING_PER_MERCHANT_MAX) throw rateLimited(RETRY_AFTER_SECONDS);
-      return new Promise((resolve, reject) => {
-        const waiting: Waiting = {
-          merchantId,
-          start() {
-            clearTimeout(timer);
-            resolve(begin(merchantId));
-          },
-        };
-        const timer = setTimeout(() => {
+      const { promise, resolve, reject } = Promise.withResolvers<Turn>();
+      const waiting: Waiting = { merchantId, start: resolve };
+      queue.push(waiting);
+      interruptSlowest(merchantId);
+      const timer = setTimeout(
+        () => {
           queue.splice(queue.indexOf(waiting), 1);
           reject(rateLimited(RETRY_AFTER_SECONDS));
-        }, WAIT_MAX_MS);
-        queue.push(waiting);
-      });
+        },
+        Math.max(0, Math.min(WAIT_MAX_MS, msLeft() - OPENING_MS)),
+      );
+      return promise.finally(() => clearTimeout(timer));
+    },
+
+    end(turn: Turn): void {
+      if (!open.delete(turn)) return;
+      const next = queue.findIndex((waiting) => isFree(waiting.merchantId));
+      if (next < 0) return;
+      const [waiting] = queue.splice(next, 1);
+      waiting!.start(begin(waiting!.merchantId));
     },
   };
 }

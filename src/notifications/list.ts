@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../contract/ids.ts';
 import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
 import type { Database, Queries } from '../database/database.ts';
+import { withinDeadline, withoutDeadline } from '../database/deadline.ts';
 import { invalid } from '../errors.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { createLargeLists } from './largeLists.ts';
@@ -38,6 +39,9 @@ const SMALL_MAX_BYTES = 1024 * 1024;
 /** To find out whether a list is small, at most so many rows are read. */
 const SMALL_MAX_ROWS = 2500;
 
+/** A connection and a statement may take this long: see `openPostgres`. */
+const SHARED_READ_MAX_MS = 4500;
+
 export function createInboxLists(database: Database, maxBytes: number): InboxLists {
   const findInbox = createFindInbox(database);
   const largeLists = createLargeLists(database);
@@ -52,12 +56,12 @@ export function createInboxLists(database: Database, maxBytes: number): InboxLis
   function readOnce(key: string, merchantId: MerchantId, filter: ListFilter, inbox: Inbox) {
     let list = reading.get(key);
     if (!list) {
-      list = readSmallList(database, merchantId, filter, inbox);
+      list = withoutDeadline(() => readSmallList(database, merchantId, filter, inbox));
       reading.set(key, list);
       const done = () => reading.delete(key);
       list.then(done, done);
     }
-    return list;
+    return withinDeadline(list, SHARED_READ_MAX_MS);
   }
 
   return {

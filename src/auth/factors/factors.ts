@@ -16,6 +16,7 @@ import {
   userNotFound,
 } from '../../errors.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
+import { recordFor } from '../events.ts';
 import type { Passwords } from '../passwords.ts';
 import { type Account, type Attempt, attemptOf, findAccount, recordFailure } from '../store.ts';
 import { registrationOptions, signInOptions, verifyRegistration, verifySignIn } from './passkeys.ts';
@@ -80,10 +81,15 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     const { account, retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
     if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
     const isRight = password
-      ? await passwords.matches(password, account?.password_hash)
+      ? await passwords.matches(password, account?.password_hash, {
+          group: attempt.addressGroup,
+          isKnown: true,
+        })
       : await acceptsOtp(user.id, otp!);
-    if (!isRight && (await recordFailure(database, attempt, lastAtPlace !== null)))
+    if (!isRight && (await recordFailure(database, attempt, lastAtPlace !== null))) {
+      await recordFor(database, 'sign_in.failed', user, caller.address, now());
       throw proofRefused(password ? 'password' : 'otp');
+    }
     // Other attempts may have reached the limit meanwhile. Above it, a right and a wrong one get the same response.
     const { retryAfterSeconds: wait } = await findAccount(database, attempt);
     if (!isRight || wait > 0) throw rateLimited(Math.max(1, wait));
@@ -235,14 +241,23 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     ): Promise<{ account: Account; attempt: Attempt; lastAtPlace: string | null }> {
       const passkey = await findPasskey(database, response.id);
       if (!passkey) throw passkeyRefused();
-      const { challengeId, counter } = await verifySignIn(vault, party, passkey, response, now());
+      const user = { id: passkey.user_id, merchant_id: passkey.merchant_id };
+      const recordRefusal = () => recordFor(database, 'sign_in.failed', user, address, now());
+      const { challengeId, counter } = await verifySignIn(vault, party, passkey, response, now()).catch(
+        async (error) => {
+          await recordRefusal();
+          throw error;
+        },
+      );
       const isFirstUse =
         (await useChallenge(database, challengeId, now())) &&
         (await usePasskey(database, passkey, counter, now()));
       const attempt = attemptOf(passkey.email, address, now(), vault);
       const { account, lastAtPlace } = await findAccount(database, attempt);
-      if (!isFirstUse || account?.id !== passkey.user_id || account.disabled_at !== null)
+      if (!isFirstUse || account?.id !== passkey.user_id || account.disabled_at !== null) {
+        await recordRefusal();
         throw passkeyRefused();
+      }
       return { account, attempt, lastAtPlace };
     },
   };

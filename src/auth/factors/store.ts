@@ -242,10 +242,10 @@ export async function removePasskey(queries: Queries, userId: number, id: number
 export function findPasskey(
   queries: Queries,
   credentialId: string,
-): Promise<(Passkey & { email: string }) | undefined> {
+): Promise<(Passkey & { email: string; merchant_id: number | null }) | undefined> {
   return queries.one(
     `select p.id, p.user_id, p.credential_id, p.public_key, p.counter, p.transports, p.name, p.created_at,
-        p.last_used_at, u.email
+        p.last_used_at, u.email, u.merchant_id
       from passkeys p join users u on u.id = p.user_id where p.credential_id = $1`,
     [credentialId],
   );

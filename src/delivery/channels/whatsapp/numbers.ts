@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { withoutDeadline } from '../../../database/deadline.ts';
 import { inSlices } from '../../../http/slices.ts';
 import type { InboundRouteParts } from '../channel.ts';
 import type { WhatsAppSettings } from './channel.ts';
@@ -22,7 +23,7 @@ export function rememberNumbers({ channels, now }: InboundRouteParts): () => Pro
   return () => {
     const at = now().getTime();
     if (known && Math.abs(at - known.at) < KEPT_MS) return known.numbers;
-    const numbers = readNumbers(channels);
+    const numbers = withoutDeadline(() => readNumbers(channels));
     known = { at, numbers };
     numbers.catch(() => {
       known = undefined;
