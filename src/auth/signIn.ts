@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LoginBody, LoginTokens } from '../contract/auth.ts';
 import type { Database } from '../database/database.ts';
 import { invalidCredentials, mfaRequired, rateLimited, wrongOtp } from '../errors.ts';
@@ -47,8 +48,16 @@ export function createSignIn(parts: SignInParts): SignIn {
   const { database, tokens, passwords, vault, factors, log, accessTtlSeconds, refreshTtlSeconds } = parts;
   const { sessionsPerUser, now } = parts;
 
-  // An attacker above the limits still causes a query per request: these must not take all database connections.
-  const lookUp = createFairSlots(LOOK_UPS_AT_ONCE, Number.POSITIVE_INFINITY);
+  /**
+   * An attacker above the limits still causes a query for each request. Only a few run at a time, so that others get a
+   * database connection, and in each turn of the event loop, so that others get a turn.
+   */
+  const withLookUpSlot = createFairSlots(LOOK_UPS_AT_ONCE, Number.POSITIVE_INFINITY);
+  const lookUp = (attempt: Attempt) =>
+    withLookUpSlot({ group: attempt.addressGroup, isKnown: false }, async () => {
+      await nextTurn();
+      return findAccount(database, attempt);
+    });
 
   /** Above the limit, a correct and a wrong password get the same response. */
   const refusalOf = async (attempt: Attempt, otherwise = invalidCredentials()) => {
@@ -96,10 +105,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   return {
     async begin({ email, password, otp }, address) {
       const attempt = attemptOf(email, address, now(), vault);
-      const { account, retryAfterSeconds, lastAtPlace } = await lookUp(
-        { group: attempt.addressGroup, isKnown: false },
-        () => findAccount(database, attempt),
-      );
+      const { account, retryAfterSeconds, lastAtPlace } = await lookUp(attempt);
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
 
       const isKnown = lastAtPlace !== null;
