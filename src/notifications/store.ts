@@ -154,8 +154,9 @@ export async function readPiece(
     [merchantId, isBefore(filter.beforeId), lastId, rowsMax, bytesMax, opening],
   );
   if (!piece) throw new Error('an aggregate always returns a row');
-  // The caller waits until the client has taken the piece. It must not hold the text as well.
   const body = piece.wires === null ? undefined : Buffer.from(piece.wires);
+  // The driver keeps finished rows reachable until a full garbage collection: 130 MB of texts without this line.
+  piece.wires = null;
   return { body, lastId: piece.last_id ?? undefined };
 }
 

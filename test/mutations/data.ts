@@ -13,8 +13,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a notification can be raised in another merchant’s conversation',
       file: 'src/notifications/routes.ts',
-      find: 'const merchantId = merchantOf(request);\n          const id = await raise(',
-      replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          const id = await raise(',
+      find: 'const merchantId = merchantOf(request);\n          await storage.reserve(',
+      replace: 'const merchantId = (conversationId > 3 ? 2 : 1) as never;\n          await storage.reserve(',
       test: 'get the same response for another merchant’s conversation as for a missing one',
     },
     {
@@ -200,13 +200,6 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       find: `connection.exec('begin');`,
       replace: '',
       test: 'is exactly the list of its ETag, while others write',
-    },
-    {
-      name: 'a snapshot stays open when its client disconnects',
-      file: 'src/notifications/largeLists.ts',
-      find: `body.once('close',`,
-      replace: `body.once('end',`,
-      test: 'frees everything when its client disconnects',
     },
   ]),
   ...caughtBy('test/storage.test.ts', [

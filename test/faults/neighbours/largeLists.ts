@@ -89,7 +89,7 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
       }
     }),
   );
-  const { residentMb } = await monitor.stop();
+  const { residentMb, stalls } = await monitor.stop();
   return [
     { what: `${what}: lists that arrived whole`, value: figures.whole, atLeast: 2, dependsOnSpeed: true },
     { what: `${what}: lists refused for the moment`, value: figures.refused },
@@ -99,6 +99,12 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
       value: Math.max(...residentMb) - residentMb[0]!,
       unit: 'MB',
       atMost: MEMORY_MAX_MB,
+    },
+    {
+      what: `${what}: longest block of the event loop`,
+      value: Math.max(...stalls.map(({ ownMs }) => ownMs)),
+      unit: 'ms',
+      atMost: 100,
     },
   ];
 }
