@@ -312,7 +312,7 @@ function readTrustProxy(given: string | undefined, problems: string[]): boolean 
   if (parts.every((part) => /^([\da-fA-F.:]+(\/\d{1,3})?|loopback|linklocal|uniquelocal)$/.test(part))) {
     return parts.join(',');
   }
-  problems.push('TRUST_PROXY must be true, false, a number of proxies, or a list of their addresses.');
+  problems.push('TRUST_PROXY must be a number of proxies, a list of their addresses, true or false.');
   return false;
 }
 

@@ -148,6 +148,20 @@ export async function openDemoUsers(queries: Queries, passwords: Passwords): Pro
   return (await createDemoSignIns(queries, passwords)()).map(({ email }) => email);
 }
 
+/** Whether this user has the password of the demo, which everybody knows. */
+export async function hasDemoPassword(
+  queries: Queries,
+  passwords: Passwords,
+  email: string,
+): Promise<boolean> {
+  const demo = DEMO_USERS.find((user) => emailKeyOf(user.email) === emailKeyOf(email));
+  const user = await queries.one<{ password_hash: string }>(
+    'select password_hash from users where email_key = $1',
+    [emailKeyOf(email)],
+  );
+  return demo !== undefined && user !== undefined && passwords.matches(demo.password, user.password_hash);
+}
+
 /** Disables the demo users who still have their demo password. Returns their email addresses. */
 export async function disableDemoUsers(
   database: Database,

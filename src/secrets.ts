@@ -64,7 +64,7 @@ export function secretKeyProblem(key: string): string | undefined {
     : BASE64.test(key)
       ? Buffer.from(key, 'base64').length
       : Buffer.byteLength(key);
-  if (bytes < 32) return 'is too short: it must contain at least 32 random bytes.';
+  if (bytes < 32) return 'is too short: it must contain at least 32 random bytes, in base64 or hex.';
   if (WELL_KNOWN.test(key)) return 'looks like an example from a manual.';
   if (new Set(key).size < 12) return 'is not random: it repeats a few characters.';
   return undefined;

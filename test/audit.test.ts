@@ -314,7 +314,6 @@ onEachEngine('the audit log of the command line', (engine) => {
         ],
         [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
         [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
-        [['user', 'reset-factors', email], 'factor.removed', 3, { user_id: 4 }],
         [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
         [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
         [
@@ -359,7 +358,8 @@ onEachEngine('the audit log of the command line', (engine) => {
     const [retried] = (await deskbell.call('GET', '/api/v1/audit?what=delivery.retried', { token })).json;
     assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
 
-    const once = ['demo', 'db migrate'];
+    // Not run here: the database has the demo and is migrated, and the user has no second factor.
+    const once = ['demo', 'db migrate', 'user reset-factors'];
     const changing = commands.map(([[group, name]]) => `${group} ${name}`);
     assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
   });

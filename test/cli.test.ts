@@ -202,7 +202,7 @@ onEachEngine('the command line', (engine) => {
     chmodSync(file, 0o600);
   });
 
-  it('adds the demo data only to an empty database, and not in production', async () => {
+  it('adds the demo data only to an empty database, and not in production; nor does it enable its users there', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
     const fresh = await createTestDatabase(engine);
     const { DEMO: _, ...env } = fresh.env;
@@ -216,6 +216,10 @@ onEachEngine('the command line', (engine) => {
       const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
       assert.equal(open.length, 3);
       assert.match(open[0].fix, /user disable owner@aurora\.example/);
+      const email = 'owner@aurora.example';
+      await run(['user', 'disable', email], { env: production });
+      const refused = await run(['user', 'enable', email], { env: production });
+      assertFailure(refused, 1, /still has the demo's password.*user password owner@aurora\.example/);
     } finally {
       await fresh.remove();
     }

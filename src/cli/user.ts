@@ -13,7 +13,9 @@ import {
   ROLES,
   type Role,
 } from '../auth/store.ts';
+import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { hasDemoPassword } from '../demo.ts';
 import { findMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
 import { merchantOf, withDatabase } from './database.ts';
@@ -152,7 +154,14 @@ If the role changes, the user is signed out everywhere.`,
     about: 'Enable a disabled user',
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
-      changeUser(EMAIL, async (database, user) => {
+      changeUser(EMAIL, async (database, user, { production, isLocal, hashesAtOnce }) => {
+        const isPublic = production || !isLocal;
+        if (isPublic && (await hasDemoPassword(database, createPasswords(hashesAtOnce), user.email))) {
+          throw new Failure(
+            `${user.email} still has the demo's password, which everybody knows. Set another one first: ` +
+              `${PROGRAM} user password ${user.email}`,
+          );
+        }
         await enableUser(database, user.id, new Date(), COMMAND_LINE);
         return `${user.email} can sign in again.`;
       }),
@@ -166,8 +175,10 @@ If the role changes, the user is signed out everywhere.`,
     arguments: ['EMAIL'],
     run: ({ EMAIL }) =>
       changeUser(EMAIL, async (database, user) => {
-        await resetFactors(database, user.id, COMMAND_LINE, new Date());
-        return `${user.email} has no second factor any more and is signed out everywhere.`;
+        const hadFactors = await resetFactors(database, user.id, COMMAND_LINE, new Date());
+        return hadFactors
+          ? `${user.email} has no second factor any more and is signed out everywhere.`
+          : `${user.email} has no second factor. Nothing was changed.`;
       }),
   }),
 };
@@ -178,12 +189,15 @@ async function defaultRole(database: Database, merchantId: number | undefined): 
 }
 
 /** Changes the user with this email address. */
-function changeUser(given: string, change: (database: Database, user: ListedUser) => Promise<string>) {
+function changeUser(
+  given: string,
+  change: (database: Database, user: ListedUser, config: Config) => Promise<string>,
+) {
   const email = emailOf(given);
-  return withDatabase(async (database) => {
+  return withDatabase(async (database, config) => {
     const user = await findUserByEmail(database, email);
     if (!user) throw new Failure(`There is no user ${email}.`);
-    const text = await change(database, user);
+    const text = await change(database, user, config);
     return { text, json: await findUserByEmail(database, email) };
   });
 }

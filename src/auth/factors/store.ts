@@ -54,14 +54,18 @@ export async function changeFactors(
   return result;
 }
 
-/** For the operator: the user signs in with the password alone, and is signed out everywhere. */
-export async function resetFactors(database: Database, userId: number, by: Who, at: Date): Promise<void> {
+/**
+ * For the operator: the user signs in with the password alone, and is signed out everywhere. Returns false if there was
+ * no second factor.
+ */
+export async function resetFactors(database: Database, userId: number, by: Who, at: Date): Promise<boolean> {
   const reset: FactorChange = { userId, sessionId: undefined, what: 'factor.removed', by, at };
-  await changeFactors(database, reset, async (tx) => {
-    await tx.run('delete from totp_secrets where user_id = $1', [userId]);
-    await tx.run('delete from passkeys where user_id = $1', [userId]);
-    return true;
+  const { changed } = await changeFactors(database, reset, async (tx) => {
+    const secrets = await tx.run('delete from totp_secrets where user_id = $1 returning user_id', [userId]);
+    const passkeys = await tx.run('delete from passkeys where user_id = $1 returning id', [userId]);
+    return secrets.length + passkeys.length > 0;
   });
+  return changed;
 }
 
 function lockUser(
