@@ -22,7 +22,8 @@ export function SettingsDialog(props: {
 }) {
   const { t } = useTranslation();
   const { sound, badge } = usePreferences();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  // Without transitions Mantine writes a style element as HTML text, which the Content-Security-Policy forbids.
+  const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const [leaving, setLeaving] = useState(false);
   const [showsSecurity, setShowsSecurity] = useState(false);
   return (
