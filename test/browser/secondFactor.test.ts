@@ -38,6 +38,16 @@ const savedCodes = async (page: Page) => {
   return codes;
 };
 
+/** Neither Escape, nor a click outside, nor a button closes the dialog. */
+async function assertStaysOpen(page: Page): Promise<void> {
+  await page.keyboard.press('Escape');
+  await page.mouse.click(2, 2);
+  // A dialog that closes fades out for 120 ms.
+  await page.waitForTimeout(200);
+  assert.equal(await page.getByRole('dialog').count(), 1);
+  assert.equal(await page.getByRole('button', { name: 'Close' }).count(), 0);
+}
+
 inBrowser('the second factor in the dashboard', (dashboard) => {
   it('an authenticator app is set up, asked for at the next sign-in and turned off', async () => {
     const window = await dashboard.open({
@@ -48,15 +58,21 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     const { page } = window;
     await window.signIn();
     await openSecurity(page, 'wrong');
+    await page.getByText('Dark', { exact: true }).click();
+    await page.locator('[data-mantine-color-scheme="dark"]').waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('alert').getByText('The password is wrong.').waitFor();
     await page.getByLabel('Your password').fill(AURORA.password);
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('img', { name: 'QR code' }).waitFor();
+    assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
+    await assertStaysOpen(page);
     const secret = (await page.locator('.security code').textContent())!.replaceAll(' ', '');
     await page.getByLabel('Code from the app').fill(codeOf(dashboard.deskbell, secret));
     await page.getByRole('button', { name: 'Confirm' }).click();
     const codes = await savedCodes(page);
+    assert.equal(await page.locator(':focus').textContent(), 'Recovery codes');
+    await assertStaysOpen(page);
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     assert.equal((await downloading).suggestedFilename(), 'deskbell-recovery-codes.txt');
@@ -81,7 +97,12 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await openSecurity(page, AURORA.password);
     await page.getByText('9 codes left').waitFor();
     await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
+    await page.getByRole('button', { name: 'Turn off?' }).click();
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
+    assert.equal(await page.getByLabel('Your password').inputValue(), '');
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await page.getByText('Please enter your password.').waitFor();
+    assert.equal(await page.locator(':focus').getAttribute('name'), 'password');
     assert.equal((await login(dashboard.deskbell)).status, 200);
     await window.close();
   });
@@ -98,6 +119,9 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await savedCodes(page);
     await page.getByRole('button', { name: 'I have saved the codes' }).click();
     await page.getByText('Not used yet').waitFor();
+    await page.getByLabel('Your password').fill(BOREALIS.password);
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('alert').getByText('This device already has a passkey').waitFor();
     await signOut(page);
 
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -106,8 +130,9 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByRole('navigation').waitFor();
 
     await openSecurity(page, BOREALIS.password);
-    await page.getByText('Last used').waitFor();
+    await page.locator('.security-passkey').getByText('Last used').waitFor();
     await page.getByRole('button', { name: 'Remove Laptop' }).click();
+    await page.getByRole('button', { name: 'Remove Laptop?' }).click();
     await page.getByRole('button', { name: 'Remove Laptop' }).waitFor({ state: 'detached' });
     await signOut(page);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();

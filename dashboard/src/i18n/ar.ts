@@ -311,7 +311,8 @@ export const ar: Texts = {
   errorPassword: 'كلمة المرور غير صحيحة.',
   errorPasskey: 'لم ينجح ذلك. أعد المحاولة أو استخدم طريقة أخرى.',
   security: 'الأمان',
-  securityHint: 'مع عامل تحقق ثانٍ، لا تكفي كلمة مرور مسروقة لتسجيل الدخول.',
+  securityHint:
+    'مع عامل تحقق ثانٍ، لا تكفي كلمة مرور مسروقة لتسجيل الدخول. كل تغيير هنا يسجّل خروج أجهزتك الأخرى.',
   securityPassword: 'كلمة مرورك، لتغيير هذه الإعدادات',
   securityPasswordMissing: 'يُرجى إدخال كلمة المرور.',
   newPassword: 'كلمة المرور الجديدة',
@@ -321,6 +322,7 @@ export const ar: Texts = {
   authenticatorApp: 'تطبيق المصادقة',
   totpSetUp: 'إعداد تطبيق مصادقة',
   totpTurnOff: 'إيقاف تطبيق المصادقة',
+  totpTurnOffConfirm: 'إيقاف؟',
   totpScan: 'امسح هذا الرمز بتطبيق المصادقة، أو اكتب المفتاح.',
   totpQr: 'رمز QR لتطبيق المصادقة',
   totpKey: 'المفتاح',
@@ -333,6 +335,9 @@ export const ar: Texts = {
   passkeyUnused: 'لم يُستخدم بعد',
   passkeyLastUsed: 'آخر استخدام: {time}',
   passkeyRemove: 'إزالة {name}',
+  passkeyRemoveConfirm: 'إزالة {name}؟',
+  removeConfirm: 'إزالة؟',
+  passkeyExists: 'يوجد على هذا الجهاز مفتاح مرور لهذا الحساب بالفعل.',
   passkeyUnsupported:
     'مفاتيح المرور غير متاحة هنا. فهي تحتاج إلى HTTPS وإلى عنوان Deskbell الخاص بك، لا إلى عنوان IP.',
   recoveryCodes: 'رموز الاسترداد',

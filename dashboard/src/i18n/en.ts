@@ -258,7 +258,8 @@ export const en = {
   errorPassword: 'The password is wrong.',
   errorPasskey: 'That did not work. Try again, or use another way.',
   security: 'Security',
-  securityHint: 'With a second factor, a stolen password is not enough to sign in.',
+  securityHint:
+    'With a second factor, a stolen password is not enough to sign in. Each change here signs out your other devices.',
   securityPassword: 'Your password, to change these settings',
   securityPasswordMissing: 'Please enter your password.',
   newPassword: 'New password',
@@ -268,6 +269,7 @@ export const en = {
   authenticatorApp: 'Authenticator app',
   totpSetUp: 'Set up an authenticator app',
   totpTurnOff: 'Turn off the authenticator app',
+  totpTurnOffConfirm: 'Turn off?',
   totpScan: 'Scan this code with your authenticator app, or type in the key.',
   totpQr: 'QR code for your authenticator app',
   totpKey: 'Key',
@@ -280,6 +282,9 @@ export const en = {
   passkeyUnused: 'Not used yet',
   passkeyLastUsed: 'Last used {time}',
   passkeyRemove: 'Remove {name}',
+  passkeyRemoveConfirm: 'Remove {name}?',
+  removeConfirm: 'Remove?',
+  passkeyExists: 'This device already has a passkey for this account.',
   passkeyUnsupported:
     'Passkeys are not available here. They need HTTPS and the address of your Deskbell, not an IP address.',
   recoveryCodes: 'Recovery codes',

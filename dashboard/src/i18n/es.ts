@@ -271,7 +271,8 @@ export const es: Texts = {
   errorPassword: 'La contraseña es incorrecta.',
   errorPasskey: 'No ha funcionado. Inténtalo de nuevo o usa otro método.',
   security: 'Seguridad',
-  securityHint: 'Con un segundo factor, una contraseña robada no basta para iniciar sesión.',
+  securityHint:
+    'Con un segundo factor, una contraseña robada no basta para iniciar sesión. Cada cambio cierra la sesión en tus otros dispositivos.',
   securityPassword: 'Tu contraseña, para cambiar estos ajustes',
   securityPasswordMissing: 'Escribe tu contraseña.',
   newPassword: 'Contraseña nueva',
@@ -281,6 +282,7 @@ export const es: Texts = {
   authenticatorApp: 'Aplicación de autenticación',
   totpSetUp: 'Configurar una aplicación',
   totpTurnOff: 'Desactivar la aplicación',
+  totpTurnOffConfirm: '¿Desactivar?',
   totpScan: 'Escanea este código con tu aplicación de autenticación o escribe la clave.',
   totpQr: 'Código QR para tu aplicación de autenticación',
   totpKey: 'Clave',
@@ -293,6 +295,9 @@ export const es: Texts = {
   passkeyUnused: 'Aún no se ha usado',
   passkeyLastUsed: 'Último uso: {time}',
   passkeyRemove: 'Quitar {name}',
+  passkeyRemoveConfirm: '¿Quitar {name}?',
+  removeConfirm: '¿Quitar?',
+  passkeyExists: 'Este dispositivo ya tiene una llave de acceso para esta cuenta.',
   passkeyUnsupported:
     'Las llaves de acceso no están disponibles aquí. Necesitan HTTPS y la dirección de tu Deskbell, no una dirección IP.',
   recoveryCodes: 'Códigos de recuperación',

@@ -273,7 +273,8 @@ export const pt: Texts = {
   errorPassword: 'A senha está incorreta.',
   errorPasskey: 'Não funcionou. Tente novamente ou use outro método.',
   security: 'Segurança',
-  securityHint: 'Com um segundo fator, uma senha roubada não basta para entrar.',
+  securityHint:
+    'Com um segundo fator, uma senha roubada não basta para entrar. Cada alteração desconecta seus outros dispositivos.',
   securityPassword: 'Sua senha, para alterar estas configurações',
   securityPasswordMissing: 'Digite sua senha.',
   newPassword: 'Nova senha',
@@ -283,6 +284,7 @@ export const pt: Texts = {
   authenticatorApp: 'Aplicativo autenticador',
   totpSetUp: 'Configurar um aplicativo',
   totpTurnOff: 'Desativar o aplicativo',
+  totpTurnOffConfirm: 'Desativar?',
   totpScan: 'Leia este código com seu aplicativo autenticador ou digite a chave.',
   totpQr: 'Código QR para seu aplicativo autenticador',
   totpKey: 'Chave',
@@ -295,6 +297,9 @@ export const pt: Texts = {
   passkeyUnused: 'Ainda não foi usada',
   passkeyLastUsed: 'Último uso: {time}',
   passkeyRemove: 'Remover {name}',
+  passkeyRemoveConfirm: 'Remover {name}?',
+  removeConfirm: 'Remover?',
+  passkeyExists: 'Este dispositivo já tem uma chave de acesso para esta conta.',
   passkeyUnsupported:
     'As chaves de acesso não estão disponíveis aqui. Elas precisam de HTTPS e do endereço do seu Deskbell, não de um endereço IP.',
   recoveryCodes: 'Códigos de recuperação',

@@ -117,7 +117,8 @@ function useCommands({ onHelp, onSettings }: { onHelp: () => void; onSettings: (
   const client = useQueryClient();
   const route = useRoute();
   const { data: items = NONE } = useNotifications();
-  const { setColorScheme } = useMantineColorScheme();
+  // As in the settings: the Content-Security-Policy forbids the style that would stop transitions.
+  const { setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const open = route.page === 'inbox' ? items.find(({ id }) => id === route.id) : undefined;
   const commands: Command[] = [];
   if (open?.status === 'requested') {

@@ -1,10 +1,13 @@
 import { Button } from '@mantine/core';
+import { useEffect, useRef } from 'react';
 import { useTranslation } from '../i18n/translation.tsx';
 import { showToast } from '../shell/toasts.tsx';
 
 /** New recovery codes. The server shows them only this once. */
 export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
   const { t } = useTranslation();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   const text = `${codes.join('\n')}\n`;
   const copy = () =>
     navigator.clipboard.writeText(text).then(
@@ -20,7 +23,9 @@ export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; 
   };
   return (
     <div className="security">
-      <h3>{t('recoveryCodes')}</h3>
+      <h3 ref={heading} tabIndex={-1}>
+        {t('recoveryCodes')}
+      </h3>
       <p className="notice">{t('recoveryHint')}</p>
       <ul className="recovery-codes" dir="ltr">
         {codes.map((code) => (

@@ -1,6 +1,6 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import type { FactorList, RecoveryCodes, TotpSetup } from '../../../src/contract/factors.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
@@ -13,8 +13,13 @@ import { useNow } from '../shell/useNow.ts';
 import { QrCode } from './QrCode.tsx';
 import { RecoveryCodeList } from './RecoveryCodeList.tsx';
 
-/** The password and second factors of the signed-in user. Every change needs the password again. */
-export function Security() {
+export type SecurityStep = 'none' | 'saving' | 'shown';
+
+/**
+ * The password and second factors of the signed-in user. Every change needs the password again.
+ * `onStep` tells what must not be lost: a change that is being saved, or the QR code or recovery codes shown.
+ */
+export function Security({ onStep }: { onStep: (step: SecurityStep) => void }) {
   const translation = useTranslation();
   const { t, relative } = translation;
   const now = useNow();
@@ -32,6 +37,19 @@ export function Security() {
   const [codes, setCodes] = useState<readonly string[]>([]);
   const [busy, setBusy] = useState<string>();
   const [error, setError] = useState<string>();
+  const [confirming, setConfirming] = useState<string>();
+  const passwordField = useRef<HTMLInputElement>(null);
+  const alertBox = useRef<HTMLParagraphElement>(null);
+
+  const isShown = setup !== undefined || codes.length > 0;
+  const step = isShown ? 'shown' : busy === undefined ? 'none' : 'saving';
+  useEffect(() => {
+    onStep(step);
+    return () => onStep('none');
+  }, [step, onStep]);
+  useEffect(() => {
+    if (error !== undefined) show(alertBox);
+  }, [error]);
 
   const run = (name: string, work: () => Promise<void>, describe = errorMessage) => {
     setBusy(name);
@@ -43,12 +61,30 @@ export function Security() {
   /** Runs a change with the password as proof. */
   const change: typeof run = (name, work, describe) => {
     setPasswordMissing(password === '');
-    if (password !== '') run(name, work, describe);
+    if (password !== '') {
+      run(name, work, describe);
+      return;
+    }
+    passwordField.current?.focus({ preventScroll: true });
+    show(passwordField);
+  };
+  /** The first click asks, the second one runs the change. */
+  const remove: typeof run = (name, work) => {
+    if (password !== '' && confirming !== name) {
+      setConfirming(name);
+      return;
+    }
+    setConfirming(undefined);
+    change(name, work);
   };
   const finish = async ({ recovery_codes = [] }: Partial<RecoveryCodes> = {}) => {
     setCodes(recovery_codes);
+    setPassword('');
     showToast('securityChanged');
-    await client.invalidateQueries({ queryKey: ['factors'] });
+    await Promise.all([
+      client.invalidateQueries({ queryKey: ['factors'] }),
+      client.invalidateQueries({ queryKey: ['sessions'] }),
+    ]);
   };
   const confirmTotp = (event: FormEvent) => {
     event.preventDefault();
@@ -59,11 +95,15 @@ export function Security() {
       await finish(confirmed);
     });
   };
+  const cancelTotp = () => {
+    setSetup(undefined);
+    setOtp('');
+    setError(undefined);
+  };
   const changePassword = (event: FormEvent) => {
     event.preventDefault();
     change('password', async () => {
       await request(calls.changePassword(password, newPassword));
-      setPassword('');
       setNewPassword('');
       await finish();
     });
@@ -85,7 +125,7 @@ export function Security() {
   if (codes.length > 0) return <RecoveryCodeList codes={codes} onDone={() => setCodes([])} />;
   if (!factors) return null;
   const alert = error !== undefined && (
-    <p className="notice" role="alert">
+    <p ref={alertBox} className="notice" role="alert">
       {error}
     </p>
   );
@@ -104,6 +144,7 @@ export function Security() {
           autoComplete="one-time-code"
           required
           withAsterisk={false}
+          ref={focusAtFirst}
           dir="ltr"
           value={otp}
           onChange={(event) => setOtp(event.currentTarget.value)}
@@ -112,7 +153,7 @@ export function Security() {
         <Button type="submit" loading={busy === 'confirm'}>
           {t('confirm')}
         </Button>
-        <Button variant="default" onClick={() => setSetup(undefined)}>
+        <Button variant="default" onClick={cancelTotp}>
           {t('cancel')}
         </Button>
       </form>
@@ -123,6 +164,7 @@ export function Security() {
     <div className="security">
       <p className="muted">{t('securityHint')}</p>
       <PasswordInput
+        ref={passwordField}
         label={t('securityPassword')}
         name="password"
         autoComplete="current-password"
@@ -157,13 +199,13 @@ export function Security() {
           variant="default"
           loading={busy === 'totp'}
           onClick={() =>
-            change('totp', async () => {
+            remove('totp', async () => {
               await request(calls.removeTotp({ password }));
               await finish();
             })
           }
         >
-          {t('totpTurnOff')}
+          {confirming === 'totp' ? t('totpTurnOffConfirm') : t('totpTurnOff')}
         </Button>
       ) : (
         <Button
@@ -190,16 +232,20 @@ export function Security() {
           </span>
           <Button
             variant="default"
-            aria-label={t('passkeyRemove', { name })}
+            aria-label={
+              confirming === `passkey ${id}`
+                ? t('passkeyRemoveConfirm', { name })
+                : t('passkeyRemove', { name })
+            }
             loading={busy === `passkey ${id}`}
             onClick={() =>
-              change(`passkey ${id}`, async () => {
+              remove(`passkey ${id}`, async () => {
                 await request(calls.removePasskey(id, { password }));
                 await finish();
               })
             }
           >
-            <Icon name="trash" />
+            {confirming === `passkey ${id}` ? t('removeConfirm') : <Icon name="trash" />}
           </Button>
         </div>
       ))}
@@ -239,3 +285,7 @@ export function Security() {
     </div>
   );
 }
+
+const show = ({ current }: RefObject<HTMLElement | null>) => current?.scrollIntoView({ block: 'center' });
+
+const focusAtFirst = (element: HTMLElement | null) => element?.focus();
