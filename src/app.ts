@@ -267,7 +267,7 @@ function refuseWhenOverloaded(app: FastifyInstance): void {
   });
   app.addHook('onRequest', (request, _reply, done) => {
     // Health checks and metrics must still answer.
-    if (overloaded && request.url.startsWith('/api/')) done(serviceUnavailable());
+    if (overloaded && request.routeOptions.url?.startsWith('/api/')) done(serviceUnavailable());
     else done();
   });
 }

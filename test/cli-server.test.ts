@@ -71,7 +71,10 @@ onEachEngine('the command line while a server runs', (engine) => {
     let opening: Promise<boolean> | undefined;
     await deskbell.database.transaction(async (tx) => {
       await tx.run(`update users set password_hash = 'another' where id = $1`, [user.id]);
-      opening = openSession(deskbell.database, session, attempt, false);
+      opening = openSession(deskbell.database, session, attempt, {
+        isKnown: false,
+        isPasskey: false,
+      });
       // Long enough for PostgreSQL to run it before this is committed.
       await sleep(100);
     });

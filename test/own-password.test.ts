@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AURORA, assertError, onEachEngine, useDeskbell } from './harness.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createPasswords } from '../src/auth/passwords.ts';
+import { changePassword } from '../src/auth/store.ts';
+import { AURORA, assertError, BOREALIS, OPERATOR, onEachEngine, useDeskbell } from './harness.ts';
+import { openConnection } from './process.ts';
 
 const PASSWORD = '/api/v1/auth/password';
 const NEW = 'quiet lemon harbour';
@@ -49,5 +53,39 @@ onEachEngine('a user’s own password', (engine) => {
     const old = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
     assertError(old, 401, 'INVALID_CREDENTIALS');
     await deskbell.signIn(AURORA.email, NEW);
+  });
+
+  it('does not overwrite a password that the operator sets meanwhile, or survive the end of its session', async () => {
+    const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const { id } = (await deskbell.call('GET', '/api/v1/auth/me', { token })).json;
+    const reset = await createPasswords(1).hash('violet paper engine');
+    const changing = change(token, { password: BOREALIS.password, new_password: NEW });
+    // While the new password is checked, which takes longer.
+    await sleep(150);
+    await changePassword(deskbell.database, id, reset, deskbell.clock.now());
+    assertError(await changing, 401, 'INVALID_TOKEN');
+    await deskbell.signIn(BOREALIS.email, 'violet paper engine');
+  });
+
+  it('is not changed by a request whose session ended while its body arrived', async () => {
+    const { json } = await deskbell.call('POST', '/api/v1/auth/login', { body: OPERATOR });
+    const body = JSON.stringify({ password: OPERATOR.password, new_password: NEW });
+    const head = [
+      `POST ${PASSWORD} HTTP/1.1`,
+      'Host: localhost',
+      `Authorization: Bearer ${json.access_token}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ].join('\r\n');
+    const connection = await openConnection(
+      Number(new URL(deskbell.url).port),
+      `${head}\r\n\r\n${body.slice(0, 5)}`,
+    );
+    await sleep(100);
+    await deskbell.call('POST', '/api/v1/auth/logout', { body: { refresh_token: json.refresh_token } });
+    connection.socket.write(body.slice(5));
+    assert.match(await connection.closed, /^HTTP\/1\.1 401 /);
+    await deskbell.signIn(OPERATOR.email, OPERATOR.password);
   });
 });

@@ -425,7 +425,7 @@ onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) =>
     const { url } = whatsapp.deskbell;
     const connection = await openConnection(
       Number(new URL(url).port),
-      `POST ${WEBHOOK} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n{`,
+      `POST ${WEBHOOK} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n{`,
     );
     assert.match(await connection.until(/\r\n\r\n/), /^HTTP\/1\.1 403 /);
     connection.socket.destroy();

@@ -29,7 +29,8 @@ export function createRefreshCookie(production: boolean, maxAgeSeconds: number):
     if (former(reply.request) !== undefined) write(reply, PLAIN, '', 0);
   };
   return {
-    read: (request) => request.cookies[ours.name] || former(request) || undefined,
+    // Not the former one: a page of another host could have set it.
+    read: (request) => request.cookies[ours.name] || undefined,
     set(reply, token) {
       write(reply, ours, token, maxAgeSeconds);
       removeFormer(reply);

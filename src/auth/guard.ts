@@ -47,6 +47,14 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
         done();
       });
   });
+  // A body may take seconds to arrive, and the token may be revoked meanwhile.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { caller, method } = request;
+    if (method !== 'GET' && caller && !(caller instanceof Error) && tokens.isRevoked(caller)) {
+      request.caller = tokenInvalid();
+    }
+    done();
+  });
 }
 
 /** The owner of a valid token. */

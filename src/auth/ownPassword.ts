@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Database } from '../database/database.ts';
-import { invalid } from '../errors.ts';
+import { invalid, tokenInvalid } from '../errors.ts';
 import type { Vault } from '../secrets.ts';
 import type { FactorCaller, Factors } from './factors/factors.ts';
 import { createFairSlots } from './fairSlots.ts';
@@ -39,8 +39,10 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
     const { userId, sessionId, address } = caller;
     const by = { kind: 'user', userId, address } as const;
     const { place } = attemptOf(user.email, address, now(), vault);
+    const own = { formerHash: user.password_hash, sessionId, place };
     const passwordHash = await passwords.hash(new_password);
-    await changePassword(database, userId, passwordHash, now(), by, { sessionId, place });
+    const changed = await changePassword(database, userId, passwordHash, now(), by, own);
+    if (!changed) throw tokenInvalid();
   };
 }
 

@@ -149,7 +149,11 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           relyingPartyOf(publicUrl, request),
           request.ip,
         );
-        return answerWithCookie(request, reply, await signIn.open(account, attempt, lastAtPlace));
+        return answerWithCookie(
+          request,
+          reply,
+          await signIn.open(account, attempt, lastAtPlace, { isPasskey: true }),
+        );
       },
     );
 

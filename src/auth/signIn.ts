@@ -39,7 +39,12 @@ export interface SignIn {
   /** Opens a session, or throws the reason for refusing it. */
   begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
   /** Opens a session for an account that has proved who it is, at a place that is known or not. */
-  open(account: Account, attempt: Attempt, lastAtPlace: string | null): Promise<LoginTokens>;
+  open(
+    account: Account,
+    attempt: Attempt,
+    lastAtPlace: string | null,
+    options?: { isPasskey: boolean },
+  ): Promise<LoginTokens>;
 }
 
 const LOOK_UPS_AT_ONCE = 4;
@@ -72,7 +77,12 @@ export function createSignIn(parts: SignInParts): SignIn {
       return isCounted;
     });
 
-  async function open(account: Account, attempt: Attempt, lastAtPlace: string | null): Promise<LoginTokens> {
+  async function open(
+    account: Account,
+    attempt: Attempt,
+    lastAtPlace: string | null,
+    { isPasskey } = { isPasskey: false },
+  ): Promise<LoginTokens> {
     const session = {
       id: randomUUID(),
       userId: account.id,
@@ -82,7 +92,10 @@ export function createSignIn(parts: SignInParts): SignIn {
       address: shortAddress(attempt.address),
     };
     const opened = await database.transaction(async (tx) => {
-      const isOpen = await openSession(tx, session, attempt, lastAtPlace !== null);
+      const isOpen = await openSession(tx, session, attempt, {
+        isKnown: lastAtPlace !== null,
+        isPasskey,
+      });
       if (isOpen) await recordFor(tx, 'sign_in.succeeded', account, attempt.address, now());
       return isOpen;
     });

@@ -93,9 +93,9 @@ const FULL_SINCE = LIMITS.map(
 
 /** A window that has not begun yet is empty, so its limit is never reached. */
 const NOT_BEGUN = '9999';
-const windowStarts = (at: Date, isKnown: boolean): string[] =>
+const windowStarts = (at: Date, isKnown: boolean, isPasskey = false): string[] =>
   LIMITS.map(({ windowMs, appliesToKnown }) =>
-    isKnown && !appliesToKnown ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString(),
+    isPasskey || (isKnown && !appliesToKnown) ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString(),
   );
 
 type AccountRow = (Account | { id: null }) & {
@@ -160,7 +160,7 @@ export async function openSession(
     address: string;
   },
   { account, addressGroup, at }: Attempt,
-  isKnown: boolean,
+  { isKnown, isPasskey }: { isKnown: boolean; isPasskey: boolean },
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
   const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
@@ -174,7 +174,8 @@ export async function openSession(
       session.id,
       account,
       addressGroup,
-      ...windowStarts(at, isKnown),
+      // A passkey cannot be guessed, so wrong passwords do not lock it out.
+      ...windowStarts(at, isKnown, isPasskey),
       session.userId,
       at.toISOString(),
       session.expiresAt.toISOString(),
@@ -416,6 +417,19 @@ const recordChange = (
   more: { role?: Role } = {},
 ) => recordEvent(tx, { what, merchantId: merchant_id, who, at, about: { user_id: id, ...more } });
 
+/**
+ * A user changes the own password. If it was changed or the session has ended since it was checked, nothing changes: an
+ * operator's new password must not be overwritten. This session and this place stay.
+ */
+interface OwnChange {
+  formerHash: string;
+  sessionId: string | undefined;
+  place: string;
+}
+
+export const isOpenSession = (id: string) =>
+  `exists (select 1 from sessions s where s.id = ${id} and s.revoked_at is null)`;
+
 /** Ends the user's sessions, except one, and forgets the places and failed attempts: the new password works at once. */
 export async function changePassword(
   database: Database,
@@ -423,21 +437,23 @@ export async function changePassword(
   passwordHash: string,
   at: Date,
   by: Who = SERVER,
-  /** Where the user has just changed it: this session and this place stay. */
-  kept: { sessionId?: string | undefined; place?: string } = {},
-): Promise<void> {
-  await database.transaction(async (tx) => {
-    const [user] = await tx.run<ChangedUser>(`update users set password_hash = $2 where id = $1 ${CHANGED}`, [
-      userId,
-      passwordHash,
-    ]);
-    if (!user) return;
-    await endSessionsOf(tx, userId, at, kept.sessionId);
+  own?: OwnChange,
+): Promise<boolean> {
+  const changed = await database.transaction(async (tx) => {
+    const [user] = await tx.run<ChangedUser>(
+      `update users set password_hash = $2 where id = $1
+        and ($3 = '' or (password_hash = $3 and disabled_at is null)) and ($4 = '' or ${isOpenSession('$4')}) ${CHANGED}`,
+      [userId, passwordHash, own?.formerHash ?? '', own?.sessionId ?? ''],
+    );
+    if (!user) return false;
+    await endSessionsOf(tx, userId, at, own?.sessionId);
     await tx.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(user.email))]);
-    await tx.run('delete from sign_in_places where user_id = $1 and place <> $2', [userId, kept.place ?? '']);
+    await tx.run('delete from sign_in_places where user_id = $1 and place <> $2', [userId, own?.place ?? '']);
     await recordChange(tx, 'user.password_changed', user, by, at);
+    return true;
   });
-  database.signal(REVOCATIONS);
+  if (changed) database.signal(REVOCATIONS);
+  return changed;
 }
 
 /** Ends all sessions of the user. */

@@ -46,6 +46,7 @@ export interface Tokens {
   verify(kind: Kind, token: string): Promise<Caller>;
   /** The caller of an access token that was verified before, or undefined. Costs no signature check. */
   cached(token: string): Caller | undefined;
+  isRevoked(caller: Caller): boolean;
 }
 
 interface TokenSettings {
@@ -114,6 +115,8 @@ export function createTokens(
       if (kind === 'access' && keyring.generation() === generation) verified.set(token, caller);
       return caller;
     },
+
+    isRevoked,
 
     cached(token) {
       const generation = keyring.generation();

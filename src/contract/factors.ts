@@ -78,7 +78,8 @@ export const RecoveryCodes = Type.Object(
 );
 export type RecoveryCodes = Static<typeof RecoveryCodes>;
 
-const Bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, description: 'base64url' });
+const Bytes = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: '^[\\w-]+=*$', description: 'base64url' });
 const CREDENTIAL_ID = Bytes(1400);
 const Extensions = Type.Optional(Type.Object({}));
 

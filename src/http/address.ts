@@ -15,9 +15,11 @@ export const isLoopback = (host: string): boolean =>
   host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
 
 function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string {
-  if (!ipaddr.isValid(address)) return address;
+  // Some proxies add the port.
+  const [, bare = address] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(address)?.filter(Boolean) ?? [];
+  if (!ipaddr.isValid(bare)) return 'unknown';
   // An IPv4 caller has such an address too, on a socket that accepts both versions: ::ffff:192.0.2.1.
-  const parsed = ipaddr.process(address);
+  const parsed = ipaddr.process(bare);
   const bits = parsed.kind() === 'ipv4' ? ipv4Bits : ipv6Bits;
   if (parsed.kind() === 'ipv4' && bits === 32) return parsed.toString();
   const bytes = parsed

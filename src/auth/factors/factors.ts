@@ -74,7 +74,10 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
   }
 
   /** Checks the password or a code again, with the same limit as signing in. */
-  async function prove(caller: FactorCaller, { password, otp }: Proof): Promise<FactorUser> {
+  async function prove(
+    caller: FactorCaller,
+    { password, otp }: Proof,
+  ): Promise<FactorUser & { password_hash: string }> {
     const user = await userOf(caller);
     if (!password && !otp) throw required('password');
     const attempt = attemptOf(user.email, caller.address, now(), vault);
@@ -82,7 +85,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
     const isRight = password
       ? await passwords.matches(password, account?.password_hash, {
-          group: attempt.addressGroup,
+          group: `user ${user.id}`,
           isKnown: true,
         })
       : await acceptsOtp(user.id, otp!);
@@ -93,7 +96,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     // Other attempts may have reached the limit meanwhile. Above it, a right and a wrong one get the same response.
     const { retryAfterSeconds: wait } = await findAccount(database, attempt);
     if (!isRight || wait > 0) throw rateLimited(Math.max(1, wait));
-    return user;
+    return { ...user, password_hash: account!.password_hash };
   }
 
   /** Uses up a code of the authenticator app or a recovery code. */
@@ -156,14 +159,20 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     },
 
     async confirmTotp(caller: FactorCaller, otp: string): Promise<string[]> {
-      const { id } = await userOf(caller);
+      const { id, email } = await userOf(caller);
+      const attempt = attemptOf(email, caller.address, now(), vault);
+      const { retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
+      if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
       const totp = await findTotp(database, id);
       if (!totp) throw factorNotFound();
       if (totp.confirmed_at !== null) throw totpIsOn();
       if (now().getTime() - Date.parse(totp.created_at) > TOTP_SETUP_MS) throw factorNotFound();
       const sealedSecret = totp.sealed_secret;
       const step = await stepOf(id, sealedSecret, otp.replace(/\s/g, ''));
-      if (step === undefined) throw proofRefused('otp');
+      if (step === undefined) {
+        await recordFailure(database, attempt, lastAtPlace !== null);
+        throw proofRefused('otp');
+      }
       const { changed, recoveryCodes } = await changeFactors(
         database,
         changeOf(caller, 'factor.added'),

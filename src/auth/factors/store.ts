@@ -1,7 +1,7 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { endSessionsOf } from '../store.ts';
+import { endSessionsOf, isOpenSession } from '../store.ts';
 import { CHALLENGE_TTL_MS } from './challenges.ts';
 import { newRecoveryCodes, recoveryCodeHash } from './recoveryCodes.ts';
 
@@ -37,12 +37,13 @@ export async function changeFactors(
   change: (tx: Transaction) => Promise<boolean>,
 ): Promise<{ changed: boolean; recoveryCodes: string[] }> {
   const result = await database.transaction(async (tx) => {
-    const before = await lockUser(tx, userId);
+    const before = await lockUser(tx, userId, sessionId);
     if (!before || !(await change(tx))) return { changed: false, recoveryCodes: [] };
     const hasFactor = (await countFactors(tx, userId)) > 0;
     await tx.run('update users set second_factor_at = $2 where id = $1', [
       userId,
-      hasFactor ? (before.second_factor_at ?? at.toISOString()) : null,
+      // A new time with every change: a sign-in that began before it opens no session.
+      hasFactor ? at.toISOString() : null,
     ]);
     await endSessionsOf(tx, userId, at, sessionId);
     if (!hasFactor) await tx.run('delete from recovery_codes where user_id = $1', [userId]);
@@ -71,9 +72,14 @@ export async function resetFactors(database: Database, userId: number, by: Who, 
 function lockUser(
   tx: Transaction,
   userId: number,
+  /** If given, it must still be open. */
+  sessionId = '',
 ): Promise<{ merchant_id: number | null; second_factor_at: string | null } | undefined> {
   const locked = tx.engine === 'postgres' ? 'for update' : '';
-  return tx.one(`select merchant_id, second_factor_at from users where id = $1 ${locked}`, [userId]);
+  return tx.one(
+    `select merchant_id, second_factor_at from users where id = $1 and ($2 = '' or ${isOpenSession('$2')}) ${locked}`,
+    [userId, sessionId],
+  );
 }
 
 async function countFactors(queries: Queries, userId: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { type ApiError, forbidden, rateLimited } from '../../../errors.ts';
+import { type ApiError, forbidden, rateLimited, requestTimeout } from '../../../errors.ts';
 import { addressGroup } from '../../../http/address.ts';
 
 /**
@@ -20,6 +20,9 @@ const LARGE_AT_ONCE = 16;
 const WAITING_MAX = 20;
 /** The pause after each large body from an address that is over its limit. */
 const PAUSE_MS = 1000;
+
+/** Longer than a request may take to arrive. */
+const TURN_MAX_MS = 15_000;
 
 export interface Callers {
   /** Counts a call that is not signed correctly, and returns how to refuse it. */
@@ -73,14 +76,20 @@ export function createCallers(now: () => Date): Callers {
       if (waiting.filter((other) => other.address === address).length >= WAITING_MAX) {
         return Promise.reject(rateLimited(1));
       }
+      // The client has gone while its token was checked: there will be no event that ends its turn.
+      if (raw.closed || raw.destroyed || raw.socket?.destroyed) return Promise.reject(requestTimeout());
       return new Promise((resolve) => {
         const entry = { address, start: resolve };
         waiting.push(entry);
-        raw.once('close', () => {
+        const end = () => {
+          clearTimeout(timer);
+          raw.off('close', end);
           const place = waiting.indexOf(entry);
           if (place === -1) release(address);
           else waiting.splice(place, 1);
-        });
+        };
+        const timer = setTimeout(end, TURN_MAX_MS).unref();
+        raw.once('close', end);
         startNext();
       });
     },
