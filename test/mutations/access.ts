@@ -89,8 +89,8 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a proxy on the same machine can read the metrics for others',
       file: 'src/http/metrics.ts',
-      find: 'return !isForwarded && ',
-      replace: 'return ',
+      find: ' && !isFromThisMachine(request)',
+      replace: ' && false',
       test: 'gives its metrics only to its own machine, if no token or port is set',
     },
     {
@@ -133,9 +133,25 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a new password leaves the sessions open',
       file: 'src/auth/store.ts',
-      find: '    if (!user) return;\n    await endSessionsOf(tx, userId, at);',
-      replace: '    if (!user) return;',
+      find: '    await endSessionsOf(tx, userId, at, own?.sessionId);\n',
+      replace: '',
       test: 'a new password ends all sessions of its user, and nobody else’s',
+    },
+  ]),
+  ...caughtBy('test/own-password.test.ts', [
+    {
+      name: 'a user’s own change overwrites a password that the operator has just set',
+      file: 'src/auth/store.ts',
+      find: `($3 = '' or (password_hash = $3 and disabled_at is null))`,
+      replace: `($3 = $3)`,
+      test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
+    },
+    {
+      name: 'a token that is revoked while the body arrives is accepted',
+      file: 'src/auth/guard.ts',
+      find: 'tokens.isRevoked(caller)',
+      replace: 'false',
+      test: 'is not changed by a request whose session ended while its body arrived',
     },
   ]),
   ...caughtBy('test/audit.test.ts', [
@@ -227,9 +243,9 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'the oldest session of a user does not end',
-      file: 'src/auth/store.ts',
-      find: 'await endOldestSessions(database, session.userId, session.perUser, at);',
-      replace: 'if (session.perUser === 0) await endOldestSessions(database, session.userId, 0, at);',
+      file: 'src/auth/signIn.ts',
+      find: 'await endOldestSessions(database, account.id, sessionsPerUser, attempt.at);',
+      replace: 'if (sessionsPerUser === 0) await endOldestSessions(database, account.id, 0, attempt.at);',
       test: 'are at most twenty: the one that was not used for longest ends',
     },
     {
@@ -291,8 +307,8 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the password queue has no share per address',
       file: 'src/auth/fairSlots.ts',
-      find: '.push(addressGroup, {',
-      replace: `.push('', {`,
+      find: '.push(group, waiting);\n      // A caller',
+      replace: `.push('', waiting);\n      // A caller`,
       test: 'from one address, the owner at another one gets in, and those that do not fit get 503 with Retry-After',
     },
     {
@@ -342,7 +358,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'wrong codes do not count as failed sign-ins',
       file: 'src/auth/signIn.ts',
-      find: 'throw (await recordFailure(database, attempt)) ? wrongOtp() : await refusalOf(attempt);',
+      find: 'throw (await countFailure(attempt, isKnown, account)) ? wrongOtp() : await refusalOf(attempt);',
       replace: 'throw wrongOtp();',
       test: 'wrong codes count as failed sign-ins, missing ones do not',
     },
@@ -420,9 +436,9 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/session.test.ts', [
     {
       name: 'a proxy’s visitors get the demo’s passwords',
-      file: 'src/auth/sessionRoutes.ts',
-      find: `isLoopback(socket.remoteAddress ?? '') && !PROXY_HEADERS.some((name) => name in headers);`,
-      replace: `isLoopback(socket.remoteAddress ?? '');`,
+      file: 'src/http/address.ts',
+      find: ' && !PROXY_HEADERS.some((name) => name in request.headers)',
+      replace: '',
       test: 'are listed only for callers on the same machine, not for visitors of a proxy on it',
     },
   ]),

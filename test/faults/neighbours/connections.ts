@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Finding, none } from '../fault.ts';
+import { none } from '../fault.ts';
 import type { Attack } from './attack.ts';
 
 const SILENT = 470;
@@ -35,8 +35,9 @@ function openSilent(port: number): Silent {
 /** Connections that never send a byte, and more of them than one address may open. */
 export const silentConnections: Attack = {
   what: 'silent connections',
+  fullOnly: true,
   settings: { CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS) },
-  async run({ server, size }) {
+  async run({ server }) {
     const startedAt = performance.now();
     const connections = Array.from({ length: PER_ADDRESS + ABOVE_LIMIT }, () => openSilent(server.port));
     try {
@@ -45,17 +46,12 @@ export const silentConnections: Attack = {
       const waitUntil = async (open: number, maxS: number) => {
         while (performance.now() < startedAt + maxS * 1000 && stillOpen() > open) await sleep(50);
       };
-      // The short size does not wait for the ten seconds that a connection has for its first byte.
       await waitUntil(PER_ADDRESS, FIRST_BYTE_MAX_S - 1);
       const atFirst = stillOpen();
-      if (size === 'full') await waitUntil(0, CLOSED_MAX_S);
-      const findings: Finding[] = [
-        { what: 'silent connections: open at the same time', value: atFirst, atMost: PER_ADDRESS },
-      ];
-      if (size === 'short') return findings;
+      await waitUntil(0, CLOSED_MAX_S);
       const timedOut = connections.filter(({ text }) => text().startsWith('HTTP/1.1 408')).length;
       return [
-        ...findings,
+        { what: 'silent connections: open at the same time', value: atFirst, atMost: PER_ADDRESS },
         { what: 'silent connections: answered with 408', value: timedOut, atLeast: SILENT },
         none(`silent connections: open after ${CLOSED_MAX_S} s`, stillOpen()),
         {

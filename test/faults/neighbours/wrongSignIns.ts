@@ -63,11 +63,14 @@ export const wrongSignInsFromOneAddress = wrongSignIns(
   (n) => `198.51.100.${n}`,
 );
 
-export const wrongSignInsFromManyAddresses = wrongSignIns(
-  'wrong sign-ins from thousands of addresses',
-  (n) => `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`,
-  () => HOME,
-);
+export const wrongSignInsFromManyAddresses: Attack = {
+  ...wrongSignIns(
+    'wrong sign-ins from thousands of addresses',
+    (n) => `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`,
+    () => HOME,
+  ),
+  fullOnly: true,
+};
 
 function statusOfSignIn(
   { port }: Serving,
