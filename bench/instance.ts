@@ -60,6 +60,7 @@ export async function openInstance(
     LOG_LEVEL: 'info',
     // The rate limit counts as usual, but never refuses.
     RATE_LIMIT_PER_MINUTE: '100000000',
+    SESSIONS_PER_USER: '10000',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
     WORKER: String(options.sends ?? false),
     DATA_DIR: folder,

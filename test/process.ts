@@ -105,7 +105,8 @@ export function run(settings: Settings, command = [process.execPath, MAIN], cwd 
 
 /** Starts the server and waits until it listens. In production it prints a log line instead of the banner. */
 export async function serve(settings: Settings, command?: string[], cwd?: string): Promise<Serving> {
-  const program = run({ PORT: '0', ...settings }, command, cwd);
+  // Test clients sign in far more often than a person.
+  const program = run({ PORT: '0', SESSIONS_PER_USER: '10000', ...settings }, command, cwd);
   const found = await program.waitForOutput(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
   return { ...program, url: found[1]!, port: Number(found[2]) };
 }
