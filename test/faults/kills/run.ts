@@ -66,7 +66,6 @@ export async function runRounds<T>(
     LOG_LEVEL: 'error',
     RATE_LIMIT_PER_MINUTE: '0',
     ACCESS_TOKEN_TTL_SECONDS: '86400',
-    SESSIONS_PER_USER: '10000',
     CHANNEL_DAILY_LIMIT: String(2 * CUSTOMERS),
     ...testDatabase.env,
     ...metaEnv(meta),
