@@ -1,5 +1,6 @@
 import type { Passwords } from './auth/passwords.ts';
-import { disableUser, emailKeyOf, findUserByEmail } from './auth/store.ts';
+import { emailKeyOf } from './auth/email.ts';
+import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
 import type { NotificationType } from './contract/notifications.ts';

@@ -8,7 +8,9 @@ import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords, type Passwords } from './auth/passwords.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/revocations.ts';
-import { EXPIRING_SIGN_INS, hasUsers } from './auth/store.ts';
+import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
+import { EXPIRING_SESSIONS } from './auth/sessionStore.ts';
+import { hasUsers } from './auth/users.ts';
 import { createTokens } from './auth/tokens.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { type Config, riskySettings } from './config.ts';
@@ -156,7 +158,8 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 /** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
-    ...EXPIRING_SIGN_INS,
+    ...EXPIRING_ATTEMPTS,
+    EXPIRING_SESSIONS,
     EXPIRING_CHALLENGES,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,

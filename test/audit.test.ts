@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { recordEvent } from '../src/audit/record.ts';
-import { changePassword, disableUser } from '../src/auth/store.ts';
+import { changePassword, disableUser } from '../src/auth/users.ts';
 import { EVENT_NAMES } from '../src/contract/audit.ts';
 import { refusedStop, stopChannel } from '../src/delivery/worker/stops.ts';
 import { createLogger } from '../src/log.ts';

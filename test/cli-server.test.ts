@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
-import { attemptOf, findAccount, openSession } from '../src/auth/store.ts';
+import { attemptOf, findAccount } from '../src/auth/attempts.ts';
+import { openSession } from '../src/auth/sessionStore.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
 import {

@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { freePort } from '../scripts/services.ts';
 import { SERVER } from '../src/audit/record.ts';
 import { createPasswords } from '../src/auth/passwords.ts';
-import { insertUser } from '../src/auth/store.ts';
+import { insertUser } from '../src/auth/users.ts';
 import { readConfig } from '../src/config.ts';
 import { createVault, newSecretKey, VaultError } from '../src/secrets.ts';
 import { run } from './command.ts';

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeJwt, decodeProtectedHeader, type JWTHeaderParameters, SignJWT } from 'jose';
 import { rotateKeys } from '../src/auth/keys.ts';
-import { changePassword, disableUser, enableUser } from '../src/auth/store.ts';
+import { changePassword, disableUser, enableUser } from '../src/auth/users.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
 import { serverKey } from './faults/tokens/forgeries.ts';

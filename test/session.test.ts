@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { disableUser, FAILURES_MAX } from '../src/auth/store.ts';
+import { FAILURES_MAX } from '../src/auth/attempts.ts';
+import { disableUser } from '../src/auth/users.ts';
 import {
   AURORA,
   addUser,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { changePassword } from '../src/auth/store.ts';
+import { changePassword } from '../src/auth/users.ts';
 import {
   AURORA,
   addUser,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import { it } from 'node:test';
 import { decodeProtectedHeader } from 'jose';
-import { disableUser } from '../src/auth/store.ts';
+import { disableUser } from '../src/auth/users.ts';
 import type { Database } from '../src/database/database.ts';
 import {
   AURORA,

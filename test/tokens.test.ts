@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
-import { changePassword, disableUser, EXPIRING_SIGN_INS, enableUser } from '../src/auth/store.ts';
+import { EXPIRING_ATTEMPTS } from '../src/auth/attempts.ts';
+import { EXPIRING_SESSIONS } from '../src/auth/sessionStore.ts';
+import { changePassword, disableUser, enableUser } from '../src/auth/users.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import {
   AURORA,
@@ -103,7 +105,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     deskbell.clock.advance(10);
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     assertError(await logout(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
-    for (const expiring of EXPIRING_SIGN_INS) {
+    for (const expiring of [...EXPIRING_ATTEMPTS, EXPIRING_SESSIONS]) {
       await removeExpired(deskbell.database, expiring, deskbell.clock.now());
     }
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');

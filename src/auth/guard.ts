@@ -8,6 +8,7 @@ import {
   tokenInvalid,
   tokenMissing,
 } from '../errors.ts';
+import { userAt } from './events.ts';
 import type { Caller, Tokens } from './tokens.ts';
 
 declare module 'fastify' {
@@ -70,11 +71,7 @@ export function userOf(request: FastifyRequest): UserId {
 }
 
 /** The caller, for the audit log. */
-export const whoOf = (request: FastifyRequest): Who => ({
-  kind: 'user',
-  userId: userOf(request),
-  address: request.ip,
-});
+export const whoOf = (request: FastifyRequest): Who => userAt(userOf(request), request.ip);
 
 export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);

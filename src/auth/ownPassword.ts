@@ -3,10 +3,12 @@ import { Worker } from 'node:worker_threads';
 import type { Database } from '../database/database.ts';
 import { invalid, tokenInvalid } from '../errors.ts';
 import type { Vault } from '../secrets.ts';
+import { userAt } from './events.ts';
 import type { FactorCaller, Factors } from './factors/factors.ts';
 import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
-import { attemptOf, changePassword } from './store.ts';
+import { attemptOf } from './attempts.ts';
+import { changePassword } from './users.ts';
 
 interface OwnPasswordParts {
   database: Database;
@@ -37,11 +39,10 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
     );
     if (problem !== undefined) throw invalid('new_password', problem);
     const { userId, sessionId, address } = caller;
-    const by = { kind: 'user', userId, address } as const;
     const { place } = attemptOf(user.email, address, now(), vault);
     const own = { formerHash: user.password_hash, sessionId, place };
     const passwordHash = await passwords.hash(new_password);
-    const changed = await changePassword(database, userId, passwordHash, now(), by, own);
+    const changed = await changePassword(database, userId, passwordHash, now(), userAt(userId, address), own);
     if (!changed) throw tokenInvalid();
   };
 }

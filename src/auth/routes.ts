@@ -26,7 +26,7 @@ import { describeRoute } from '../http/openapi.ts';
 import { callerOf, userOf } from './guard.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './signIn.ts';
-import { createUserLookup } from './store.ts';
+import { createUserLookup } from './users.ts';
 
 export interface AuthParts {
   database: Database;

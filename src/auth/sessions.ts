@@ -6,15 +6,7 @@ import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../er
 import { shortAddress } from '../http/address.ts';
 import { recordFor } from './events.ts';
 import type { Revocations } from './revocations.ts';
-import {
-  endSession,
-  findSessionUser,
-  listSessions,
-  noteUse,
-  rotateSession,
-  type SessionState,
-  type SessionUser,
-} from './store.ts';
+import { endSession, findSessionUser, listSessions, noteUse, rotateSession, type SessionState, type SessionUser } from './sessionStore.ts';
 import type { Caller, Tokens } from './tokens.ts';
 
 interface SessionParts {

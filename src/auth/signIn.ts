@@ -9,16 +9,8 @@ import { recordFor } from './events.ts';
 import type { Factors } from './factors/factors.ts';
 import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
-import {
-  type Account,
-  type Attempt,
-  attemptOf,
-  endOldestSessions,
-  findAccount,
-  openSession,
-  recordFailure,
-  rememberPlace,
-} from './store.ts';
+import { type Account, type Attempt, attemptOf, findAccount, countFailure, rememberPlace } from './attempts.ts';
+import { endOldestSessions, openSession } from './sessionStore.ts';
 import type { Tokens } from './tokens.ts';
 
 export interface SignInParts {
@@ -70,13 +62,6 @@ export function createSignIn(parts: SignInParts): SignIn {
     return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : otherwise;
   };
 
-  const countFailure = (attempt: Attempt, isKnown: boolean, account: Account | undefined) =>
-    database.transaction(async (tx) => {
-      const isCounted = await recordFailure(tx, attempt, isKnown);
-      if (isCounted) await recordFor(tx, 'sign_in.failed', account, attempt.address, now());
-      return isCounted;
-    });
-
   async function open(
     account: Account,
     attempt: Attempt,
@@ -127,7 +112,7 @@ export function createSignIn(parts: SignInParts): SignIn {
         isKnown,
       });
       if (!account || !isRight || account.disabled_at !== null) {
-        const counted = await countFailure(attempt, isKnown, account);
+        const counted = await countFailure(database, attempt, isKnown, account);
         throw counted ? invalidCredentials() : await refusalOf(attempt);
       }
 
@@ -135,7 +120,8 @@ export function createSignIn(parts: SignInParts): SignIn {
         // A missing code is not a failed attempt.
         if (!otp) throw await refusalOf(attempt, mfaRequired());
         if (!(await factors.acceptsOtp(account.id, otp))) {
-          throw (await countFailure(attempt, isKnown, account)) ? wrongOtp() : await refusalOf(attempt);
+          const counted = await countFailure(database, attempt, isKnown, account);
+          throw counted ? wrongOtp() : await refusalOf(attempt);
         }
       }
       return open(account, attempt, lastAtPlace);

@@ -1,18 +1,7 @@
 import { resetFactors } from '../auth/factors/store.ts';
 import { passwordProblem } from '../auth/passwordPolicy.ts';
 import { createPasswords } from '../auth/passwords.ts';
-import {
-  changePassword,
-  changeRole,
-  disableUser,
-  enableUser,
-  findUserByEmail,
-  insertUser,
-  type ListedUser,
-  listUsers,
-  ROLES,
-  type Role,
-} from '../auth/store.ts';
+import { changePassword, changeRole, disableUser, enableUser, findUserByEmail, insertUser, type ListedUser, listUsers, ROLES, type Role } from '../auth/users.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';

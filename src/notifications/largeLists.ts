@@ -43,6 +43,7 @@ const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
 
 export function createLargeLists(database: Database): LargeLists {
   const turns = createTurns();
+  const nextPiece = createNextPiece();
   return {
     async open(merchantId, filter) {
       const turn = await turns.take(merchantId);
@@ -54,8 +55,8 @@ export function createLargeLists(database: Database): LargeLists {
       try {
         snapshot = await database.snapshot();
         const version = await readInboxVersion(snapshot, merchantId);
-        const page = await findPage(snapshot, merchantId, filter);
-        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId);
+        const page = await findPage(snapshot, merchantId, filter, nextPiece);
+        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId, nextPiece);
         // A failure of the first piece is still an ordinary error response.
         const first = await pieces.next();
         liftDeadline();
@@ -78,11 +79,26 @@ export function createLargeLists(database: Database): LargeLists {
   };
 }
 
+type NextPiece = () => Promise<unknown>;
+
+/**
+ * One piece in each turn of the event loop, for all lists together: another request needs several turns, and would wait
+ * for a piece of every open list in each of them.
+ */
+function createNextPiece(): NextPiece {
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    last = last.then(() => nextTurn());
+    return last;
+  };
+}
+
 /** With a limit: where the page ends. The Link header needs it before the first piece is sent. */
 async function findPage(
   snapshot: Snapshot,
   merchantId: MerchantId,
   filter: ListFilter,
+  nextPiece: NextPiece,
 ): Promise<{ lastId: number; hasMore: boolean }> {
   const { limit } = filter;
   if (limit === undefined) return { lastId: 0, hasMore: false };
@@ -99,7 +115,7 @@ async function findPage(
     }
     if (rows.length < PIECE.rowsMax) return { lastId: 0, hasMore: false };
     beforeId = rows.at(-1)!.id;
-    await nextTurn();
+    await nextPiece();
   }
 }
 
@@ -109,6 +125,7 @@ async function* piecesOf(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
+  nextPiece: NextPiece,
 ): AsyncGenerator<Buffer> {
   let beforeId = filter.beforeId;
   let opening = '[';
@@ -120,7 +137,7 @@ async function* piecesOf(
     }
     if (piece.lastId === undefined) break;
     beforeId = piece.lastId;
-    await nextTurn();
+    await nextPiece();
   }
   yield Buffer.from(opening === '[' ? '[]' : ']');
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { ACCOUNT_FAILURES_MAX, ADDRESS_FAILURES_MAX, FAILURES_MAX } from '../../src/auth/store.ts';
+import { ACCOUNT_FAILURES_MAX, ADDRESS_FAILURES_MAX, FAILURES_MAX } from '../../src/auth/attempts.ts';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { AURORA, BOREALIS, call, createTestDatabase, OPERATOR, type TestDatabase } from '../harness.ts';

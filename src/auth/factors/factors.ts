@@ -1,5 +1,4 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import type { Who } from '../../audit/record.ts';
 import type { Proof } from '../../contract/factors.ts';
 import type { Database } from '../../database/database.ts';
 import {
@@ -16,9 +15,9 @@ import {
   userNotFound,
 } from '../../errors.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
-import { recordFor } from '../events.ts';
+import { recordFor, userAt } from '../events.ts';
 import type { Passwords } from '../passwords.ts';
-import { type Account, type Attempt, attemptOf, findAccount, recordFailure } from '../store.ts';
+import { type Account, type Attempt, attemptOf, findAccount, countFailure } from '../attempts.ts';
 import { registrationOptions, signInOptions, verifyRegistration, verifySignIn } from './passkeys.ts';
 import type { RelyingParty } from './relyingParty.ts';
 import {
@@ -89,10 +88,8 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
           isKnown: true,
         })
       : await acceptsOtp(user.id, otp!);
-    if (!isRight && (await recordFailure(database, attempt, lastAtPlace !== null))) {
-      await recordFor(database, 'sign_in.failed', user, caller.address, now());
+    if (!isRight && (await countFailure(database, attempt, lastAtPlace !== null, user)))
       throw proofRefused(password ? 'password' : 'otp');
-    }
     // Other attempts may have reached the limit meanwhile. Above it, a right and a wrong one get the same response.
     const { retryAfterSeconds: wait } = await findAccount(database, attempt);
     if (!isRight || wait > 0) throw rateLimited(Math.max(1, wait));
@@ -119,11 +116,10 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     }
   }
 
-  const whoIs = ({ userId, address }: FactorCaller): Who => ({ kind: 'user', userId, address });
   const changeOf = (caller: FactorCaller, what: FactorChange['what']): FactorChange => ({
     ...caller,
     what,
-    by: whoIs(caller),
+    by: userAt(caller.userId, caller.address),
     at: now(),
   });
 
@@ -159,8 +155,9 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     },
 
     async confirmTotp(caller: FactorCaller, otp: string): Promise<string[]> {
-      const { id, email } = await userOf(caller);
-      const attempt = attemptOf(email, caller.address, now(), vault);
+      const user = await userOf(caller);
+      const { id } = user;
+      const attempt = attemptOf(user.email, caller.address, now(), vault);
       const { retryAfterSeconds, lastAtPlace } = await findAccount(database, attempt);
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
       const totp = await findTotp(database, id);
@@ -170,7 +167,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
       const sealedSecret = totp.sealed_secret;
       const step = await stepOf(id, sealedSecret, otp.replace(/\s/g, ''));
       if (step === undefined) {
-        await recordFailure(database, attempt, lastAtPlace !== null);
+        await countFailure(database, attempt, lastAtPlace !== null, user);
         throw proofRefused('otp');
       }
       const { changed, recoveryCodes } = await changeFactors(
@@ -192,7 +189,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
 
     async renewRecoveryCodes(caller: FactorCaller, proof: Proof): Promise<string[]> {
       const { id } = await prove(caller, proof);
-      const codes = await renewRecoveryCodes(database, id, whoIs(caller), now());
+      const codes = await renewRecoveryCodes(database, id, userAt(id, caller.address), now());
       if (!codes) throw noSecondFactor();
       return codes;
     },

@@ -1,7 +1,7 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { endSessionsOf, isOpenSession } from '../store.ts';
+import { endSessionsOf, isOpenSession } from '../sessionStore.ts';
 import { CHALLENGE_TTL_MS } from './challenges.ts';
 import { newRecoveryCodes, recoveryCodeHash } from './recoveryCodes.ts';
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rotateKeys } from '../../../src/auth/keys.ts';
-import { changePassword, disableUser, endSession } from '../../../src/auth/store.ts';
+import { endSession } from '../../../src/auth/sessionStore.ts';
+import { changePassword, disableUser } from '../../../src/auth/users.ts';
 import { openVault } from '../../../src/auth/vault.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { addUser, type Deskbell, login, NOTIFICATIONS } from '../../harness.ts';

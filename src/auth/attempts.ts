@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import type { Database, Queries } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { addressGroup } from '../http/address.ts';
+import type { Vault } from '../secrets.ts';
+import { emailKeyOf } from './email.ts';
+import { recordFor } from './events.ts';
+
+export interface Account {
+  id: number;
+  merchant_id: number | null;
+  role: string;
+  password_hash: string;
+  disabled_at: string | null;
+  /** Null if the password alone is enough. */
+  second_factor_at: string | null;
+}
+
+/** An attempt to sign in. Attempts for unknown accounts are counted in the same way. */
+export interface Attempt {
+  emailKey: string;
+  account: string;
+  address: string;
+  addressGroup: string;
+  /** Account and address group together, as a keyed hash. */
+  place: string;
+  at: Date;
+}
+
+export function attemptOf(email: string, address: string, at: Date, vault: Vault): Attempt {
+  const emailKey = emailKeyOf(email);
+  const account = accountOf(emailKey);
+  const group = addressGroup(address);
+  const place = vault.fingerprint(`${account} ${group}`, 'sign-in place');
+  return { emailKey, account, address, addressGroup: group, place, at };
+}
+
+const accountOf = (emailKey: string) => createHash('sha256').update(emailKey).digest('base64url');
+
+const MINUTE_MS = 60_000;
+
+/** Failed sign-ins for one account from one address group. */
+export const FAILURES_MAX = 10;
+/** From one address group for all accounts: an office with many people has one address. */
+export const ADDRESS_FAILURES_MAX = 100;
+/** For one account from all address groups: 2,400 guesses a day, no matter how many addresses an attacker has. */
+export const ACCOUNT_FAILURES_MAX = 100;
+
+/**
+ * Limits for failed sign-ins. Others can use up the last two, so they do not apply where somebody has signed in to the
+ * account before. $2 is the account and $3 the address group; $4, $5 and $6 are the starts of the windows.
+ */
+const LIMITS = [
+  {
+    failures: 'account = $2 and address = $3 and failed_at > $4',
+    max: FAILURES_MAX,
+    windowMs: 15 * MINUTE_MS,
+    appliesToKnown: true,
+  },
+  {
+    failures: 'address = $3 and failed_at > $5',
+    max: ADDRESS_FAILURES_MAX,
+    windowMs: 15 * MINUTE_MS,
+    appliesToKnown: false,
+  },
+  {
+    failures: 'account = $2 and failed_at > $6',
+    max: ACCOUNT_FAILURES_MAX,
+    windowMs: 60 * MINUTE_MS,
+    appliesToKnown: false,
+  },
+] as const;
+
+const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
+
+const latest = ({ failures, max }: (typeof LIMITS)[number]) =>
+  `(select failed_at from sign_in_failures where ${failures} order by failed_at desc limit ${max}) latest`;
+export const WITHIN_LIMITS = LIMITS.map((limit) => `(select count(*) from ${latest(limit)}) < ${limit.max}`).join(
+  ' and ',
+);
+/** `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null. */
+const FULL_SINCE = LIMITS.map(
+  (limit, n) =>
+    `(select case when count(*) = ${limit.max} then min(failed_at) end from ${latest(limit)}) as full_since_${n}`,
+).join(', ');
+
+/** A window that has not begun yet is empty, so its limit is never reached. */
+const NOT_BEGUN = '9999';
+export const windowStarts = (at: Date, isKnown: boolean, isPasskey = false): string[] =>
+  LIMITS.map(({ windowMs, appliesToKnown }) =>
+    isPasskey || (isKnown && !appliesToKnown) ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString(),
+  );
+
+type AccountRow = (Account | { id: null }) & {
+  last_at: string | null;
+  [fullSince: `full_since_${number}`]: string | null;
+};
+
+/**
+ * The account, if there is one, how long to wait if there were too many attempts, and when somebody last signed in to
+ * this account from this place.
+ */
+export async function findAccount(
+  queries: Queries,
+  { emailKey, account, addressGroup, place, at }: Attempt,
+): Promise<{ account: Account | undefined; retryAfterSeconds: number; lastAtPlace: string | null }> {
+  const row = await queries.one<AccountRow>(
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, u.second_factor_at, p.last_at, ${FULL_SINCE}
+      from (select 1 as one) always
+      left join users u on u.email_key = $1
+      left join sign_in_places p on p.user_id = u.id and p.place = $7`,
+    [emailKey, account, addressGroup, ...windowStarts(at, false), place],
+  );
+  if (!row) throw new Error('a left join always returns a row');
+  const waitsMs = LIMITS.map(({ windowMs, appliesToKnown }, n) => {
+    const since = row[`full_since_${n}`];
+    const isExempt = row.last_at !== null && !appliesToKnown;
+    return since == null || isExempt ? 0 : Date.parse(since) + windowMs - at.getTime();
+  });
+  return {
+    account: row.id === null ? undefined : row,
+    retryAfterSeconds: Math.max(0, Math.ceil(Math.max(...waitsMs) / 1000)),
+    lastAtPlace: row.last_at,
+  };
+}
+
+/**
+ * Counts a wrong password or code, together with its audit event. Returns false if other attempts reached a limit while
+ * it was checked. `user` is the account, if there is one.
+ */
+export function countFailure(
+  database: Database,
+  { account, address, addressGroup, at }: Attempt,
+  isKnown: boolean,
+  user: { id: number; merchant_id: number | null } | undefined,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const rows = await tx.run(
+      `insert into sign_in_failures (failed_at, account, address)
+        select $1, $2, $3 where ${WITHIN_LIMITS} returning account`,
+      [at.toISOString(), account, addressGroup, ...windowStarts(at, isKnown)],
+    );
+    if (rows.length > 0) await recordFor(tx, 'sign_in.failed', user, address, at);
+    return rows.length > 0;
+  });
+}
+
+/** Places remembered per user, and how long. */
+const PLACES_MAX = 20;
+const PLACE_KEPT_MS = 180 * 86_400_000;
+const PLACE_RENEWED_MS = 86_400_000;
+
+/** Remembers from where the user has signed in: at most once a day for a place, because it is a write. */
+export async function rememberPlace(
+  queries: Queries,
+  userId: number,
+  { place, at }: Attempt,
+  lastAtPlace: string | null,
+): Promise<void> {
+  if (lastAtPlace !== null && at.getTime() - Date.parse(lastAtPlace) < PLACE_RENEWED_MS) return;
+  await queries.run(
+    `insert into sign_in_places (user_id, place, last_at) values ($1, $2, $3)
+      on conflict (user_id, place) do update set last_at = excluded.last_at`,
+    [userId, place, at.toISOString()],
+  );
+  if (lastAtPlace !== null) return;
+  await queries.run(
+    `delete from sign_in_places where user_id = $1 and place in (
+      select place from sign_in_places where user_id = $1 order by last_at desc limit 1000 offset ${PLACES_MAX})`,
+    [userId],
+  );
+}
+
+/** After a new password: it works at once, and other places must prove themselves again. */
+export async function forgetAttempts(
+  queries: Queries,
+  { id, email }: { id: number; email: string },
+  keptPlace = '',
+): Promise<void> {
+  await queries.run('delete from sign_in_failures where account = $1', [accountOf(emailKeyOf(email))]);
+  await queries.run('delete from sign_in_places where user_id = $1 and place <> $2', [id, keptPlace]);
+}
+
+export const EXPIRING_ATTEMPTS: readonly Expiring[] = [
+  { table: 'sign_in_failures', column: 'failed_at', keptMs: FAILURES_KEPT_MS },
+  { table: 'sign_in_places', column: 'last_at', keptMs: PLACE_KEPT_MS },
+];

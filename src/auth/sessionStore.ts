@@ -1,0 +1,178 @@
+import type { Sessions } from '../contract/auth.ts';
+import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { type Attempt, WITHIN_LIMITS, windowStarts } from './attempts.ts';
+
+/**
+ * Opens the session, unless other attempts reached a limit or the account was changed while the password was
+ * checked: a change ends all sessions of the account, and this one must not survive it.
+ */
+export async function openSession(
+  queries: Queries,
+  session: {
+    id: string;
+    userId: number;
+    passwordHash: string;
+    secondFactorAt: string | null;
+    expiresAt: Date;
+    address: string;
+  },
+  { account, addressGroup, at }: Attempt,
+  { isKnown, isPasskey }: { isKnown: boolean; isPasskey: boolean },
+): Promise<boolean> {
+  // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
+  const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
+  const rows = await queries.run(
+    `insert into sessions (id, user_id, created_at, expires_at, last_used_at, address)
+      select $1, u.id, $8, $9, $8, $12 from users u
+      where u.id = $7 and u.password_hash = $10 and u.disabled_at is null and coalesce(u.second_factor_at, '') = $11
+        and ${WITHIN_LIMITS} ${waiting}
+      returning id`,
+    [
+      session.id,
+      account,
+      addressGroup,
+      // A passkey cannot be guessed, so wrong passwords do not lock it out.
+      ...windowStarts(at, isKnown, isPasskey),
+      session.userId,
+      at.toISOString(),
+      session.expiresAt.toISOString(),
+      session.passwordHash,
+      session.secondFactorAt ?? '',
+      session.address,
+    ],
+  );
+  return rows.length > 0;
+}
+
+export const isOpenSession = (id: string) =>
+  `exists (select 1 from sessions s where s.id = ${id} and s.revoked_at is null)`;
+
+export interface SessionUser {
+  id: number;
+  merchant_id: number | null;
+  role: string;
+  disabled_at: string | null;
+  session: SessionState | undefined;
+}
+
+export interface SessionState {
+  id: string;
+  expires_at: string;
+  last_used_at: string;
+  address: string | null;
+  /** The generation of its refresh token, and when that one replaced the one before. */
+  generation: number;
+  rotated_at: string | null;
+}
+
+/** A server of an older version opens sessions without the time of their last use. */
+const LAST_USED = 'coalesce(last_used_at, created_at)';
+
+/** The user, with the session if it has not ended. */
+export async function findSessionUser(
+  queries: Queries,
+  userId: number,
+  sessionId: string,
+): Promise<SessionUser | undefined> {
+  const row = await queries.one<
+    Omit<SessionUser, 'session'> & Omit<SessionState, 'id'> & { session_id: string | null }
+  >(
+    `select u.id, u.merchant_id, u.role, u.disabled_at, s.id as session_id, s.expires_at,
+        coalesce(s.last_used_at, s.created_at) as last_used_at, s.address, s.generation, s.rotated_at
+      from users u left join sessions s on s.id = $2 and s.user_id = u.id and s.revoked_at is null
+      where u.id = $1`,
+    [userId, sessionId],
+  );
+  return row && { ...row, session: row.session_id === null ? undefined : { ...row, id: row.session_id } };
+}
+
+export async function noteUse(queries: Queries, sessionId: string, address: string, at: Date): Promise<void> {
+  await queries.run(
+    'update sessions set last_used_at = $2, address = $3 where id = $1 and revoked_at is null',
+    [sessionId, at.toISOString(), address],
+  );
+}
+
+/** Moves to the next generation. False if another request was faster, or if the session has ended. */
+export async function rotateSession(
+  queries: Queries,
+  { id, generation }: SessionState,
+  address: string,
+  at: Date,
+): Promise<boolean> {
+  const rows = await queries.run(
+    `update sessions set generation = generation + 1, rotated_at = $3, last_used_at = $3, address = $4
+      where id = $1 and generation = $2 and revoked_at is null returning id`,
+    [id, generation, at.toISOString(), address],
+  );
+  return rows.length > 0;
+}
+
+/** The sessions that can still be used, last used first. */
+export function listSessions(
+  queries: Queries,
+  userId: number,
+  { at, usedAfter }: { at: Date; usedAfter: Date },
+): Promise<Omit<Sessions[number], 'current'>[]> {
+  return queries.all(
+    `select id, created_at, ${LAST_USED} as last_used_at, address from sessions
+      where user_id = $1 and revoked_at is null and expires_at > $2 and ${LAST_USED} > $3
+      order by ${LAST_USED} desc, created_at desc, id`,
+    [userId, at.toISOString(), usedAfter.toISOString()],
+  );
+}
+
+/** Ends the user's sessions except the `kept` that were used last. */
+export async function endOldestSessions(
+  database: Database,
+  userId: number,
+  kept: number,
+  at: Date,
+): Promise<void> {
+  const rows = await database.run(
+    // SQLite requires a limit with an offset.
+    `update sessions set revoked_at = $2 where revoked_at is null and id in (
+      select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
+        order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
+    ) returning id`,
+    [userId, at.toISOString(), kept],
+  );
+  if (rows.length > 0) database.signal(REVOCATIONS);
+}
+
+/** A trigger notes every session that ends, and every process then refuses its access tokens. */
+export async function endSession(
+  queries: Queries,
+  userId: number,
+  sessionId: string,
+  at: Date,
+): Promise<boolean> {
+  const rows = await queries.run(
+    'update sessions set revoked_at = $3 where id = $2 and user_id = $1 and revoked_at is null returning id',
+    [userId, sessionId, at.toISOString()],
+  );
+  return rows.length > 0;
+}
+
+/** Ends the sessions of a user, except this one. */
+export async function endSessionsOf(
+  queries: Queries,
+  userId: number,
+  at: Date,
+  exceptId = '',
+): Promise<void> {
+  await queries.run(
+    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3',
+    [userId, at.toISOString(), exceptId],
+  );
+}
+
+/** The last access token of a session may live this much longer than the session. */
+const ACCESS_TTL_MAX_MS = 86_400_000;
+
+export const EXPIRING_SESSIONS: Expiring = {
+  table: 'sessions',
+  column: 'expires_at',
+  keptMs: ACCESS_TTL_MAX_MS,
+};
