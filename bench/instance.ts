@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openKeyring } from '../src/auth/keys.ts';
-import { createPasswords } from '../src/auth/passwords.ts';
+import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { createTokens } from '../src/auth/tokens.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { type Config, readConfig } from '../src/config.ts';

@@ -1,5 +1,5 @@
-import type { Passwords } from './auth/passwords.ts';
 import { emailKeyOf } from './auth/email.ts';
+import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';

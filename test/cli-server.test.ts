@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { attemptOf, findAccount } from '../src/auth/attempts.ts';
-import { openSession } from '../src/auth/sessionStore.ts';
+import { openSession } from '../src/auth/sessions/store.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
 import {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
-import { createPasswords } from '../src/auth/passwords.ts';
+import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { DatabaseUnavailable } from '../src/database/database.ts';
 import { runWithDeadline } from '../src/database/deadline.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';

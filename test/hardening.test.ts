@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { freePort } from '../scripts/services.ts';
 import { SERVER } from '../src/audit/record.ts';
-import { createPasswords } from '../src/auth/passwords.ts';
+import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { insertUser } from '../src/auth/users.ts';
 import { readConfig } from '../src/config.ts';
 import { createVault, newSecretKey, VaultError } from '../src/secrets.ts';

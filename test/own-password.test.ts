@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPasswords } from '../src/auth/passwords.ts';
+import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { changePassword } from '../src/auth/users.ts';
 import { AURORA, assertError, BOREALIS, OPERATOR, onEachEngine, useDeskbell } from './harness.ts';
 import { openConnection } from './process.ts';

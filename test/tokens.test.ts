@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { EXPIRING_ATTEMPTS } from '../src/auth/attempts.ts';
-import { EXPIRING_SESSIONS } from '../src/auth/sessionStore.ts';
+import { EXPIRING_SESSIONS } from '../src/auth/sessions/store.ts';
 import { changePassword, disableUser, enableUser } from '../src/auth/users.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import {

@@ -75,9 +75,9 @@ const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
 
 const latest = ({ failures, max }: (typeof LIMITS)[number]) =>
   `(select failed_at from sign_in_failures where ${failures} order by failed_at desc limit ${max}) latest`;
-export const WITHIN_LIMITS = LIMITS.map((limit) => `(select count(*) from ${latest(limit)}) < ${limit.max}`).join(
-  ' and ',
-);
+export const WITHIN_LIMITS = LIMITS.map(
+  (limit) => `(select count(*) from ${latest(limit)}) < ${limit.max}`,
+).join(' and ');
 /** `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null. */
 const FULL_SINCE = LIMITS.map(
   (limit, n) =>

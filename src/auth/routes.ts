@@ -24,7 +24,7 @@ import {
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { callerOf, userOf } from './guard.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './sessions/sessions.ts';
 import type { SignIn } from './signIn.ts';
 import { createUserLookup } from './users.ts';
 

@@ -5,12 +5,19 @@ import type { Database } from '../database/database.ts';
 import { invalidCredentials, mfaRequired, rateLimited, wrongOtp } from '../errors.ts';
 import { shortAddress } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
+import {
+  type Account,
+  type Attempt,
+  attemptOf,
+  countFailure,
+  findAccount,
+  rememberPlace,
+} from './attempts.ts';
 import { recordFor } from './events.ts';
 import type { Factors } from './factors/factors.ts';
-import { createFairSlots } from './fairSlots.ts';
-import type { Passwords } from './passwords.ts';
-import { type Account, type Attempt, attemptOf, findAccount, countFailure, rememberPlace } from './attempts.ts';
-import { endOldestSessions, openSession } from './sessionStore.ts';
+import { createFairSlots } from './passwords/fairSlots.ts';
+import type { Passwords } from './passwords/passwords.ts';
+import { endOldestSessions, openSession } from './sessions/store.ts';
 import type { Tokens } from './tokens.ts';
 
 export interface SignInParts {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
-import type { Revocations } from './revocations.ts';
+import type { Revocations } from './sessions/revocations.ts';
 
 /** The two kinds differ in `typ` and audience, so one cannot be used as the other. */
 const KINDS = {

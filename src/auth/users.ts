@@ -11,7 +11,7 @@ import {
 import { createLookup } from '../database/lookup.ts';
 import { forgetAttempts } from './attempts.ts';
 import { emailKeyOf } from './email.ts';
-import { endSessionsOf, isOpenSession } from './sessionStore.ts';
+import { endSessionsOf, isOpenSession } from './sessions/store.ts';
 
 export const createUserLookup = (queries: Queries) =>
   createLookup<User & { disabled_at: string | null }>(

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
-import { createPasswords } from '../auth/passwords.ts';
+import { createPasswords } from '../auth/passwords/passwords.ts';
 import { type Config, riskySettings } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';

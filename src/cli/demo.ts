@@ -1,4 +1,4 @@
-import { createPasswords } from '../auth/passwords.ts';
+import { createPasswords } from '../auth/passwords/passwords.ts';
 import { migrate } from '../database/migrate.ts';
 import { DEMO_USERS, seedDemo } from '../demo.ts';
 import { storeAnswerSchemas } from '../notifications/kinds.ts';

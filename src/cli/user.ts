@@ -1,7 +1,18 @@
 import { resetFactors } from '../auth/factors/store.ts';
-import { passwordProblem } from '../auth/passwordPolicy.ts';
-import { createPasswords } from '../auth/passwords.ts';
-import { changePassword, changeRole, disableUser, enableUser, findUserByEmail, insertUser, type ListedUser, listUsers, ROLES, type Role } from '../auth/users.ts';
+import { createPasswords } from '../auth/passwords/passwords.ts';
+import { passwordProblem } from '../auth/passwords/policy.ts';
+import {
+  changePassword,
+  changeRole,
+  disableUser,
+  enableUser,
+  findUserByEmail,
+  insertUser,
+  type ListedUser,
+  listUsers,
+  ROLES,
+  type Role,
+} from '../auth/users.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';

@@ -2,6 +2,12 @@ import { ACCESS_MUTATIONS } from './access.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import type { Mutation } from './mutation.ts';
+import { SIGN_IN_MUTATIONS } from './signIn.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
-export const MUTATIONS: readonly Mutation[] = [...DATA_MUTATIONS, ...ACCESS_MUTATIONS, ...DELIVERY_MUTATIONS];
+export const MUTATIONS: readonly Mutation[] = [
+  ...DATA_MUTATIONS,
+  ...ACCESS_MUTATIONS,
+  ...SIGN_IN_MUTATIONS,
+  ...DELIVERY_MUTATIONS,
+];

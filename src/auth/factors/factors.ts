@@ -15,9 +15,9 @@ import {
   userNotFound,
 } from '../../errors.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
+import { type Account, type Attempt, attemptOf, countFailure, findAccount } from '../attempts.ts';
 import { recordFor, userAt } from '../events.ts';
-import type { Passwords } from '../passwords.ts';
-import { type Account, type Attempt, attemptOf, findAccount, countFailure } from '../attempts.ts';
+import type { Passwords } from '../passwords/passwords.ts';
 import { registrationOptions, signInOptions, verifyRegistration, verifySignIn } from './passkeys.ts';
 import type { RelyingParty } from './relyingParty.ts';
 import {

@@ -1,7 +1,7 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { endSessionsOf, isOpenSession } from '../sessionStore.ts';
+import { endSessionsOf, isOpenSession } from '../sessions/store.ts';
 import { CHALLENGE_TTL_MS } from './challenges.ts';
 import { newRecoveryCodes, recoveryCodeHash } from './recoveryCodes.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rotateKeys } from '../../../src/auth/keys.ts';
-import { endSession } from '../../../src/auth/sessionStore.ts';
+import { endSession } from '../../../src/auth/sessions/store.ts';
 import { changePassword, disableUser } from '../../../src/auth/users.ts';
 import { openVault } from '../../../src/auth/vault.ts';
 import { openDatabase } from '../../../src/database/open.ts';

@@ -3,9 +3,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type DemoUser, DemoUsers, LoginBody, type LoginTokens, RefreshedToken } from '../contract/auth.ts';
-import { Message } from '../contract/common.ts';
-import { PasskeyOptions, PasskeySignIn } from '../contract/factors.ts';
+import {
+  type DemoUser,
+  DemoUsers,
+  LoginBody,
+  type LoginTokens,
+  RefreshedToken,
+} from '../../contract/auth.ts';
+import { Message } from '../../contract/common.ts';
+import { PasskeyOptions, PasskeySignIn } from '../../contract/factors.ts';
 import {
   ApiError,
   type ErrorCode,
@@ -18,14 +24,14 @@ import {
   required,
   tokenInvalid,
   wrongOtp,
-} from '../errors.ts';
-import { isFromThisMachine } from '../http/address.ts';
-import { describeRoute } from '../http/openapi.ts';
+} from '../../errors.ts';
+import { isFromThisMachine } from '../../http/address.ts';
+import { describeRoute } from '../../http/openapi.ts';
+import type { Factors } from '../factors/factors.ts';
+import { relyingPartyOf } from '../factors/relyingParty.ts';
+import type { SignIn } from '../signIn.ts';
 import { createRefreshCookie } from './cookie.ts';
-import type { Factors } from './factors/factors.ts';
-import { relyingPartyOf } from './factors/relyingParty.ts';
 import type { Sessions } from './sessions.ts';
-import type { SignIn } from './signIn.ts';
 
 export interface SessionParts {
   signIn: SignIn;

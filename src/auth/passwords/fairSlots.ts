@@ -1,5 +1,5 @@
-import { withinDeadline } from '../database/deadline.ts';
-import { serviceUnavailable } from '../errors.ts';
+import { withinDeadline } from '../../database/deadline.ts';
+import { serviceUnavailable } from '../../errors.ts';
 
 /** Waiting work. `drop` is called instead of `start` if others need its place more. */
 interface Waiting {

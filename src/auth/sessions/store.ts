@@ -1,7 +1,7 @@
-import type { Sessions } from '../contract/auth.ts';
-import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
-import { type Attempt, WITHIN_LIMITS, windowStarts } from './attempts.ts';
+import type { Sessions } from '../../contract/auth.ts';
+import { type Database, type Queries, REVOCATIONS } from '../../database/database.ts';
+import type { Expiring } from '../../database/expiry.ts';
+import { type Attempt, WITHIN_LIMITS, windowStarts } from '../attempts.ts';
 
 /**
  * Opens the session, unless other attempts reached a limit or the account was changed while the password was

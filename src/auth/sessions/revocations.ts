@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { type Database, REVOCATIONS } from '../database/database.ts';
-import { withoutDeadline } from '../database/deadline.ts';
-import type { Expiring } from '../database/expiry.ts';
-import type { Keyring } from './keys.ts';
-import type { Caller } from './tokens.ts';
+import { type Database, REVOCATIONS } from '../../database/database.ts';
+import { withoutDeadline } from '../../database/deadline.ts';
+import type { Expiring } from '../../database/expiry.ts';
+import type { Keyring } from '../keys.ts';
+import type { Caller } from '../tokens.ts';
 
 /** What this process knows about ended sessions and removed keys. Requests check it in memory. */
 export interface Revocations {

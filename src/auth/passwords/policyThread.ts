@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { passwordProblem } from './passwordPolicy.ts';
+import { passwordProblem } from './policy.ts';
 
 const { password, known } = workerData as { password: string; known: readonly string[] };
 parentPort!.postMessage(await passwordProblem(password, known));

@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { EventName } from '../contract/audit.ts';
-import type { Sessions as ListedSessions, RefreshedTokens } from '../contract/auth.ts';
-import { type Database, REVOCATIONS } from '../database/database.ts';
-import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../errors.ts';
-import { shortAddress } from '../http/address.ts';
-import { recordFor } from './events.ts';
+import type { EventName } from '../../contract/audit.ts';
+import type { Sessions as ListedSessions, RefreshedTokens } from '../../contract/auth.ts';
+import { type Database, REVOCATIONS } from '../../database/database.ts';
+import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../../errors.ts';
+import { shortAddress } from '../../http/address.ts';
+import { recordFor } from '../events.ts';
+import type { Caller, Tokens } from '../tokens.ts';
 import type { Revocations } from './revocations.ts';
-import { endSession, findSessionUser, listSessions, noteUse, rotateSession, type SessionState, type SessionUser } from './sessionStore.ts';
-import type { Caller, Tokens } from './tokens.ts';
+import {
+  endSession,
+  findSessionUser,
+  listSessions,
+  noteUse,
+  rotateSession,
+  type SessionState,
+  type SessionUser,
+} from './store.ts';
 
 interface SessionParts {
   database: Database;

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Database } from '../database/database.ts';
-import { invalid, tokenInvalid } from '../errors.ts';
-import type { Vault } from '../secrets.ts';
-import { userAt } from './events.ts';
-import type { FactorCaller, Factors } from './factors/factors.ts';
+import type { Database } from '../../database/database.ts';
+import { invalid, tokenInvalid } from '../../errors.ts';
+import type { Vault } from '../../secrets.ts';
+import { attemptOf } from '../attempts.ts';
+import { userAt } from '../events.ts';
+import type { FactorCaller, Factors } from '../factors/factors.ts';
+import { changePassword } from '../users.ts';
 import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
-import { attemptOf } from './attempts.ts';
-import { changePassword } from './users.ts';
 
 interface OwnPasswordParts {
   database: Database;
@@ -49,7 +49,7 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
 
 /** Takes a second of computing and 70 MB, so it has a thread of its own, which ends afterwards. */
 async function checkInThread(password: string, known: readonly string[]): Promise<string | undefined> {
-  const thread = new Worker(new URL('./passwordPolicyThread.ts', import.meta.url), {
+  const thread = new Worker(new URL('./policyThread.ts', import.meta.url), {
     workerData: { password, known },
   });
   try {

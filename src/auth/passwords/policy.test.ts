@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { passwordProblem } from './passwordPolicy.ts';
+import { passwordProblem } from './policy.ts';
 
 const KNOWN = ['alma.reyes@tostadero.example', 'Alma Reyes', 'Café Tostadero'];
 

@@ -1,0 +1,338 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** Passwords, second factors, sessions, tokens and keys. */
+export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/faults/tokens.test.ts', [
+    {
+      name: 'the algorithm of a token is not pinned',
+      file: 'src/auth/tokens.ts',
+      find: 'algorithms: [ALGORITHM],',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the audience of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'audience: KINDS[kind].audience,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the issuer of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'issuer: settings.issuer,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'the type of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'typ: KINDS[kind].typ,',
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+    {
+      name: 'a token is accepted in several encodings',
+      file: 'src/auth/tokens.ts',
+      find: `if (Buffer.from(part, 'base64url').toString('base64url') !== part) throw tokenInvalid();`,
+      replace: '',
+      test: 'forged, changed, misused, revoked and wrongly sent tokens (sqlite)',
+    },
+  ]),
+  ...caughtBy('src/auth/passwords/policy.test.ts', [
+    {
+      name: 'a password may be made from the names of the user and the shop',
+      file: 'src/auth/passwords/policy.ts',
+      find: "['deskbell', ...words]",
+      replace: '[]',
+      test: 'takes names into account',
+    },
+    {
+      name: 'a password that is easy to guess is accepted',
+      file: 'src/auth/passwords/policy.ts',
+      find: 'if (score >= SCORE_MIN) return undefined;',
+      replace: 'if (score >= 0) return undefined;',
+      test: 'refuses "qwertyuiop"',
+    },
+  ]),
+  ...caughtBy('test/tokens.test.ts', [
+    {
+      name: 'the expiry of a token is not checked',
+      file: 'src/auth/tokens.ts',
+      find: 'currentDate: now(),',
+      replace: 'currentDate: new Date(0),',
+      test: 'an access token works for its fifteen minutes and is TOKEN_EXPIRED after that',
+    },
+    {
+      name: 'a refresh token is accepted as an access token',
+      file: 'src/auth/tokens.ts',
+      find: `refresh: { typ: 'rt+jwt', audience: 'deskbell:refresh' },`,
+      replace: `refresh: { typ: 'at+jwt', audience: 'deskbell:api' },`,
+      test: 'neither kind of token is accepted as the other',
+    },
+    {
+      name: 'a session that was signed out still refreshes',
+      file: 'src/auth/sessions/store.ts',
+      find: 's.user_id = u.id and s.revoked_at is null',
+      replace: 's.user_id = u.id',
+      test: 'signing out ends that session and no other',
+    },
+    {
+      name: 'a new password leaves the sessions open',
+      file: 'src/auth/users.ts',
+      find: '    await endSessionsOf(tx, userId, at, own?.sessionId);\n',
+      replace: '',
+      test: 'a new password ends all sessions of its user, and nobody else’s',
+    },
+  ]),
+  ...caughtBy('test/own-password.test.ts', [
+    {
+      name: 'a user’s own change overwrites a password that the operator has just set',
+      file: 'src/auth/users.ts',
+      find: `($3 = '' or (password_hash = $3 and disabled_at is null))`,
+      replace: `($3 = $3)`,
+      test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
+    },
+    {
+      name: 'a token that is revoked while the body arrives is accepted',
+      file: 'src/auth/guard.ts',
+      find: 'tokens.isRevoked(caller)',
+      replace: 'false',
+      test: 'is not changed by a request whose session ended while its body arrived',
+    },
+  ]),
+  ...caughtBy('test/keys.test.ts', [
+    {
+      name: 'tokens of a removed key stay in the cache',
+      file: 'src/auth/tokens.ts',
+      find: 'if (generation !== verifiedGeneration) {',
+      replace: 'if (verified.size > CACHED_MAX) {',
+      test: 'tokens of a removed key are INVALID_TOKEN, even those that were used before',
+    },
+  ]),
+  ...caughtBy('test/revocation.test.ts', [
+    {
+      name: 'revocations do not reach other processes',
+      file: 'src/auth/sessions/revocations.ts',
+      find: `  const unsubscribe = database.listen(REVOCATIONS, readOrRetry);
+  const interval = setInterval(() => {`,
+      replace: `  const unsubscribe = () => {};
+  const interval = setInterval(() => {
+    if (REVOCATIONS) return;`,
+      test: 'access ends in every process',
+    },
+    {
+      name: 'without a signal, revocations are not noticed',
+      file: 'src/auth/sessions/revocations.ts',
+      find: '    if (!reading) readOrRetry();',
+      replace: '    if (failing) readOrRetry();',
+      test: 'a command in another process ends the tokens and streams of a running server',
+    },
+    {
+      name: 'a revocation that commits late is missed',
+      file: 'src/auth/sessions/revocations.ts',
+      find: 'if (at > startedAt - REREAD_MS) continue;',
+      replace: 'if (at > startedAt) continue;',
+      test: 'a transaction that commits after others with higher ids is noticed',
+    },
+    {
+      name: 'a token in the cache survives its session',
+      file: 'src/auth/tokens.ts',
+      find: ' && !isRevoked(caller) ? caller : undefined;',
+      replace: ' ? caller : undefined;',
+      test: 'signing out ends access tokens that were used before, and event streams',
+    },
+    {
+      name: 'an event stream survives its session',
+      file: 'src/live/routes.ts',
+      find: 'const unwatch = revocations.watch(caller, () => stream.end());',
+      replace: 'const unwatch = revocations.watch(caller, () => {});',
+      test: 'signing out ends access tokens that were used before, and event streams',
+    },
+  ]),
+  ...caughtBy('test/refresh-tokens.test.ts', [
+    {
+      name: 'a replaced refresh token is accepted',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'if (!isCurrent && !(generation === session.generation - 1 && rotatedRecently)) {',
+      replace: 'if (generation > session.generation) {',
+      test: 'a replaced token that is used again ends the session and its access tokens',
+    },
+    {
+      name: 'a token is rotated twice in a row',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'const rotates = rotate && isCurrent && !rotatedRecently;',
+      replace: 'const rotates = rotate && isCurrent;',
+      test: 'nobody is signed out by two tabs at once, or by a retry after a lost response',
+    },
+    {
+      name: 'the oldest session of a user does not end',
+      file: 'src/auth/signIn.ts',
+      find: 'await endOldestSessions(database, account.id, sessionsPerUser, attempt.at);',
+      replace: 'if (sessionsPerUser === 0) await endOldestSessions(database, account.id, 0, attempt.at);',
+      test: 'are at most twenty: the one that was not used for longest ends',
+    },
+    {
+      name: 'a session that is not used never ends',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();',
+      replace: '',
+      test: 'ends after SESSION_IDLE_DAYS, and every refresh prolongs it',
+    },
+    {
+      name: 'a user can end another user’s session',
+      file: 'src/auth/sessions/store.ts',
+      find: 'where id = $2 and user_id = $1 and revoked_at is null returning id',
+      replace: 'where id = $2 and user_id <> -$1 and revoked_at is null returning id',
+      test: 'can be ended one by one, and only by their user',
+    },
+  ]),
+  ...caughtBy('test/sign-in.test.ts', [
+    {
+      name: 'no hash is compared for an unknown email',
+      file: 'src/auth/passwords/passwords.ts',
+      find: 'const isMatch = await verify(stored ?? NO_PASSWORD, password);',
+      replace: 'const isMatch = stored !== undefined && (await verify(stored, password));',
+      test: 'a known and an unknown email need the same work, so timing reveals nothing',
+    },
+    {
+      name: 'a password is written to the log',
+      file: 'src/auth/routes.ts',
+      find: '(request) => signIn.begin(request.body, request.ip),',
+      replace: `(request) => {
+        request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
+        return signIn.begin(request.body, request.ip);
+      },`,
+      test: 'no password, email address or token is ever logged',
+    },
+  ]),
+  ...caughtBy('test/sign-in-limits.test.ts', [
+    {
+      name: 'failed sign-ins are counted separately for an email in capitals',
+      file: 'src/auth/attempts.ts',
+      find: `createHash('sha256').update(emailKey)`,
+      replace: `createHash('sha256').update(email)`,
+      test: 'an email address in capitals or with spaces is the same account',
+    },
+    {
+      name: 'X-Forwarded-For is trusted by default',
+      file: 'src/config.ts',
+      find: `if (given === undefined || given === 'false') return false;`,
+      replace: `if (given === 'false') return false;\n  if (given === undefined) return true;`,
+      test: 'without TRUST_PROXY nobody gets a new allowance by sending another address in a header',
+    },
+    {
+      name: 'parallel guesses are checked beyond the limit',
+      file: 'src/auth/attempts.ts',
+      find: 'select $1, $2, $3 where ${WITHIN_LIMITS} returning account',
+      replace: 'select $1, $2, $3 where ${WITHIN_LIMITS} or true returning account',
+      test: 'only guesses within the limit are checked if forty come at once, and the right one after them is refused',
+    },
+    {
+      name: 'the password queue has no share per address',
+      file: 'src/auth/passwords/fairSlots.ts',
+      find: '.push(group, waiting);\n      // A caller',
+      replace: `.push('', waiting);\n      // A caller`,
+      test: 'from one address, the owner at another one gets in, and those that do not fit get 503 with Retry-After',
+    },
+    {
+      name: 'the password queue has no share for known places',
+      file: 'src/auth/passwords/fairSlots.ts',
+      find: '(isKnown ? known : unknown).push',
+      replace: '(isKnown ? unknown : unknown).push',
+      test: 'from hundreds of addresses, the owner gets in from where the owner has signed in before',
+    },
+    {
+      name: 'the limit of an account locks out a known address',
+      file: 'src/auth/attempts.ts',
+      find: 'const isExempt = row.last_at !== null && !appliesToKnown;',
+      replace: 'const isExempt = false;',
+      test: 'an account gets 429 at new addresses after a hundred, and opens where its owner has signed in',
+    },
+    {
+      name: 'IPv6 addresses are counted one by one',
+      file: 'src/auth/attempts.ts',
+      find: 'const group = addressGroup(address);',
+      replace: 'const group = address;',
+      test: 'all addresses of an IPv6 network of 64 bits count as one',
+    },
+  ]),
+  ...caughtBy('test/second-factor.test.ts', [
+    {
+      name: 'a code of the authenticator app is accepted twice',
+      file: 'src/auth/factors/store.ts',
+      find: 'confirmed_at is not null and last_step < $2 returning user_id',
+      replace: 'confirmed_at is not null returning user_id',
+      test: 'each code works once',
+    },
+    {
+      name: 'the dashboard signs in without the second factor',
+      file: 'src/auth/signIn.ts',
+      find: 'if (!otp) throw await refusalOf(attempt, mfaRequired());',
+      replace: 'if (!otp) return open(account, attempt);',
+      test: 'the dashboard asks for the code too',
+    },
+    {
+      name: 'a recovery code works again',
+      file: 'src/auth/factors/store.ts',
+      find: `'delete from recovery_codes where user_id = $1 and code_hash = $2 returning user_id'`,
+      replace: `'update recovery_codes set code_hash = $2 where user_id = $1 and code_hash = $2 returning user_id'`,
+      test: 'a recovery code works once instead of a code, in any spelling',
+    },
+    {
+      name: 'wrong codes do not count as failed sign-ins',
+      file: 'src/auth/signIn.ts',
+      find: 'const counted = await countFailure(database, attempt, isKnown, account);\n          throw counted ? wrongOtp() : await refusalOf(attempt);',
+      replace: 'throw wrongOtp();',
+      test: 'wrong codes count as failed sign-ins, missing ones do not',
+    },
+  ]),
+  ...caughtBy('test/passkeys.test.ts', [
+    {
+      name: 'a passkey’s answer is accepted twice',
+      file: 'src/auth/factors/factors.ts',
+      find: '(await useChallenge(database, challengeId, now())) &&',
+      replace: '(await useChallenge(database, challengeId, now()), true) &&',
+      test: 'an answer works once: sent again, or by two at the same time, it is refused',
+    },
+  ]),
+  ...caughtBy('test/session.test.ts', [
+    {
+      name: 'the cookie can be read by scripts',
+      file: 'src/auth/sessions/cookie.ts',
+      find: 'httpOnly: true',
+      replace: 'httpOnly: false',
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
+    },
+    {
+      name: 'other sites can make a browser send the cookie',
+      file: 'src/auth/sessions/cookie.ts',
+      find: `sameSite: 'strict'`,
+      replace: `sameSite: 'none'`,
+      test: 'no script can read the cookie, no other site can send it, no other path receives it',
+    },
+    {
+      name: 'the cookie is not Secure behind https',
+      file: 'src/auth/sessions/cookie.ts',
+      find: `reply.request.protocol === 'https'`,
+      replace: 'false',
+      test: 'the cookie is Secure only if the browser uses https',
+    },
+    {
+      name: 'another site’s page can use the session',
+      file: 'src/auth/sessions/routes.ts',
+      find: `if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();`,
+      replace: `if (headers[MARK] !== '1' && site !== undefined) throw notFromDashboard();`,
+      test: 'a request from another site is forbidden, and changes nothing',
+    },
+  ]),
+  ...caughtBy('test/session.test.ts', [
+    {
+      name: 'a proxy’s visitors get the demo’s passwords',
+      file: 'src/http/address.ts',
+      find: ' && !PROXY_HEADERS.some((name) => name in request.headers)',
+      replace: '',
+      test: 'are listed only for callers on the same machine, not for visitors of a proxy on it',
+    },
+  ]),
+];
