@@ -32,8 +32,9 @@ create trigger sessions_revoked after update of revoked_at on sessions
 -- When a session was last used, and roughly from where (a network, not an address).
 alter table sessions add column last_used_at text;
 alter table sessions add column address text;
--- The generation of its refresh token, and when that one replaced the one before.
+-- The generation of its refresh token, the last one that a client has used, and when the current one was made.
 alter table sessions add column generation integer not null default 0;
+alter table sessions add column used_generation integer not null default 0;
 alter table sessions add column rotated_at text;
 -- The idle time of sessions that exist begins now.
 -- @sqlite

@@ -8,6 +8,8 @@ import {
   assertError,
   BOREALIS,
   idsOf,
+  login,
+  logout,
   NOTIFICATIONS,
   onEachEngine,
   QUESTION,
@@ -82,9 +84,9 @@ onEachEngine('a list of several megabytes', (engine) => {
     );
   }
   /** Sends the request and reads only what arrives at once. */
-  async function openList(query = ''): Promise<IncomingMessage> {
+  async function openList(query = '', by = token): Promise<IncomingMessage> {
     const request = httpRequest(deskbell.url + LIST + query, {
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${by}` },
       agent: false,
     });
     request.on('error', () => {});
@@ -114,6 +116,14 @@ onEachEngine('a list of several megabytes', (engine) => {
     }
     assert.ok(opened >= 3);
     await allClosed();
+  });
+
+  it('ends when its session ends', async () => {
+    const { access_token, refresh_token } = (await login(deskbell, BOREALIS)).json;
+    const response = await openList('', access_token);
+    await logout(deskbell, refresh_token);
+    await allClosed();
+    await assert.rejects(readRest(response));
   });
 
   it('is exactly the list of its ETag, while others write', async () => {

@@ -80,12 +80,49 @@ onEachEngine('the dashboard’s session', (engine) => {
     }
   });
 
+  const renew = async (cookie: string): Promise<string> => {
+    const reply = await session(deskbell, 'refresh', { cookie });
+    assert.equal(reply.status, 200, reply.text);
+    return cookieOf(reply);
+  };
+
   it('a copy of an old cookie ends the session', async () => {
     const stolen = cookieOf(await signIn());
-    const cookie = cookieOf(await session(deskbell, 'refresh', { cookie: stolen }));
-    deskbell.clock.advance(31);
+    const second = await renew(stolen);
+    deskbell.clock.advance(60);
+    const third = await renew(second);
     assertError(await session(deskbell, 'refresh', { cookie: stolen }), 401, 'INVALID_TOKEN');
-    assertError(await session(deskbell, 'refresh', { cookie }), 401, 'INVALID_TOKEN');
+    assertError(await session(deskbell, 'refresh', { cookie: third }), 401, 'INVALID_TOKEN');
+  });
+
+  it('a copy that is used first ends the session when the owner comes back', async () => {
+    const stolen = cookieOf(await signIn());
+    const second = await renew(stolen);
+    deskbell.clock.advance(60);
+    const thief = await renew(stolen);
+    deskbell.clock.advance(60);
+    assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
+    assertError(await session(deskbell, 'refresh', { cookie: thief }), 401, 'INVALID_TOKEN');
+  });
+
+  it('nobody is signed out by tabs that refresh at the same time', async () => {
+    const first = cookieOf(await signIn());
+    const tabs = await Promise.all(Array.from({ length: 6 }, () => renew(first)));
+    // A third tab uses the new cookie while a request with the old one is still on its way.
+    const third = await renew(tabs[0]!);
+    const slow = await renew(first);
+    deskbell.clock.advance(60);
+    assert.deepEqual([...new Set(await Promise.all([...tabs, third, slow].map(renew)))].length, 1);
+  });
+
+  it('nobody is signed out because a response was lost, even if the next try is a day later', async () => {
+    let cookie = cookieOf(await signIn());
+    for (let time = 0; time < 3; time += 1) {
+      await renew(cookie);
+      deskbell.clock.advance(86_400);
+      cookie = await renew(cookie);
+      deskbell.clock.advance(60);
+    }
   });
 
   it('the cookie is found among others', async () => {

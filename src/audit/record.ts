@@ -17,8 +17,6 @@ type About = Readonly<
   Partial<
     Record<
       | 'user_id'
-      | 'session_id'
-      | 'factor_id'
       | 'key_id'
       | 'notification_id'
       | 'document_id'
@@ -28,7 +26,8 @@ type About = Readonly<
       | 'channel'
       | 'role'
       | 'limit'
-      | 'count'
+      | 'factor'
+      | 'keys_removed'
       | 'version',
       number | string
     >
@@ -49,6 +48,8 @@ const NO_MERCHANT = 0;
 
 /** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
 const ADDRESS_GROUPS = 64;
+/** Whoever raises and deletes in a loop adds at most this many rows an hour. Consecutive ids have rows of their own. */
+const DELETION_GROUPS = 10_000;
 
 /** Writes an event. Use the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
@@ -62,7 +63,8 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       on conflict (merchant_id, merge_key) where merge_key is not null do update set
         count = audit_events.count + 1, last_at = excluded.last_at,
         address = case when audit_events.address is not distinct from excluded.address
-          then audit_events.address else 'several' end
+          then audit_events.address else 'several' end,
+        about = case when audit_events.about = excluded.about then audit_events.about else '{}' end
       returning id`,
     [
       event.merchantId ?? NO_MERCHANT,
@@ -73,15 +75,24 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       'name' in who ? who.name : null,
       address,
       about,
-      'repeats' in EVENTS[what] ? mergeKeyOf([what, who.kind, userId, about], address, at) : null,
+      mergeKeyOf(event, userId, address),
     ],
   );
 }
 
-function mergeKeyOf(parts: readonly unknown[], address: string | null, at: Date): string {
+/** Events with the same key are one row. */
+function mergeKeyOf(
+  { what, who, at, about }: Event,
+  userId: number | null,
+  address: string | null,
+): string | null {
+  const rule: { repeats?: true; deletes?: 'notification_id' | 'document_id' } = EVENTS[what];
   const hour = at.toISOString().slice(0, 13);
-  const group = address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS;
-  return digest(JSON.stringify([...parts, group, hour])).toString('base64url');
+  const keyOf = (group: unknown) =>
+    digest(JSON.stringify([what, who.kind, userId, group, hour])).toString('base64url');
+  if (rule.deletes) return keyOf(Number(about?.[rule.deletes]) % DELETION_GROUPS);
+  if (!rule.repeats) return null;
+  return keyOf([about, address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS]);
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -160,7 +160,7 @@ export async function rotateKeys(
     const earliest = newest ? Date.parse(newest.created_at) + 1 : 0;
     const createdAt = new Date(Math.max(now.getTime(), earliest)).toISOString();
     const kid = await insertKey(tx, key, createdAt);
-    const about = { key_id: kid, count: removed.length };
+    const about = { key_id: kid, keys_removed: removed.length };
     await recordEvent(tx, { what: 'key.rotated', merchantId: null, who: by, at: now, about });
     return { kid, removed: removed.map((row) => row.kid) };
   });

@@ -62,7 +62,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
           ...describeRoute('auth', 'Get a new access token', {
             description:
               'Exchanges a refresh token for a new access token. The refresh token stays valid, unless `rotate=true` ' +
-              'replaces it. If a replaced token is used again after 30 seconds, its session ends.',
+              'replaces it. If a replaced token is used again, its session ends.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
@@ -71,7 +71,8 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
           response: { 200: RefreshedTokens },
         },
       },
-      ({ body, query, ip }) => sessions.renew(body.refresh_token, ip, { rotate: query.rotate === 'true' }),
+      ({ body, query, ip }) =>
+        sessions.renew(body.refresh_token, ip, { rotate: query.rotate === 'true', byBrowser: false }),
     );
 
     app.get(

@@ -93,7 +93,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     });
     if (!opened) throw await refusalOf(attempt);
     // After the commit: of several sign-ins at once, the last one sees all of them.
-    await endOldestSessions(database, account.id, sessionsPerUser, attempt.at);
+    await endOldestSessions(database, account, sessionsPerUser, attempt.at);
 
     const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
     const [access_token, refresh_token] = await Promise.all([

@@ -1,7 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 
-/** Every event by name. A new one is an entry here; `repeats` means that many within an hour are one row with a count. */
+/**
+ * Every event by name. A new one is an entry here. `repeats`: equal ones within an hour are one row with a count.
+ * `deletes`: they are, too, if a user deletes thousands in an hour; the row then names none of them.
+ */
 export const EVENTS = {
   'sign_in.succeeded': { repeats: true },
   'sign_in.failed': { repeats: true },
@@ -24,8 +27,8 @@ export const EVENTS = {
   'channel.limit_changed': {},
   'channel.stopped': { repeats: true },
   'channel.resumed': {},
-  'notification.deleted': {},
-  'document.deleted': {},
+  'notification.deleted': { deletes: 'notification_id' },
+  'document.deleted': { deletes: 'document_id' },
   'documents.imported': {},
   'conversation.added': {},
   'conversations.imported': {},
@@ -33,7 +36,7 @@ export const EVENTS = {
   'delivery.cancelled': {},
   'database.migrated': {},
   'demo.added': {},
-} as const satisfies Record<string, { repeats?: true }>;
+} as const satisfies Record<string, { repeats?: true; deletes?: 'notification_id' | 'document_id' }>;
 export type EventName = keyof typeof EVENTS;
 export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
 
@@ -63,7 +66,10 @@ const AuditEvent = Type.Object({
   about: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.String()]), {
     description: 'The ids of what was changed.',
   }),
-  count: Type.Integer({ description: 'Equal sign-ins and ended sessions within an hour are one event.' }),
+  count: Type.Integer({
+    description:
+      'Equal sign-ins and ended sessions within an hour are one event. So are deletions, if one user deletes thousands.',
+  }),
   last_at: Timestamp,
 });
 export type AuditEvent = Static<typeof AuditEvent>;

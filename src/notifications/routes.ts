@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
-import { merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
+import type { Revocations } from '../auth/sessions/revocations.ts';
 import { Message } from '../contract/common.ts';
 import {
   AnswerBody,
@@ -46,6 +47,7 @@ export interface NotificationParts {
   database: Database;
   outbox: Outbox;
   storage: Storage;
+  revocations: Pick<Revocations, 'watch'>;
   now: () => Date;
 }
 
@@ -58,6 +60,7 @@ export function notificationRoutes({
   database,
   outbox,
   storage,
+  revocations,
   now,
 }: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
@@ -82,6 +85,12 @@ export function notificationRoutes({
     database.signal(CHANGES);
     reply.headers(headers);
     return { message };
+  }
+
+  /** A slow client may read a large list for a minute. */
+  function endWhenRevoked(list: Readable, request: FastifyRequest): void {
+    const unwatch = revocations.watch(callerOf(request), () => list.destroy());
+    list.once('close', unwatch);
   }
 
   return async (app) => {
@@ -113,6 +122,7 @@ export function notificationRoutes({
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));
+        if (!Buffer.isBuffer(list.body)) endWhenRevoked(list.body, request);
         // A Buffer or stream skips the serializer.
         return reply.type(JSON_TYPE).send(withoutBody(request, list.body) as never);
       },

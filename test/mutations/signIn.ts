@@ -154,22 +154,15 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a replaced refresh token is accepted',
       file: 'src/auth/sessions/sessions.ts',
-      find: 'if (!isCurrent && !(generation === session.generation - 1 && rotatedRecently)) {',
+      find: 'if (!isCurrent && !isUnanswered && !(rotatedNow && generation === session.generation - 1)) {',
       replace: 'if (generation > session.generation) {',
       test: 'a replaced token that is used again ends the session and its access tokens',
     },
     {
-      name: 'a token is rotated twice in a row',
-      file: 'src/auth/sessions/sessions.ts',
-      find: 'const rotates = rotate && isCurrent && !rotatedRecently;',
-      replace: 'const rotates = rotate && isCurrent;',
-      test: 'nobody is signed out by two tabs at once, or by a retry after a lost response',
-    },
-    {
       name: 'the oldest session of a user does not end',
       file: 'src/auth/signIn.ts',
-      find: 'await endOldestSessions(database, account.id, sessionsPerUser, attempt.at);',
-      replace: 'if (sessionsPerUser === 0) await endOldestSessions(database, account.id, 0, attempt.at);',
+      find: 'await endOldestSessions(database, account, sessionsPerUser, attempt.at);',
+      replace: 'if (sessionsPerUser === 0) await endOldestSessions(database, account, 0, attempt.at);',
       test: 'are at most twenty: the one that was not used for longest ends',
     },
     {
@@ -297,6 +290,20 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
   ]),
   ...caughtBy('test/session.test.ts', [
+    {
+      name: 'the cookie is replaced for every tab',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'const rotates = rotate && !rotatedNow;',
+      replace: 'const rotates = rotate;',
+      test: 'nobody is signed out by tabs that refresh at the same time',
+    },
+    {
+      name: 'a browser that lost a response is signed out',
+      file: 'src/auth/sessions/sessions.ts',
+      find: 'const isUnanswered = byBrowser && generation === session.used_generation;',
+      replace: 'const isUnanswered = false;',
+      test: 'nobody is signed out because a response was lost, even if the next try is a day later',
+    },
     {
       name: 'the cookie can be read by scripts',
       file: 'src/auth/sessions/cookie.ts',

@@ -116,9 +116,14 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     }
   }
 
-  const changeOf = (caller: FactorCaller, what: FactorChange['what']): FactorChange => ({
+  const changeOf = (
+    caller: FactorCaller,
+    what: FactorChange['what'],
+    factor: FactorChange['factor'],
+  ): FactorChange => ({
     ...caller,
     what,
+    factor,
     by: userAt(caller.userId, caller.address),
     at: now(),
   });
@@ -172,7 +177,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
       }
       const { changed, recoveryCodes } = await changeFactors(
         database,
-        changeOf(caller, 'factor.added'),
+        changeOf(caller, 'factor.added', 'totp'),
         (tx) => confirmTotp(tx, id, { sealedSecret, step, at: now() }),
       );
       if (!changed) throw factorNotFound();
@@ -181,7 +186,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
 
     async removeTotp(caller: FactorCaller, proof: Proof): Promise<void> {
       const { id } = await prove(caller, proof);
-      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed'), (tx) =>
+      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed', 'totp'), (tx) =>
         removeTotp(tx, id),
       );
       if (!changed) throw factorNotFound();
@@ -220,7 +225,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
       };
       const { changed, recoveryCodes } = await changeFactors(
         database,
-        changeOf(caller, 'factor.added'),
+        changeOf(caller, 'factor.added', 'passkey'),
         async (tx) =>
           (await useChallenge(tx, verified.challengeId, now())) && insertPasskey(tx, passkey, PASSKEYS_MAX),
       );
@@ -231,7 +236,7 @@ export function createFactors({ database, vault, passwords, now }: FactorParts) 
     async removePasskey(caller: FactorCaller, proof: Proof, passkeyId: number | undefined): Promise<void> {
       const { id } = await prove(caller, proof);
       if (passkeyId === undefined) throw factorNotFound();
-      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed'), (tx) =>
+      const { changed } = await changeFactors(database, changeOf(caller, 'factor.removed', 'passkey'), (tx) =>
         removePasskey(tx, id, passkeyId),
       );
       if (!changed) throw factorNotFound();

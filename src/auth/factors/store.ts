@@ -23,6 +23,7 @@ export interface FactorChange {
   userId: number;
   sessionId: string | undefined;
   what: 'factor.added' | 'factor.removed';
+  factor: 'totp' | 'passkey' | 'all';
   by: Who;
   at: Date;
 }
@@ -33,7 +34,7 @@ export interface FactorChange {
  */
 export async function changeFactors(
   database: Database,
-  { userId, sessionId, what, by, at }: FactorChange,
+  { userId, sessionId, what, factor, by, at }: FactorChange,
   change: (tx: Transaction) => Promise<boolean>,
 ): Promise<{ changed: boolean; recoveryCodes: string[] }> {
   const result = await database.transaction(async (tx) => {
@@ -47,7 +48,8 @@ export async function changeFactors(
     ]);
     await endSessionsOf(tx, userId, at, sessionId);
     if (!hasFactor) await tx.run('delete from recovery_codes where user_id = $1', [userId]);
-    await recordEvent(tx, { what, merchantId: before.merchant_id, who: by, at, about: { user_id: userId } });
+    const about = { user_id: userId, factor };
+    await recordEvent(tx, { what, merchantId: before.merchant_id, who: by, at, about });
     const isFirst = hasFactor && before.second_factor_at === null;
     return { changed: true, recoveryCodes: isFirst ? await replaceRecoveryCodes(tx, userId) : [] };
   });
@@ -60,7 +62,7 @@ export async function changeFactors(
  * no second factor.
  */
 export async function resetFactors(database: Database, userId: number, by: Who, at: Date): Promise<boolean> {
-  const reset: FactorChange = { userId, sessionId: undefined, what: 'factor.removed', by, at };
+  const reset: FactorChange = { userId, sessionId: undefined, what: 'factor.removed', factor: 'all', by, at };
   const { changed } = await changeFactors(database, reset, async (tx) => {
     const secrets = await tx.run('delete from totp_secrets where user_id = $1 returning user_id', [userId]);
     const passkeys = await tx.run('delete from passkeys where user_id = $1 returning id', [userId]);

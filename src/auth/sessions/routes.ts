@@ -180,7 +180,10 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       async (request, reply) => {
         try {
           const token = refreshCookie.read(request) ?? '';
-          const { refresh_token, ...access } = await sessions.renew(token, request.ip, { rotate: true });
+          const { refresh_token, ...access } = await sessions.renew(token, request.ip, {
+            rotate: true,
+            byBrowser: true,
+          });
           refreshCookie.set(reply, refresh_token!);
           return access;
         } catch (error) {

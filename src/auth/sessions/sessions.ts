@@ -29,7 +29,7 @@ interface SessionParts {
 /** What happens to a session after it was opened. Programs hold its refresh token, the dashboard has it in a cookie. */
 export interface Sessions {
   /** Returns a new access token, and with `rotate` a refresh token that replaces the given one. */
-  renew(refreshToken: string, address: string, options: { rotate: boolean }): Promise<RefreshedTokens>;
+  renew(refreshToken: string, address: string, options: RenewOptions): Promise<RefreshedTokens>;
   /** Ends the session of a refresh token. */
   end(refreshToken: string, address: string): Promise<void>;
   /** The sessions of the caller's user. */
@@ -38,15 +38,23 @@ export interface Sessions {
   endById(caller: Caller, sessionId: string, address: string): Promise<void>;
 }
 
+interface RenewOptions {
+  rotate: boolean;
+  /**
+   * Browsers lose responses on the road, and their tabs refresh at the same time. So a replaced token still works until
+   * its successor was used.
+   */
+  byBrowser: boolean;
+}
+
 const DAY_MS = 86_400_000;
 /** The last use is written at most this often, so that most refreshes write nothing. */
 const NOTE_USE_EVERY_MS = 5 * 60_000;
 /**
- * So long after a rotation the replaced token still works, and gives the current one: two tabs may refresh at the same
- * time, and a client whose response was lost tries again. Nothing rotates twice within this time, so the token of a
- * slow request is never more than one generation old.
+ * So long after a rotation the tabs of a browser all get the current token. Nothing rotates twice within this time, so
+ * the token of a slow request is never more than one generation old.
  */
-const REPLACED_VALID_MS = 30_000;
+const SAME_FOR_ALL_TABS_MS = 30_000;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 export function createSessions(parts: SessionParts): Sessions {
@@ -100,23 +108,25 @@ export function createSessions(parts: SessionParts): Sessions {
   async function renew(
     refreshToken: string,
     ip: string,
-    { rotate }: { rotate: boolean },
+    { rotate, byBrowser }: RenewOptions,
   ): Promise<RefreshedTokens> {
     const { user, session, generation } = await find(refreshToken, ip);
     const address = shortAddress(ip);
-    const rotatedRecently = age(session.rotated_at) < REPLACED_VALID_MS;
+    const rotatedNow = byBrowser && age(session.rotated_at) < SAME_FOR_ALL_TABS_MS;
     const isCurrent = generation === session.generation;
-    if (!isCurrent && !(generation === session.generation - 1 && rotatedRecently)) {
+    // If the successor is then used as well, it has become too old, and the session ends.
+    const isUnanswered = byBrowser && generation === session.used_generation;
+    if (!isCurrent && !isUnanswered && !(rotatedNow && generation === session.generation - 1)) {
       // Somebody has a copy of the token. Nobody knows who is who, so both must sign in again.
       await endNow(user, session.id, 'session.reused_token', ip);
       throw tokenInvalid();
     }
 
-    const rotates = rotate && isCurrent && !rotatedRecently;
+    const rotates = rotate && !rotatedNow;
     if (rotates) {
-      const isFirst = await rotateSession(database, session, address, now());
+      const isFirst = await rotateSession(database, session, generation, address, now());
       // Another request has rotated the token or ended the session.
-      if (!isFirst) return renew(refreshToken, ip, { rotate });
+      if (!isFirst) return renew(refreshToken, ip, { rotate, byBrowser });
     } else if (age(session.last_used_at) > NOTE_USE_EVERY_MS || session.address !== address) {
       // Only a note: a full disk must not sign anybody out.
       await noteUse(database, session.id, address, now()).catch(() => {});

@@ -1,3 +1,4 @@
+import { recordEvent, SERVER } from '../../audit/record.ts';
 import type { Sessions } from '../../contract/auth.ts';
 import { type Database, type Queries, REVOCATIONS } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
@@ -61,8 +62,9 @@ export interface SessionState {
   expires_at: string;
   last_used_at: string;
   address: string | null;
-  /** The generation of its refresh token, and when that one replaced the one before. */
+  /** The generation of its refresh token, the last one that a client has used, and when the current one was made. */
   generation: number;
+  used_generation: number;
   rotated_at: string | null;
 }
 
@@ -79,7 +81,8 @@ export async function findSessionUser(
     Omit<SessionUser, 'session'> & Omit<SessionState, 'id'> & { session_id: string | null }
   >(
     `select u.id, u.merchant_id, u.role, u.disabled_at, s.id as session_id, s.expires_at,
-        coalesce(s.last_used_at, s.created_at) as last_used_at, s.address, s.generation, s.rotated_at
+        coalesce(s.last_used_at, s.created_at) as last_used_at, s.address, s.generation,
+        s.used_generation, s.rotated_at
       from users u left join sessions s on s.id = $2 and s.user_id = u.id and s.revoked_at is null
       where u.id = $1`,
     [userId, sessionId],
@@ -94,17 +97,19 @@ export async function noteUse(queries: Queries, sessionId: string, address: stri
   );
 }
 
-/** Moves to the next generation. False if another request was faster, or if the session has ended. */
+/** Moves from a token of generation `used` to the next generation. False if another request was faster, or if the session has ended. */
 export async function rotateSession(
   queries: Queries,
   { id, generation }: SessionState,
+  used: number,
   address: string,
   at: Date,
 ): Promise<boolean> {
   const rows = await queries.run(
-    `update sessions set generation = generation + 1, rotated_at = $3, last_used_at = $3, address = $4
+    `update sessions set generation = generation + 1, used_generation = $5, rotated_at = $3, last_used_at = $3,
+        address = $4
       where id = $1 and generation = $2 and revoked_at is null returning id`,
-    [id, generation, at.toISOString(), address],
+    [id, generation, at.toISOString(), address, used],
   );
   return rows.length > 0;
 }
@@ -126,19 +131,28 @@ export function listSessions(
 /** Ends the user's sessions except the `kept` that were used last. */
 export async function endOldestSessions(
   database: Database,
-  userId: number,
+  user: { id: number; merchant_id: number | null },
   kept: number,
   at: Date,
 ): Promise<void> {
-  const rows = await database.run(
-    // SQLite requires a limit with an offset.
-    `update sessions set revoked_at = $2 where revoked_at is null and id in (
-      select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
-        order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
-    ) returning id`,
-    [userId, at.toISOString(), kept],
+  const isAbove = await database.one(
+    'select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2 limit 1 offset $3',
+    [user.id, at.toISOString(), kept],
   );
-  if (rows.length > 0) database.signal(REVOCATIONS);
+  if (!isAbove) return;
+  await database.transaction(async (tx) => {
+    const rows = await tx.run(
+      // SQLite requires a limit with an offset.
+      `update sessions set revoked_at = $2 where revoked_at is null and id in (
+        select id from sessions where user_id = $1 and revoked_at is null and expires_at > $2
+          order by ${LAST_USED} desc, created_at desc, id limit 100000 offset $3
+      ) returning id`,
+      [user.id, at.toISOString(), kept],
+    );
+    const event = { what: 'session.ended', merchantId: user.merchant_id, who: SERVER, at } as const;
+    if (rows.length > 0) await recordEvent(tx, { ...event, about: { user_id: user.id } });
+  });
+  database.signal(REVOCATIONS);
 }
 
 /** A trigger notes every session that ends, and every process then refuses its access tokens. */

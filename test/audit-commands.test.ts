@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { after, it } from 'node:test';
+import type { AuditEvent } from '../src/contract/audit.ts';
+import { root, run, settingsOf } from './command.ts';
+import { onEachEngine, raise, useDeskbell } from './harness.ts';
+
+type Event = AuditEvent & { merchant_id: number | null };
+
+/** Commands that change nothing, or only start the server's own work. */
+const READING = [
+  'merchant list',
+  'user list',
+  'conversation list',
+  'knowledge export',
+  'channel show',
+  'channel test',
+  'delivery list',
+  'delivery show',
+  'audit list',
+  'keys list',
+  'db status',
+  'work',
+  'doctor',
+  'openapi',
+  'secret',
+];
+
+onEachEngine('the audit log of the command line', (engine) => {
+  // No worker: its messages stay where they are.
+  const deskbell = useDeskbell(engine, { WORKER: 'false' });
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-audit-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const command = (args: readonly string[], input = '') => run(args, { env: settingsOf(deskbell), input });
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const to = (merchant: number) => ['--merchant', String(merchant)];
+  const password = 'correct horse battery staple 7';
+
+  it('every changing command leaves one event with the name of the system’s user', async () => {
+    const token = await deskbell.signIn();
+    await raise(deskbell, token);
+    await deskbell.call('POST', '/api/v1/notification/10/answer', { token, body: { answer: 'Yes.' } });
+    const [delivery] = (await deskbell.call('GET', '/api/v1/delivery/', { token })).json;
+    const id = String(delivery.id);
+    await deskbell.database.run(
+      `insert into channel_stops (channel_id, kind, code, stopped_at, until, probes)
+        values ('webhook:1', 'refused', '-', '2026', '9999', 0)`,
+    );
+    const csv = file('customers.csv', 'reference,name,phone\na-1,Lucía,+34611550101\n');
+    const faq = file('faq.md', '# When?\n\nAlways.\n');
+    const email = 'new@shop.example';
+    const commands: [args: string[], what: string, merchant: number | null, about: object, input?: string][] =
+      [
+        [['merchant', 'add', 'Shop'], 'merchant.added', 3, {}],
+        [['merchant', 'set', '3', '--country', 'ES'], 'merchant.changed', 3, {}],
+        [
+          ['user', 'add', '--email', email, '--name', 'New', ...to(3)],
+          'user.added',
+          3,
+          { user_id: 4, role: 'owner' },
+          password,
+        ],
+        [['user', 'password', email], 'user.password_changed', 3, { user_id: 4 }, `${password} again`],
+        [['user', 'role', email, 'user'], 'user.role_changed', 3, { user_id: 4, role: 'user' }],
+        [['user', 'disable', email], 'user.disabled', 3, { user_id: 4 }],
+        [['user', 'enable', email], 'user.enabled', 3, { user_id: 4 }],
+        [
+          ['conversation', 'add', '--name', 'Lucía', '--phone', '+34611550101', ...to(3)],
+          'conversation.added',
+          3,
+          { conversation_id: 6 },
+        ],
+        [['conversation', 'import', csv, ...to(3)], 'conversations.imported', 3, {}],
+        [['knowledge', 'import', faq, ...to(3)], 'documents.imported', 3, {}],
+        [['channel', 'set', 'simulator', ...to(3)], 'channel.changed', 3, { channel: 'simulator' }],
+        [['channel', 'unset', ...to(3)], 'channel.removed', 3, {}],
+        [['channel', 'limit', '10', ...to(3)], 'channel.limit_changed', 3, { limit: 10 }],
+        [['channel', 'resume'], 'channel.resumed', null, { channel_id: 'webhook:1' }],
+        [['delivery', 'cancel', id, ...to(1)], 'delivery.cancelled', 1, { delivery_id: delivery.id }],
+        [['delivery', 'retry', id, ...to(1)], 'delivery.retried', 1, { delivery_id: delivery.id }],
+        [['keys', 'rotate'], 'key.rotated', null, { keys_removed: 0 }],
+      ];
+    const [first, ...others] = commands;
+    // The commands of a group in order, the groups at the same time.
+    const groups = [[first!], ...Map.groupBy(others, ([[group]]) => group).values()];
+    const perform = async (group: typeof commands) => {
+      for (const [args, , , , input] of group) {
+        const { code, stderr } = await command(args, input);
+        assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      }
+    };
+    await perform(groups.shift()!);
+    await Promise.all(groups.map(perform));
+    const listed: Event[] = (await command(['audit', 'list', '--json'])).json;
+    const events = listed.filter(({ who }) => who.kind === 'command_line');
+    assert.deepEqual(
+      events
+        .map(({ what, merchant_id, about: { key_id: _, ...about } }) => [what, merchant_id, about])
+        .sort(),
+      commands.map(([, what, merchant, about]) => [what, merchant, about]).sort(),
+    );
+    for (const { who } of events)
+      assert.deepEqual(who, { kind: 'command_line', user_id: null, name: userInfo().username });
+
+    // The merchant's owner sees that the operator did it, and no name.
+    const [retried] = (await deskbell.call('GET', '/api/v1/audit?what=delivery.retried', { token })).json;
+    assert.deepEqual(retried.who, { kind: 'operator', user_id: null, name: null });
+
+    // Not run here: the database has the demo and is migrated, and the user has no second factor.
+    const once = ['demo', 'db migrate', 'user reset-factors'];
+    const changing = commands.map(([[group, name]]) => `${group} ${name}`);
+    assert.deepEqual([...changing, ...READING, ...once].sort(), (await commandNames()).sort());
+  });
+
+  it('lists the events of one merchant, since a time or with a name', async () => {
+    const list = async (...args: string[]): Promise<Event[]> =>
+      (await command(['audit', 'list', '--json', ...args])).json;
+    const ofShop = await list('--merchant', '3');
+    assert.ok(ofShop.length > 5 && ofShop.every(({ merchant_id }) => merchant_id === 3));
+    assert.deepEqual(await list('--since', '2999-01-01T00:00Z'), []);
+    assert.deepEqual(
+      (await list('--what', 'channel.removed')).map(({ what }) => what),
+      ['channel.removed'],
+    );
+    const table = await command(['audit', 'list', '--what', 'user.disabled']);
+    assert.match(table.stdout, /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4/);
+    const wrong = await command(['audit', 'list', '--what', 'nothing']);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+  });
+});
+
+/** All commands, as they are called. */
+async function commandNames(): Promise<string[]> {
+  const files = globSync('*.ts', { cwd: join(root, 'src/cli'), exclude: ['main.ts', '*.test.ts'] });
+  const names = await Promise.all(
+    files.map(async (file) => {
+      const loaded = await import(join(root, 'src/cli', file));
+      const group = file.replace('.ts', '');
+      if (loaded.commands) return Object.keys(loaded.commands).map((name) => `${group} ${name}`);
+      return loaded.command?.run ? [group] : [];
+    }),
+  );
+  return names.flat();
+}
