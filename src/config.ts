@@ -5,8 +5,7 @@ import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES, DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import { type ChannelSettings, fieldProblems, isFilledIn } from './delivery/channels/fields.ts';
 import { type CountryCode, isCountry } from './delivery/phone.ts';
-import { isLoopback } from './http/address.ts';
-import { hostName } from './http/hosts.ts';
+import { hostName, isLoopback } from './http/address.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** All settings. Only this file reads the environment. */

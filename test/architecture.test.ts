@@ -83,7 +83,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/phone.ts',
     'database/address.ts',
     'http/address.ts',
-    'http/hosts.ts',
   ],
   'log.ts': ['config.ts'],
   contract: [],

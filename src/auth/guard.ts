@@ -58,6 +58,12 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
   });
 }
 
+/** For responses that outlive the check of their token. */
+export interface WatchRevoked {
+  /** Calls back when the caller's token is revoked, or if it already is. Call the result to stop. */
+  watch(caller: Caller, onRevoked: () => void): () => void;
+}
+
 /** The owner of a valid token. */
 export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;

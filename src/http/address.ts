@@ -14,6 +14,12 @@ export const shortAddress = (address: string): string => networkOf(address, 24, 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
 
+/** Without the port and the brackets of an IPv6 address, in lower case. */
+export function hostName(host: string): string {
+  const end = host.startsWith('[') ? host.indexOf(']') : host.indexOf(':');
+  return host.slice(host.startsWith('[') ? 1 : 0, end === -1 ? undefined : end).toLowerCase();
+}
+
 function networkOf(address: string, ipv4Bits: number, ipv6Bits: number): string {
   // Some proxies add the port.
   const [, bare = address] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(address)?.filter(Boolean) ?? [];

@@ -17,8 +17,8 @@ import {
   statusOf,
   unsupportedMediaType,
 } from '../errors.ts';
-import { closeAfterReading } from './closing.ts';
 import { BODY_MAX_BYTES } from './json.ts';
+import { closeAfterReading } from './limits/unreadBodies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { misdirectedRequest } from '../errors.ts';
+import { hostName } from './address.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,10 +22,4 @@ export function checkHosts(app: FastifyInstance, allowedHosts: readonly string[]
     if (allowed.has(hostName(host)) || routeOptions.config.anyHost) done();
     else done(misdirectedRequest());
   });
-}
-
-/** Without the port and the brackets of an IPv6 address, in lower case. */
-export function hostName(host: string): string {
-  const end = host.startsWith('[') ? host.indexOf(']') : host.indexOf(':');
-  return host.slice(host.startsWith('[') ? 1 : 0, end === -1 ? undefined : end).toLowerCase();
 }

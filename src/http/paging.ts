@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
-import { inSlices } from './slices.ts';
+import { inSlices } from './limits/slices.ts';
 
 /** Pages of a list: `limit`, `cursor`, and the `Link` header with the next page. */
 

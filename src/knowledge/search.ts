@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { inSlices } from '../http/slices.ts';
+import { inSlices } from '../http/limits/slices.ts';
 import { comparedWords, findCandidates } from './candidates.ts';
 import { countRows, findRows } from './fulltext.ts';
 import { hasTerm, rarity } from './similarity.ts';

@@ -4,7 +4,7 @@ import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
-import { inSlices } from '../http/slices.ts';
+import { inSlices } from '../http/limits/slices.ts';
 import { comparedWords, findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
 import { coverage, rarity, similarity, type WeightedWords, weigh } from './similarity.ts';

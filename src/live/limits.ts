@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import { tooManyStreams } from '../errors.ts';
-import type { RunScript } from '../http/redis.ts';
+import type { RunScript } from '../http/limits/redis.ts';
 
 export interface StreamLimitParts {
   /** 0 turns a limit off. */

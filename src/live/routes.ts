@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { callerOf, merchantOf, requireMerchant, userOf } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant, userOf, type WatchRevoked } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
 import { serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
@@ -13,10 +13,7 @@ import type { Topic } from './versions.ts';
 export interface LiveParts extends HubParts {
   limits: StreamLimitParts;
   now: () => Date;
-  revocations: {
-    /** Calls back when the caller's token is revoked, or if it already is. Call the result to stop. */
-    watch(caller: ReturnType<typeof callerOf>, onRevoked: () => void): () => void;
-  };
+  revocations: WatchRevoked;
 }
 
 /** Tells clients which topics changed. They fetch the data themselves. */

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
-import { callerOf, merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
-import type { Revocations } from '../auth/sessions/revocations.ts';
+import { callerOf, merchantOf, requireMerchant, userOf, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   AnswerBody,
@@ -47,7 +46,7 @@ export interface NotificationParts {
   database: Database;
   outbox: Outbox;
   storage: Storage;
-  revocations: Pick<Revocations, 'watch'>;
+  revocations: WatchRevoked;
   now: () => Date;
 }
 

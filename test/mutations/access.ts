@@ -12,7 +12,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a slow body uses up the time of its request',
-      file: 'src/http/deadline.ts',
+      file: 'src/http/limits/duration.ts',
       find: 'request.deadline.endsAtMs += performance.now() - request.bodyAwaitedAtMs;',
       replace: '',
       test: 'a client that sends its body slowly does not use up the time of its request',
@@ -50,7 +50,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'messages are sent to the whole Internet over plain HTTP',
       file: 'src/delivery/channels/fields.ts',
-      find: "(protocol === 'http:' && LOOPBACK.test(hostname ?? ''))",
+      find: "(protocol === 'http:' && isLoopback(hostName(hostname ?? '')))",
       replace: "protocol === 'http:'",
       test: 'are https, unless private ones are allowed',
     },
@@ -81,7 +81,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/rate-limits.test.ts', [
     {
       name: 'a forged token gets a new rate limit',
-      file: 'src/http/limits.ts',
+      file: 'src/http/limits/rates.ts',
       find: 'caller === undefined || caller instanceof Error ? `address:${addressGroup(ip)}`',
       replace:
         'caller instanceof Error ? `forged:${Math.random()}` : caller === undefined ? `address:${addressGroup(ip)}`',
@@ -89,21 +89,21 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'each token has its own rate limit',
-      file: 'src/http/limits.ts',
+      file: 'src/http/limits/rates.ts',
       find: '`user:${caller.userId}`',
       replace: '`token:${caller.tokenId}`',
       test: 'a new token gives no new allowance',
     },
     {
       name: 'refused requests of one user use up the allowance of the merchant',
-      file: 'src/http/limits.ts',
+      file: 'src/http/limits/rates.ts',
       find: 'if (leftIn(window) < 0) break;',
       replace: '',
       test: 'counts all its users together, and no other merchant',
     },
     {
       name: 'Redis counts requests per user only',
-      file: 'src/http/limits.ts',
+      file: 'src/http/limits/rates.ts',
       find: 'const limited = allowances.filter(({ perMinute }) => perMinute > 0);',
       replace: 'const limited = allowances.filter(({ perMinute }) => perMinute > 0).slice(0, 1);',
       test: 'two servers that share a Redis share the limits of a user and a merchant',
@@ -183,7 +183,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/unread-bodies.test.ts', [
     {
       name: 'the rest of a body is not read before the connection closes',
-      file: 'src/http/closing.ts',
+      file: 'src/http/limits/unreadBodies.ts',
       find: 'else closeAfterReading(socket);',
       replace: 'else Socket.prototype.destroySoon.call(socket);',
       test: 'arrives: too large (content-length)',
@@ -192,7 +192,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/connections.test.ts', [
     {
       name: 'closed connections still count for their address',
-      file: 'src/http/connections.ts',
+      file: 'src/http/limits/connections.ts',
       find: 'const left = open.get(group)! - 1;',
       replace: 'const left = open.get(group)!;',
       test: 'above the limit of an address get 503 with Retry-After, and are closed',

@@ -301,7 +301,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/faults/slow.test.ts', [
     {
       name: 'a client that never reads is never disconnected',
-      file: 'src/http/stalls.ts',
+      file: 'src/http/limits/stalls.ts',
       find: 'if (nowMs - seen.sinceMs >= STALLED_MAX_MS) socket.resetAndDestroy();',
       replace: 'if (nowMs - seen.sinceMs >= 60 * STALLED_MAX_MS) socket.resetAndDestroy();',
       test: 'hundreds of connections that are slow on purpose (sqlite)',

@@ -1,4 +1,4 @@
-/** The settings of a channel, as its descriptor lists them. */
+import { hostName, isLoopback } from '../../http/address.ts';
 
 /** The values by key. A flag is always set. */
 export type ChannelSettings = { readonly [key: string]: string | boolean | undefined };
@@ -51,9 +51,8 @@ export const isWebAddress = (value: string): boolean =>
 /** Over plain HTTP others can read what is sent, except within this machine. */
 export function isPrivateOnTheWire(value: string): boolean {
   const { protocol, hostname } = URL.parse(value) ?? {};
-  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname ?? ''));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostName(hostname ?? '')));
 }
-const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 /** Every field that is wrong or missing. */
 export function fieldProblems(fields: readonly Field[], given: ChannelSettings): Problem[] {

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { inSlices } from '../../http/slices.ts';
+import { inSlices } from '../../http/limits/slices.ts';
 import { type Vault, VaultError } from '../../secrets.ts';
 import { lookAgain } from '../queue/release.ts';
 import type { ChannelDescriptor } from './channel.ts';

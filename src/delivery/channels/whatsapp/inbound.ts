@@ -8,7 +8,7 @@ import {
   type Transaction,
 } from '../../../database/database.ts';
 import type { Expiring } from '../../../database/expiry.ts';
-import { inSlices } from '../../../http/slices.ts';
+import { inSlices } from '../../../http/limits/slices.ts';
 import { phoneOrText } from '../../phone.ts';
 import { wasAttemptedThrough } from '../../queue/events.ts';
 import { merchantsWaitingFor, releaseWaitingFor } from '../../queue/release.ts';

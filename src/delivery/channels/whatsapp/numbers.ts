@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { withoutDeadline } from '../../../database/deadline.ts';
-import { inSlices } from '../../../http/slices.ts';
+import { inSlices } from '../../../http/limits/slices.ts';
 import type { InboundRouteParts } from '../channel.ts';
 import type { WhatsAppSettings } from './channel.ts';
 

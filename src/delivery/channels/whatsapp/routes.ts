@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyPluginAsync } from 'fastify';
 import { payloadTooLarge } from '../../../errors.ts';
 import { sendError } from '../../../http/errors.ts';
-import { inSlices } from '../../../http/slices.ts';
+import { inSlices } from '../../../http/limits/slices.ts';
 import type { InboundRouteParts } from '../channel.ts';
 import { readBody } from './bodies.ts';
 import { createCallers } from './callers.ts';

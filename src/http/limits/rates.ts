@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { rateLimited } from '../errors.ts';
-import { addressGroup } from './address.ts';
+import { rateLimited } from '../../errors.ts';
+import { addressGroup } from '../address.ts';
 import type { RunScript } from './redis.ts';
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Deadline, runWithDeadline } from '../database/deadline.ts';
+import { type Deadline, runWithDeadline } from '../../database/deadline.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

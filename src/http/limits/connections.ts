@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { tooManyConnections } from '../errors.ts';
-import { addressGroup, shortAddress } from './address.ts';
-import { answerAndClose } from './errors.ts';
+import { tooManyConnections } from '../../errors.ts';
+import { addressGroup, shortAddress } from '../address.ts';
+import { answerAndClose } from '../errors.ts';
 
 /** Refused connections that still get a response, at a time. Above that, they are closed without one. */
 const REFUSING_MAX = 100;
