@@ -43,7 +43,7 @@ const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
 
 export function createLargeLists(database: Database): LargeLists {
   const turns = createTurns();
-  const nextPiece = createNextPiece();
+  const inTurn = createInTurn();
   return {
     async open(merchantId, filter) {
       const turn = await turns.take(merchantId);
@@ -55,8 +55,8 @@ export function createLargeLists(database: Database): LargeLists {
       try {
         snapshot = await database.snapshot();
         const version = await readInboxVersion(snapshot, merchantId);
-        const page = await findPage(snapshot, merchantId, filter, nextPiece);
-        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId, nextPiece);
+        const page = await findPage(snapshot, merchantId, filter, inTurn);
+        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId, inTurn);
         // A failure of the first piece is still an ordinary error response.
         const first = await pieces.next();
         liftDeadline();
@@ -79,17 +79,18 @@ export function createLargeLists(database: Database): LargeLists {
   };
 }
 
-type NextPiece = () => Promise<unknown>;
+type InTurn = <T>(read: () => Promise<T>) => Promise<T>;
 
 /**
- * One piece in each turn of the event loop, for all lists together: another request needs several turns, and would wait
- * for a piece of every open list in each of them.
+ * One piece at a time for all lists together, and at most one in each turn of the event loop. Other requests need
+ * several turns, and several turns of the database. They would wait for a piece of every open list in each of them.
  */
-function createNextPiece(): NextPiece {
+function createInTurn(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
-  return () => {
-    last = last.then(() => nextTurn());
-    return last;
+  return (read) => {
+    const result = last.then(() => nextTurn()).then(read);
+    last = result.catch(() => {});
+    return result;
   };
 }
 
@@ -98,7 +99,7 @@ async function findPage(
   snapshot: Snapshot,
   merchantId: MerchantId,
   filter: ListFilter,
-  nextPiece: NextPiece,
+  inTurn: InTurn,
 ): Promise<{ lastId: number; hasMore: boolean }> {
   const { limit } = filter;
   if (limit === undefined) return { lastId: 0, hasMore: false };
@@ -106,7 +107,9 @@ async function findPage(
   let lastId = 0;
   let beforeId = filter.beforeId;
   for (;;) {
-    const rows = await scanNotifications(snapshot, merchantId, { ...filter, beforeId }, PIECE.rowsMax);
+    const rows = await inTurn(() =>
+      scanNotifications(snapshot, merchantId, { ...filter, beforeId }, PIECE.rowsMax),
+    );
     for (const { id, matches } of rows) {
       if (matches === 0) continue;
       if (found === limit) return { lastId, hasMore: true };
@@ -115,7 +118,6 @@ async function findPage(
     }
     if (rows.length < PIECE.rowsMax) return { lastId: 0, hasMore: false };
     beforeId = rows.at(-1)!.id;
-    await nextPiece();
   }
 }
 
@@ -125,19 +127,20 @@ async function* piecesOf(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
-  nextPiece: NextPiece,
+  inTurn: InTurn,
 ): AsyncGenerator<Buffer> {
   let beforeId = filter.beforeId;
   let opening = '[';
   for (;;) {
-    const piece = await readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE);
+    const piece = await inTurn(() =>
+      readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE),
+    );
     if (piece.body) {
       yield piece.body;
       opening = ',';
     }
     if (piece.lastId === undefined) break;
     beforeId = piece.lastId;
-    await nextPiece();
   }
   yield Buffer.from(opening === '[' ? '[]' : ']');
 }

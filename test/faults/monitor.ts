@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { call } from '../harness.ts';
 import type { Serving } from '../process.ts';
+import { coreWaitMs } from './cores.ts';
 
 /** The state of a server, by its own metrics and as a second client sees it. */
 export interface ServerHealth {
@@ -65,13 +65,4 @@ export function monitorServer({ url, child }: Serving): { stop(): Promise<Server
       return { residentMb, stalls, latenciesMs, failed };
     },
   };
-}
-
-/** How long the main thread has waited for a free core in total. Linux only; elsewhere 0. */
-function coreWaitMs(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
-  } catch {
-    return 0;
-  }
 }

@@ -7,8 +7,6 @@ import type { Finding, Size } from '../fault.ts';
 export interface Attack {
   /** The start of its figures' names. */
   what: string;
-  /** If others notice it more than is allowed: the limit that holds today. docs/reliability.md gives the reason. */
-  othersMaxMs?: number;
   /** Takes too long for the short version. */
   fullOnly?: true;
   /** Settings of the server, besides its database. */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { coreWaitMs } from '../cores.ts';
 import type { OthersFigures } from './others.ts';
 
 /** The second demo merchant: reads its inbox and its user record, and raises questions. */
@@ -26,15 +26,6 @@ const send = (path: string, { token, body }: { token?: string; body?: object } =
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
 
-/** How long the server's main thread has waited for a core that another program used. Linux only; elsewhere 0. */
-function coreWaitMs(): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
-  } catch {
-    return 0;
-  }
-}
-
 const signedIn = await send('/api/v1/auth/login', { body: SHOP });
 const { access_token: token } = (await signedIn.json()) as { access_token: string };
 const requests = [
@@ -50,7 +41,7 @@ parentPort!.once('message', () => {
 parentPort!.postMessage('ready');
 for (let n = 0; !stopped; n += 1) {
   const startedAt = performance.now();
-  const waitedBefore = coreWaitMs();
+  const waitedBefore = coreWaitMs(pid);
   const status = await requests[n % requests.length]!()
     .then(async (reply) => {
       await reply.text();
@@ -60,7 +51,7 @@ for (let n = 0; !stopped; n += 1) {
   const tookMs = performance.now() - startedAt;
   figures.requests += 1;
   if (status !== 200) figures.failed += 1;
-  figures.longestMs = Math.max(figures.longestMs, tookMs - (coreWaitMs() - waitedBefore));
+  figures.longestMs = Math.max(figures.longestMs, tookMs - (coreWaitMs(pid) - waitedBefore));
   await sleep(PAUSE_MS);
 }
 parentPort!.postMessage(figures);
