@@ -48,7 +48,8 @@ export function batchPerTick<Item, Result>(
   };
 }
 
-function endOf(work: Promise<unknown>): Promise<void> {
+/** Waits until `work` has ended, but not for long. */
+export function endOf(work: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, SERIALIZE_MAX_MS);
     const done = () => {

@@ -27,20 +27,29 @@ export function msLeft(): number {
   return deadline ? deadline.endsAtMs - performance.now() : Number.POSITIVE_INFINITY;
 }
 
-export const deadlinePassed = () => new DatabaseUnavailable('the request has used up its time');
+/** Says nothing about the database: the request waited too long for something. */
+export class DeadlinePassed extends DatabaseUnavailable {
+  constructor() {
+    super('the request has used up its time');
+  }
+}
 
 /**
  * Waits for `work` only as long as the request may. `maxMs` is how long the work can take by itself: while more than
  * that is left, it needs no timer. `onLate` gets a result that nobody waits for any more.
  */
-export function withinDeadline<T>(work: Promise<T>, maxMs: number, onLate?: (result: T) => void): Promise<T> {
+export function withinDeadline<T>(
+  work: Promise<T>,
+  maxMs = Number.POSITIVE_INFINITY,
+  onLate?: (result: T) => void,
+): Promise<T> {
   const leftMs = msLeft();
   if (leftMs > maxMs || leftMs === Number.POSITIVE_INFINITY) return work;
   return new Promise((resolve, reject) => {
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      reject(deadlinePassed());
+      reject(new DeadlinePassed());
     }, leftMs);
     work.then(
       (result) => {

@@ -10,9 +10,15 @@ import {
   type Snapshot,
   type Transaction,
 } from './database.ts';
-import { deadlinePassed, msLeft, withinDeadline } from './deadline.ts';
+import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
-import { connectionProblem, refusalOf, retryConflicts, translatePostgresError } from './postgresErrors.ts';
+import {
+  connectionProblem,
+  isQueryTimeout,
+  refusalOf,
+  retryConflicts,
+  translatePostgresError,
+} from './postgresErrors.ts';
 import { createSignals } from './signals.ts';
 import { splitStatements } from './statements.ts';
 
@@ -33,8 +39,8 @@ const QUERY_TIMEOUT_MS = 3000;
  */
 const STATEMENT_TIMEOUT_MS = QUERY_TIMEOUT_MS + 1000;
 /**
- * The time for a whole transaction outside a request, and the minimum for a commit: waiting for locks may have used up
- * the rest. In a request, the statements before the commit leave this minimum.
+ * Outside a request: what the statements of a transaction leave of the first goes to its commit, but never less than the
+ * second. In a request, the statements before the commit leave this minimum of its time.
  */
 const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
@@ -78,11 +84,14 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const stopWatching = hosts.watch(pool);
 
-  const failure = (error: unknown): unknown => {
+  /** `timeoutMs`: how long the request could wait for this. A short one says nothing about the host. */
+  const failure = (error: unknown, timeoutMs = Number.POSITIVE_INFINITY): unknown => {
+    if (error instanceof DeadlinePassed) return error;
     const translated = translatePostgresError(error);
     // Waiting for somebody else's lock does not mean that the host has a problem.
     const isLock = (error as { code?: string }).code === '55P03';
-    if (translated instanceof DatabaseUnavailable && !isLock) hosts.invalidate();
+    const isShort = timeoutMs < QUERY_TIMEOUT_MS && isQueryTimeout(error);
+    if (translated instanceof DatabaseUnavailable && !isLock && !isShort) hosts.invalidate();
     return translated;
   };
 
@@ -104,7 +113,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     params: readonly Param[] = [],
   ): Promise<Row[]> => {
     const leftMs = msLeft() - keptMs;
-    if (leftMs <= 0) throw deadlinePassed();
+    if (leftMs <= 0) throw new DeadlinePassed();
     try {
       const result = await client.query({
         text: sql,
@@ -114,7 +123,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       } as pg.QueryConfig);
       return result.rows as Row[];
     } catch (error) {
-      throw failure(error);
+      throw failure(error, leftMs);
     }
   };
 
@@ -135,12 +144,12 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
-  const commit = async (client: pg.PoolClient, msLeft: number): Promise<void> => {
+  const commit = async (client: pg.PoolClient, leftMs: number): Promise<void> => {
     try {
-      const query_timeout = Math.min(Math.max(msLeft, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
+      const query_timeout = Math.min(Math.max(leftMs, COMMIT_MIN_MS), QUERY_TIMEOUT_MS);
       await client.query({ text: 'commit', query_timeout } as pg.QueryConfig);
     } catch (error) {
-      throw failure(error);
+      throw failure(error, leftMs);
     }
   };
 
@@ -170,9 +179,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       return value;
     } catch (error) {
       // A connection that does not answer is closed without a rollback, which would make the caller wait again.
-      broken = error instanceof DatabaseUnavailable;
+      broken = error instanceof DatabaseUnavailable && !(error instanceof DeadlinePassed);
       if (!broken) {
-        await queries.run('rollback').catch(() => {
+        const rollback = { text: 'rollback', query_timeout: COMMIT_MIN_MS } as pg.QueryConfig;
+        await client.query(rollback).catch(() => {
           broken = true;
         });
       }
@@ -217,13 +227,16 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
   const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
     const client = await connect();
-    let failed = true;
+    let isUsable = false;
     try {
       const rows = await queryOn<Row>(client, 0, sql, params);
-      failed = false;
+      isUsable = true;
       return rows;
+    } catch (error) {
+      isUsable = error instanceof DeadlinePassed;
+      throw error;
     } finally {
-      client.release(failed);
+      client.release(!isUsable);
     }
   };
   const queries = queriesWith((sql, params) => retryConflicts(() => queryPool(sql, params)));

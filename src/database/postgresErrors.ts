@@ -31,10 +31,15 @@ const isConflict = (error: unknown): boolean =>
 /** Why the server ended a statement without writing anything. Undefined for any other failure: it may have written. */
 export function refusalOf(error: unknown): 'locked' | 'refused' | undefined {
   if (error instanceof pg.DatabaseError) return 'refused';
-  const { code } = (error instanceof DatabaseUnavailable ? error.cause : {}) as { code?: string };
-  return code === LOCK_TIMEOUT ? 'locked' : undefined;
+  const cause =
+    error instanceof DatabaseUnavailable ? (error.cause as { code?: string } | undefined) : undefined;
+  return cause?.code === LOCK_TIMEOUT ? 'locked' : undefined;
 }
 const LOCK_TIMEOUT = '55P03';
+
+/** The driver stopped waiting for a reply. */
+export const isQueryTimeout = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Query read timeout';
 
 export function translatePostgresError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message: string };

@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Row, runSteps, type SqliteSteps, type Step } from './chain.ts';
 import type { Database, Param, Snapshot, Transaction } from './database.ts';
-import { deadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
+import { DeadlinePassed, msLeft, withoutDeadline } from './deadline.ts';
 import { resultCode, SQLITE_BUSY, translateSqliteError } from './sqliteErrors.ts';
 import { BUSY_TIMEOUT_MS, databaseFile, lockExclusively, openFolder } from './sqliteFolder.ts';
 import { splitStatements } from './statements.ts';
@@ -95,7 +95,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     const nowMs = performance.now();
     return jobs.filter((job) => {
       if (job.endsAtMs > nowMs) return true;
-      job.reject(deadlinePassed());
+      job.reject(new DeadlinePassed());
       return false;
     });
   }

@@ -5,7 +5,10 @@ import { storageFull } from '../errors.ts';
 
 /** A merchant's storage allowance. The database counts exactly; this remembers the count for a while. */
 export interface Storage {
-  /** Throws if a merchant that writes so many bytes more would have more than its allowance. */
+  /**
+   * Throws if a merchant that writes so many bytes more would have more than its allowance. Answers count, but are not
+   * refused: customers wait for them.
+   */
   reserve(queries: Queries, merchantId: MerchantId, bytes: number): Promise<void>;
 }
 

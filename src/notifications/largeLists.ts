@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
+import { endOf } from '../database/batchPerTick.ts';
 import type { Database, Snapshot } from '../database/database.ts';
-import { liftDeadline, msLeft } from '../database/deadline.ts';
-import { rateLimited } from '../errors.ts';
+import { liftDeadline, withinDeadline } from '../database/deadline.ts';
+import { createListTurns } from './listTurns.ts';
 import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from './store.ts';
 
 /**
@@ -25,25 +26,15 @@ interface LargeList {
   body: Readable;
 }
 
-/** Each open list has a database connection and about two pieces in memory. */
-const OPEN_MAX = 8;
-const OPEN_PER_MERCHANT_MAX = 2;
-const WAITING_PER_MERCHANT_MAX = 16;
-const WAIT_MAX_MS = 4000;
-/** What is left of the request's time for opening the list. */
-const OPENING_MS = 500;
-const RETRY_AFTER_SECONDS = 2;
 /** A client that has not read the list by then is disconnected, because of what a snapshot holds. */
 const OPEN_MAX_MS = 60_000;
-/** A list that is open for this long ends when another merchant waits for its place. */
-const UNDISTURBED_MS = 10_000;
 
 /** The rows include notifications that the filter leaves out, so that a rare type does not make a piece slow. */
 const PIECE = { rowsMax: 200, bytesMax: 64 * 1024 };
 
 export function createLargeLists(database: Database): LargeLists {
-  const turns = createTurns();
-  const inTurn = createInTurn();
+  const turns = createListTurns();
+  const serialize = createSerialize();
   return {
     async open(merchantId, filter) {
       const turn = await turns.take(merchantId);
@@ -55,8 +46,8 @@ export function createLargeLists(database: Database): LargeLists {
       try {
         snapshot = await database.snapshot();
         const version = await readInboxVersion(snapshot, merchantId);
-        const page = await findPage(snapshot, merchantId, filter, inTurn);
-        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId, inTurn);
+        const page = await findPage(snapshot, merchantId, filter, serialize);
+        const pieces = piecesOf(snapshot, merchantId, filter, page.lastId, serialize);
         // A failure of the first piece is still an ordinary error response.
         const first = await pieces.next();
         liftDeadline();
@@ -79,18 +70,23 @@ export function createLargeLists(database: Database): LargeLists {
   };
 }
 
-type InTurn = <T>(read: () => Promise<T>) => Promise<T>;
+type Serialize = <T>(read: () => Promise<T>) => Promise<T>;
 
 /**
  * One piece at a time for all lists together, and at most one in each turn of the event loop. Other requests need
  * several turns, and several turns of the database. They would wait for a piece of every open list in each of them.
  */
-function createInTurn(): InTurn {
+function createSerialize(): Serialize {
   let last: Promise<unknown> = Promise.resolve();
   return (read) => {
-    const result = last.then(() => nextTurn()).then(read);
-    last = result.catch(() => {});
-    return result;
+    const before = last;
+    const result = (async () => {
+      await endOf(before);
+      await nextTurn();
+      return read();
+    })();
+    last = result;
+    return withinDeadline(result);
   };
 }
 
@@ -99,7 +95,7 @@ async function findPage(
   snapshot: Snapshot,
   merchantId: MerchantId,
   filter: ListFilter,
-  inTurn: InTurn,
+  serialize: Serialize,
 ): Promise<{ lastId: number; hasMore: boolean }> {
   const { limit } = filter;
   if (limit === undefined) return { lastId: 0, hasMore: false };
@@ -107,7 +103,7 @@ async function findPage(
   let lastId = 0;
   let beforeId = filter.beforeId;
   for (;;) {
-    const rows = await inTurn(() =>
+    const rows = await serialize(() =>
       scanNotifications(snapshot, merchantId, { ...filter, beforeId }, PIECE.rowsMax),
     );
     for (const { id, matches } of rows) {
@@ -127,12 +123,12 @@ async function* piecesOf(
   merchantId: MerchantId,
   filter: ListFilter,
   lastId: number,
-  inTurn: InTurn,
+  serialize: Serialize,
 ): AsyncGenerator<Buffer> {
   let beforeId = filter.beforeId;
   let opening = '[';
   for (;;) {
-    const piece = await inTurn(() =>
+    const piece = await serialize(() =>
       readPiece(snapshot, merchantId, { ...filter, beforeId }, lastId, opening, PIECE),
     );
     if (piece.body) {
@@ -148,68 +144,4 @@ async function* piecesOf(
 async function* startWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   yield first;
   yield* rest;
-}
-
-interface Turn {
-  merchantId: MerchantId;
-  sinceMs: number;
-  /** Ends the list early. */
-  interrupt: () => void;
-}
-
-interface Waiting {
-  merchantId: MerchantId;
-  start: (turn: Turn) => void;
-}
-
-/** Who may open a list. The others wait, and after some time they are asked to come back later. */
-function createTurns() {
-  const open = new Set<Turn>();
-  const queue: Waiting[] = [];
-  const openOf = (merchantId: MerchantId) =>
-    [...open].filter((turn) => turn.merchantId === merchantId).length;
-  const isFree = (merchantId: MerchantId) =>
-    open.size < OPEN_MAX && openOf(merchantId) < OPEN_PER_MERCHANT_MAX;
-
-  const begin = (merchantId: MerchantId): Turn => {
-    const turn = { merchantId, sinceMs: performance.now(), interrupt: () => {} };
-    open.add(turn);
-    return turn;
-  };
-
-  /** Slow readers of a few merchants must not keep all others out. */
-  function interruptSlowest(waitingFor: MerchantId): void {
-    if (open.size < OPEN_MAX) return;
-    const [oldest] = open;
-    const isOld = oldest && performance.now() - oldest.sinceMs > UNDISTURBED_MS;
-    if (isOld && oldest.merchantId !== waitingFor) oldest.interrupt();
-  }
-
-  return {
-    async take(merchantId: MerchantId): Promise<Turn> {
-      if (isFree(merchantId)) return begin(merchantId);
-      const waitingCount = queue.filter((waiting) => waiting.merchantId === merchantId).length;
-      if (waitingCount >= WAITING_PER_MERCHANT_MAX) throw rateLimited(RETRY_AFTER_SECONDS);
-      const { promise, resolve, reject } = Promise.withResolvers<Turn>();
-      const waiting: Waiting = { merchantId, start: resolve };
-      queue.push(waiting);
-      interruptSlowest(merchantId);
-      const timer = setTimeout(
-        () => {
-          queue.splice(queue.indexOf(waiting), 1);
-          reject(rateLimited(RETRY_AFTER_SECONDS));
-        },
-        Math.max(0, Math.min(WAIT_MAX_MS, msLeft() - OPENING_MS)),
-      );
-      return promise.finally(() => clearTimeout(timer));
-    },
-
-    end(turn: Turn): void {
-      if (!open.delete(turn)) return;
-      const next = queue.findIndex((waiting) => isFree(waiting.merchantId));
-      if (next < 0) return;
-      const [waiting] = queue.splice(next, 1);
-      waiting!.start(begin(waiting!.merchantId));
-    },
-  };
 }

@@ -39,9 +39,6 @@ const SMALL_MAX_BYTES = 1024 * 1024;
 /** To find out whether a list is small, at most so many rows are read. */
 const SMALL_MAX_ROWS = 2500;
 
-/** A connection and a statement may take this long: see `openPostgres`. */
-const SHARED_READ_MAX_MS = 4500;
-
 export function createInboxLists(database: Database, maxBytes: number): InboxLists {
   const findInbox = createFindInbox(database);
   const largeLists = createLargeLists(database);
@@ -61,7 +58,7 @@ export function createInboxLists(database: Database, maxBytes: number): InboxLis
       const done = () => reading.delete(key);
       list.then(done, done);
     }
-    return withinDeadline(list, SHARED_READ_MAX_MS);
+    return withinDeadline(list);
   }
 
   return {

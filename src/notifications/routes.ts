@@ -40,7 +40,7 @@ import { performOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
-import { createFindNotification, deleteNotification, findNotificationWire } from './store.ts';
+import { createFindNotification, deleteNotification, findNotificationWire, ROW_BYTES } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
@@ -261,7 +261,7 @@ export function notificationRoutes({
           const contextBytes = Buffer.byteLength(contextText);
           if (contextBytes > CONTEXT_MAX_BYTES) throw contextTooLarge(CONTEXT_MAX_BYTES);
           const merchantId = merchantOf(request);
-          await storage.reserve(queries, merchantId, contextBytes);
+          await storage.reserve(queries, merchantId, contextBytes + ROW_BYTES);
           const id = await raise(queries, {
             merchantId,
             type,

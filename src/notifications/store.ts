@@ -102,8 +102,10 @@ export async function listNotifications(
   return row;
 }
 
+/** What a notification takes besides its context and its answer. The triggers count with the same number. */
+export const ROW_BYTES = 400;
 /** What a notification adds to a list. Neither engine reads a long text to get its length. */
-const BYTES = 'octet_length(context) + 400';
+const BYTES = `octet_length(context) + ${ROW_BYTES}`;
 
 export interface ScannedRow {
   id: number;
