@@ -119,6 +119,27 @@ if (engines.includes('postgres')) {
   });
 }
 
+if (engines.includes('postgres')) {
+  describe('a request that has used up its time', () => {
+    const deskbell = useDeskbell('postgres', { DATABASE_POOL_SIZE: '1', WORKER: 'false' });
+    it('leaves its connection to the others', async () => {
+      const { database } = deskbell;
+      const connection = async () =>
+        (await database.one<{ pid: number }>('select pg_backend_pid() as pid'))?.pid;
+      const before = await connection();
+      const late = runWithDeadline({ endsAtMs: performance.now() + 700 }, () =>
+        database.transaction(async (tx) => {
+          await sleep(300);
+          await tx.run('select 1');
+        }),
+      );
+      await assert.rejects(late, DatabaseUnavailable);
+      assert.equal(await connection(), before);
+      assert.equal(await database.transaction((tx) => tx.tryLock('a')), true);
+    });
+  });
+}
+
 describe('a command is writing to the embedded database', () => {
   const deskbell = useDeskbell('sqlite', DEADLINE);
   it('a request waits for it until its deadline, and then writes nothing', async () => {
