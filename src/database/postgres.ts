@@ -1,24 +1,17 @@
 import pg from 'pg';
-import { chainParams, chainSql, type Step } from './chain.ts';
 import { createChainGroups } from './chainGroups.ts';
 import {
   type Database,
   DatabaseProblem,
   DatabaseUnavailable,
   type Param,
-  type Queries,
   type Snapshot,
   type Transaction,
 } from './database.ts';
 import { DeadlinePassed, msLeft, withinDeadline } from './deadline.ts';
 import { createHosts } from './hosts.ts';
-import {
-  connectionProblem,
-  isQueryTimeout,
-  refusalOf,
-  retryConflicts,
-  translatePostgresError,
-} from './postgresErrors.ts';
+import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
+import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { createSignals } from './signals.ts';
 import { splitStatements } from './statements.ts';
 
@@ -30,9 +23,8 @@ interface PostgresOptions {
   onConnectionLost?: (error: Error) => void;
 }
 
-/** The most for one connection and one statement. In a request, what is left of its time bounds both: see `deadline.ts`. */
+/** The most for one connection. In a request, what is left of its time bounds it: see `deadline.ts`. */
 const CONNECT_TIMEOUT_MS = 1500;
-const QUERY_TIMEOUT_MS = 3000;
 /**
  * Longer than the query time-out. A server whose commit waits for its standby stops waiting at the statement time-out,
  * and then reports a commit that exists on no other machine. By then we no longer read its reply.
@@ -83,57 +75,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   });
 
   const stopWatching = hosts.watch(pool);
-
-  /** `timeoutMs`: how long the request could wait for this. A short one says nothing about the host. */
-  const failure = (error: unknown, timeoutMs = Number.POSITIVE_INFINITY): unknown => {
-    if (error instanceof DeadlinePassed) return error;
-    const translated = translatePostgresError(error);
-    // Waiting for somebody else's lock does not mean that the host has a problem.
-    const isLock = (error as { code?: string }).code === '55P03';
-    const isShort = timeoutMs < QUERY_TIMEOUT_MS && isQueryTimeout(error);
-    if (translated instanceof DatabaseUnavailable && !isLock && !isShort) hosts.invalidate();
-    return translated;
-  };
-
-  const names = new Map<string, string>();
-  const nameOf = (sql: string): string => {
-    let name = names.get(sql);
-    if (!name) {
-      name = `deskbell_${names.size}`;
-      names.set(sql, name);
-    }
-    return name;
-  };
-
-  /** `keptMs` of the request's time are left for a commit. */
-  const queryOn = async <Row>(
-    client: Pick<pg.ClientBase, 'query'>,
-    keptMs: number,
-    sql: string,
-    params: readonly Param[] = [],
-  ): Promise<Row[]> => {
-    const leftMs = msLeft() - keptMs;
-    if (leftMs <= 0) throw new DeadlinePassed();
-    try {
-      const result = await client.query({
-        text: sql,
-        values: [...params],
-        name: options.preparedStatements ? nameOf(sql) : undefined,
-        query_timeout: Math.min(leftMs, QUERY_TIMEOUT_MS),
-      } as pg.QueryConfig);
-      return result.rows as Row[];
-    } catch (error) {
-      throw failure(error, leftMs);
-    }
-  };
-
-  type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
-  const queriesWith = (query: Query): Queries => ({
-    engine: 'postgres',
-    all: query,
-    one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
-    run: query,
-    chain: <Row>(steps: readonly Step[]) => query<Row>(chainSql(steps), chainParams([steps])),
+  const { failure, queryOn } = createStatements({
+    preparedStatements: options.preparedStatements,
+    onUnavailable: () => hosts.invalidate(),
   });
 
   const connect = async (): Promise<pg.PoolClient> => {

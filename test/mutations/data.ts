@@ -2,6 +2,15 @@ import { caughtBy, type Mutation } from './mutation.ts';
 
 /** Tenants, transactions, races, and what the contract promises about a request. */
 export const DATA_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/deadline.test.ts', [
+    {
+      name: 'a request that is out of time closes a healthy connection',
+      file: 'src/database/postgres.ts',
+      find: 'broken = error instanceof DatabaseUnavailable && !(error instanceof DeadlinePassed);',
+      replace: 'broken = error instanceof DatabaseUnavailable;',
+      test: 'leaves its connection to the others',
+    },
+  ]),
   ...caughtBy('test/tenancy.test.ts', [
     {
       name: 'the list has no tenant filter',

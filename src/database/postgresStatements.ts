@@ -1,0 +1,73 @@
+import type pg from 'pg';
+import { chainParams, chainSql, type Step } from './chain.ts';
+import { DatabaseUnavailable, type Param, type Queries } from './database.ts';
+import { DeadlinePassed, msLeft } from './deadline.ts';
+import { isQueryTimeout, translatePostgresError } from './postgresErrors.ts';
+
+/** The most for one statement. In a request, what is left of its time bounds it: see `deadline.ts`. */
+export const QUERY_TIMEOUT_MS = 3000;
+
+export type Query = <Row>(sql: string, params?: readonly Param[]) => Promise<Row[]>;
+
+/** All kinds of queries, by one function. */
+export const queriesWith = (query: Query): Queries => ({
+  engine: 'postgres',
+  all: query,
+  one: async <Row>(sql: string, params?: readonly Param[]) => (await query<Row>(sql, params))[0],
+  run: query,
+  chain: <Row>(steps: readonly Step[]) => query<Row>(chainSql(steps), chainParams([steps])),
+});
+
+interface StatementParts {
+  preparedStatements: boolean;
+  /** The host does not do what it should: another one may have become the primary. */
+  onUnavailable: () => void;
+}
+
+/** Sends statements, each within its time, and translates what can go wrong. */
+export function createStatements({ preparedStatements, onUnavailable }: StatementParts) {
+  /** `timeoutMs`: how long the request could wait for this. A short one says nothing about the host. */
+  const failure = (error: unknown, timeoutMs = Number.POSITIVE_INFINITY): unknown => {
+    if (error instanceof DeadlinePassed) return error;
+    const translated = translatePostgresError(error);
+    // Waiting for somebody else's lock does not mean that the host has a problem.
+    const isLock = (error as { code?: string }).code === '55P03';
+    const isShort = timeoutMs < QUERY_TIMEOUT_MS && isQueryTimeout(error);
+    if (translated instanceof DatabaseUnavailable && !isLock && !isShort) onUnavailable();
+    return translated;
+  };
+
+  const names = new Map<string, string>();
+  const nameOf = (sql: string): string => {
+    let name = names.get(sql);
+    if (!name) {
+      name = `deskbell_${names.size}`;
+      names.set(sql, name);
+    }
+    return name;
+  };
+
+  /** `keptMs` of the request's time are left for a commit. */
+  const queryOn = async <Row>(
+    client: Pick<pg.ClientBase, 'query'>,
+    keptMs: number,
+    sql: string,
+    params: readonly Param[] = [],
+  ): Promise<Row[]> => {
+    const leftMs = msLeft() - keptMs;
+    if (leftMs <= 0) throw new DeadlinePassed();
+    try {
+      const result = await client.query({
+        text: sql,
+        values: [...params],
+        name: preparedStatements ? nameOf(sql) : undefined,
+        query_timeout: Math.min(leftMs, QUERY_TIMEOUT_MS),
+      } as pg.QueryConfig);
+      return result.rows as Row[];
+    } catch (error) {
+      throw failure(error, leftMs);
+    }
+  };
+
+  return { failure, queryOn };
+}
