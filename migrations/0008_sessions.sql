@@ -44,3 +44,5 @@ update sessions set last_used_at = to_char(clock_timestamp() at time zone 'utc',
   where revoked_at is null;
 -- @both
 create index sessions_open on sessions (user_id) where revoked_at is null;
+-- For the clean-up.
+create index sessions_ended on sessions (revoked_at) where revoked_at is not null;

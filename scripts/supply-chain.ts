@@ -111,7 +111,7 @@ ${rows.join('\n')}
 }
 
 interface Sbom {
-  metadata: { component: { 'bom-ref': string } };
+  metadata: { component: { 'bom-ref': string; name: string; type: string } };
   components: (Pick<Shipped, 'name' | 'version'> & { 'bom-ref': string })[];
   dependencies: { ref: string; dependsOn?: string[] }[];
 }
@@ -134,6 +134,8 @@ export function billOfMaterials(shipped: readonly Shipped[]): Sbom {
   const dependencies = sbom.dependencies
     .filter(({ ref }) => refs.has(ref))
     .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((one) => refs.has(one)) }));
+  // npm takes the name from the folder.
+  Object.assign(sbom.metadata.component, { name: 'deskbell', type: 'application' });
   return { ...sbom, components, dependencies };
 }
 

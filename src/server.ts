@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
+import { recordMigrations, SERVER } from './audit/record.ts';
 import { expiringEvents } from './audit/store.ts';
 import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { createFactors } from './auth/factors/factors.ts';
@@ -57,6 +58,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
   try {
     const applied = await migrate(database, now);
     for (const { version, name } of applied) log.info({ version, name }, 'migration applied');
+    await recordMigrations(database, applied, SERVER, now());
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
     if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
@@ -159,7 +161,7 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
 export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
   for (const expiring of [
     ...EXPIRING_ATTEMPTS,
-    EXPIRING_SESSIONS,
+    ...EXPIRING_SESSIONS,
     EXPIRING_CHALLENGES,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,

@@ -159,26 +159,6 @@ onEachEngine('the audit log', (engine) => {
     assert.equal((await deskbell.call('GET', kept, { token: owner })).status, 200);
   });
 
-  it('thousands of deletions in an hour add a bounded number of events', async () => {
-    const user = await addUser(deskbell);
-    const at = deskbell.clock.now();
-    // Not over HTTP: this would take minutes.
-    for (const id of [1, 2, 10_001, 20_001, 20_003]) {
-      const who = { kind: 'user', userId: user.id, address: '10.0.0.1' } as const;
-      const event = { what: 'notification.deleted', merchantId: 1, who, at } as const;
-      await recordEvent(deskbell.database, { ...event, about: { notification_id: id } });
-    }
-    const events = await eventsOf(owner, `?user_id=${user.id}`);
-    assert.deepEqual(
-      events.map(({ about, count }) => [about, count]),
-      [
-        [{ notification_id: 20_003 }, 1],
-        [{ notification_id: 2 }, 1],
-        [{}, 3],
-      ],
-    );
-  });
-
   it('a session that ends because there are too many is written down', async () => {
     const user = await addUser(deskbell);
     for (let n = 0; n < 5; n += 1) await login(deskbell, user);
@@ -277,6 +257,27 @@ onEachEngine('the audit log', (engine) => {
     await cleanUp(database, config, createLogger({ logLevel: 'silent', logPretty: false }), clock.now());
     const kept = (await eventsOf(owner, '?what=user.added')).map(({ about }) => about.count);
     assert.deepEqual(kept, [29]);
+  });
+});
+
+onEachEngine('the audit log of a user who deletes in a loop', (engine) => {
+  const deskbell = useDeskbell(engine);
+
+  it('has a bounded number of events', async () => {
+    const user = await addUser(deskbell);
+    // The count is of the process, which has both engines here: each in an hour of its own.
+    const at = new Date(deskbell.clock.now().getTime() + (engine === 'sqlite' ? 0 : 3_600_000));
+    // Not over HTTP: this would take minutes.
+    for (let id = 1; id <= 1003; id += 1) {
+      const who = { kind: 'user', userId: user.id, address: '10.0.0.1' } as const;
+      const event = { what: 'notification.deleted', merchantId: 1, who, at } as const;
+      await recordEvent(deskbell.database, { ...event, about: { notification_id: id } });
+    }
+    const token = await deskbell.signIn();
+    const { json } = await deskbell.call('GET', `/api/v1/audit?user_id=${user.id}`, { token });
+    const [last, before] = json;
+    assert.deepEqual([last.about, last.count], [{}, 3]);
+    assert.deepEqual([before.about, before.count], [{ notification_id: 1000 }, 1]);
   });
 });
 

@@ -202,20 +202,24 @@ onEachEngine('the command line', (engine) => {
     chmodSync(file, 0o600);
   });
 
-  it('adds the demo data only to an empty database, and not in production; nor does it enable its users there', async () => {
+  it('adds the demo data only to an empty database, and not where others could use it; nor does it enable its users there', async () => {
     assertFailure(await deskbell(['demo']), 1, /The database already has merchants or users/);
     const fresh = await createTestDatabase(engine);
     const { DEMO: _, ...env } = fresh.env;
     const production = { ...env, NODE_ENV: 'production', PORT: '0' };
     try {
       assertFailure(await run(['demo'], { env: production }), 1, /the passwords of the demo are public/);
+      const reachable = { ...env, HOST: '0.0.0.0', PORT: '0' };
+      assertFailure(await run(['demo'], { env: reachable }), 1, /other machines could sign in/);
       const done = await run(['demo'], { env: fresh.env });
       assert.match(done.stdout, /owner@aurora\.example +aurora-demo/);
-      const failed = await run(['doctor', '--json'], { env: production });
-      assert.equal(failed.code, 1);
-      const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
-      assert.equal(open.length, 3);
-      assert.match(open[0].fix, /user disable owner@aurora\.example/);
+      for (const settings of [production, reachable]) {
+        const failed = await run(['doctor', '--json'], { env: settings });
+        assert.equal(failed.code, 1);
+        const open = failed.json.findings.filter(({ state }: { state: string }) => state === 'bad');
+        assert.equal(open.length, 3);
+        assert.match(open[0].fix, /user disable owner@aurora\.example/);
+      }
       const email = 'owner@aurora.example';
       await run(['user', 'disable', email], { env: production });
       const refused = await run(['user', 'enable', email], { env: production });
@@ -259,7 +263,15 @@ describe('the command line without a database', () => {
       ['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'boss'],
       /--role is one of owner, user, admin/,
     ],
-    [['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'owner'], /An owner needs --merchant/],
+    [
+      ['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'owner'],
+      /The role owner needs --merchant/,
+    ],
+    [['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'user'], /The role user needs --merchant/],
+    [
+      ['user', 'add', '--email', 'a@b.c', '--name', 'x', '--role', 'admin', '--merchant', '1'],
+      /belongs to no merchant/,
+    ],
     [['user', 'role', 'a@b.c', 'admin'], /ROLE is one of owner, user/],
     [['user', 'list', '--json', '--json'], /given twice/],
     [['keys', 'rotate', '--revoke=yes'], /takes no value/],

@@ -40,7 +40,7 @@ const attributesOf = (reply: Reply) => setCookie(reply).split('; ').slice(1).sor
 const CLEARED = /^deskbell_refresh=; Max-Age=0;/;
 
 onEachEngine('the dashboard’s session', (engine) => {
-  const deskbell = useDeskbell(engine);
+  const deskbell = useDeskbell(engine, { TRUST_PROXY: '1' });
   const signIn = async (user: object = AURORA) => {
     const reply = await session(deskbell, 'login', { body: user });
     assert.equal(reply.status, 200, reply.text);
@@ -103,6 +103,30 @@ onEachEngine('the dashboard’s session', (engine) => {
     deskbell.clock.advance(60);
     assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
     assertError(await session(deskbell, 'refresh', { cookie: thief }), 401, 'INVALID_TOKEN');
+  });
+
+  it('an old cookie that is used elsewhere, right after the owner, ends the session as well', async () => {
+    const stolen = cookieOf(await signIn());
+    const second = await renew(stolen);
+    const headers = { ...OURS, 'x-forwarded-for': '198.51.100.7' };
+    const thief = await session(deskbell, 'refresh', { cookie: stolen, headers });
+    assert.notEqual(cookieOf(thief), second);
+    deskbell.clock.advance(60);
+    assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
+    assertError(
+      await session(deskbell, 'refresh', { cookie: cookieOf(thief), headers }),
+      401,
+      'INVALID_TOKEN',
+    );
+  });
+
+  it('an old cookie ends the session once the new one was used', async () => {
+    const stolen = cookieOf(await signIn());
+    const second = await renew(stolen);
+    await renew(second);
+    deskbell.clock.advance(31);
+    assertError(await session(deskbell, 'refresh', { cookie: stolen }), 401, 'INVALID_TOKEN');
+    assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
   });
 
   it('nobody is signed out by tabs that refresh at the same time', async () => {

@@ -51,6 +51,10 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
       refusal = await request(LARGE);
     }
     assertError(refusal, 500, 'STORAGE_FULL');
+    const { stdout } = await run(['doctor'], {
+      env: { ...settingsOf(deskbell), STORAGE_PER_MERCHANT_MB: '1' },
+    });
+    assert.match(stdout, /! Merchant 1, Aurora Coffee, stores 1 of 1 MB\.\n +Raise STORAGE_PER_MERCHANT_MB/);
     assert.ok(raised.length >= 14, `${raised.length} notifications`);
     const { inbox, knowledge } = await counted();
     assert.ok(inbox + knowledge <= MEGABYTE && inbox + knowledge > MEGABYTE - 70_000);

@@ -45,7 +45,9 @@ describe('the packages that we ship', () => {
   });
 
   it('are the components of the bill of materials', () => {
-    const { components, dependencies } = billOfMaterials(shipped);
+    const { metadata, components, dependencies } = billOfMaterials(shipped);
+    const { name, type } = metadata.component;
+    assert.deepEqual([name, type], ['deskbell', 'application']);
     assert.deepEqual(
       components.map(({ name, version }) => `${name}@${version}`).sort(),
       shipped.map(({ name, version }) => `${name}@${version}`).sort(),

@@ -105,7 +105,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     deskbell.clock.advance(10);
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     assertError(await logout(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
-    for (const expiring of [...EXPIRING_ATTEMPTS, EXPIRING_SESSIONS]) {
+    for (const expiring of [...EXPIRING_ATTEMPTS, ...EXPIRING_SESSIONS]) {
       await removeExpired(deskbell.database, expiring, deskbell.clock.now());
     }
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { EVENTS, type EventName } from '../contract/audit.ts';
 import type { Queries } from '../database/database.ts';
 import { shortAddress } from '../http/address.ts';
@@ -48,8 +49,9 @@ const NO_MERCHANT = 0;
 
 /** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
 const ADDRESS_GROUPS = 64;
-/** Whoever raises and deletes in a loop adds at most this many rows an hour. Consecutive ids have rows of their own. */
-const DELETION_GROUPS = 10_000;
+/** A user who deletes more than this in an hour, through one process, adds one more row for all of the rest. */
+const DELETIONS_MAX = 1000;
+const deletions = new LRUCache<string, number>({ max: 10_000, ttl: 3_600_000 });
 
 /** Writes an event. Use the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
@@ -80,17 +82,34 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
   );
 }
 
+/** After the migrations, because they create the table. */
+export async function recordMigrations(
+  queries: Queries,
+  applied: readonly { version: number }[],
+  who: Who,
+  at: Date,
+): Promise<void> {
+  const version = applied.at(-1)?.version;
+  if (version === undefined) return;
+  await recordEvent(queries, { what: 'database.migrated', merchantId: null, who, at, about: { version } });
+}
+
 /** Events with the same key are one row. */
 function mergeKeyOf(
   { what, who, at, about }: Event,
   userId: number | null,
   address: string | null,
 ): string | null {
-  const rule: { repeats?: true; deletes?: 'notification_id' | 'document_id' } = EVENTS[what];
+  const rule: { repeats?: true; deletes?: true } = EVENTS[what];
   const hour = at.toISOString().slice(0, 13);
   const keyOf = (group: unknown) =>
     digest(JSON.stringify([what, who.kind, userId, group, hour])).toString('base64url');
-  if (rule.deletes) return keyOf(Number(about?.[rule.deletes]) % DELETION_GROUPS);
+  if (rule.deletes) {
+    const key = keyOf('the rest');
+    const count = (deletions.get(key) ?? 0) + 1;
+    deletions.set(key, count);
+    return count > DELETIONS_MAX ? key : null;
+  }
   if (!rule.repeats) return null;
   return keyOf([about, address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS]);
 }

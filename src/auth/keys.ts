@@ -53,7 +53,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
   let loading: Promise<void> | undefined;
 
   async function load(): Promise<void> {
-    const rows = await readKeys(database);
+    const rows = await readKeys(database.urgent);
     const newest = rows[0];
     const next = new Map<string, SigningKey>();
     for (const row of rows) {
@@ -119,7 +119,7 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
 }
 
 /** Newest first. */
-function readKeys(queries: Queries): Promise<KeyRow[]> {
+function readKeys(queries: Pick<Queries, 'all'>): Promise<KeyRow[]> {
   return queries.all<KeyRow>(
     'select kid, public_jwk, sealed_private_key, created_at from signing_keys order by created_at desc, kid',
   );

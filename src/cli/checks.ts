@@ -9,7 +9,9 @@ import { filesOpenToOthers } from '../database/sqliteFolder.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
+import { listStorage } from '../merchants/storage.ts';
 import { createVault, isEncodedKey, secretKeyProblem } from '../secrets.ts';
+import { storedBytes } from '../storage.ts';
 import { PROGRAM } from './command.ts';
 import { databasePlace } from './database.ts';
 import { count } from './terminal.ts';
@@ -228,14 +230,33 @@ const production: Check = async ({ config }) => {
 };
 
 const demoUsers = withTables(async ({ config, database }) => {
-  const report = config.production ? bad : hint;
+  // The server disables them in these cases.
+  const isPublic = config.production || !config.isLocal;
+  const report = isPublic ? bad : hint;
   const open = await openDemoUsers(database, createPasswords(config.hashesAtOnce));
   return open.flatMap((email) =>
     report(
       `${email} still has the demo's public password.`,
-      config.production
+      isPublic
         ? `The server disables it when it starts, or run "${PROGRAM} user disable ${email}".`
         : `This is fine for a trial. Otherwise run "${PROGRAM} user disable ${email}".`,
+    ),
+  );
+});
+
+/** From this share of its allowance on, the operator should know. */
+const STORAGE_HINT_SHARE = 0.9;
+
+const storage = withTables(async ({ config, database }) => {
+  const bytesMax = config.storagePerMerchantMb * 1_000_000;
+  if (bytesMax === 0) return [];
+  const nearlyFull = (await listStorage(database, storedBytes)).filter(
+    ({ bytes }) => bytes > bytesMax * STORAGE_HINT_SHARE,
+  );
+  return nearlyFull.flatMap(({ id, name, bytes }) =>
+    hint(
+      `Merchant ${id}, ${name}, stores ${Math.round(bytes / 1_000_000).toLocaleString('en')} of ${config.storagePerMerchantMb.toLocaleString('en')} MB.`,
+      'Raise STORAGE_PER_MERCHANT_MB, or delete old notifications and documents. When it is full, new questions are refused.',
     ),
   );
 });
@@ -254,4 +275,5 @@ export const CHECKS: readonly Check[] = [
   risks,
   production,
   demoUsers,
+  storage,
 ];

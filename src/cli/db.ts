@@ -1,10 +1,11 @@
+import { recordMigrations } from '../audit/record.ts';
 import type { Database } from '../database/database.ts';
 import { type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
 import { databaseVersion } from '../database/vitals.ts';
 import { command, PROGRAM } from './command.ts';
 import { withBareDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
-import { recordCommand } from './who.ts';
+import { COMMAND_LINE } from './who.ts';
 
 export const commands = {
   migrate: command({
@@ -14,9 +15,7 @@ export const commands = {
       const applied = await withBareDatabase(
         async (database) => {
           const done = await migrate(database, () => new Date());
-          // Afterwards, because the first migrations create the table.
-          const version = done.at(-1)?.version;
-          if (version !== undefined) await recordCommand(database, 'database.migrated', null, { version });
+          await recordMigrations(database, done, COMMAND_LINE, new Date());
           return done;
         },
         { make: true },

@@ -11,9 +11,14 @@ export const command = define({
   about: 'Add the demo data to an empty database',
   run: () =>
     withBareDatabase(
-      async (database, { hashesAtOnce, production }) => {
+      async (database, { hashesAtOnce, production, isLocal, host }) => {
         if (production) {
           throw new Failure('NODE_ENV is production, and the passwords of the demo are public.');
+        }
+        if (!isLocal) {
+          throw new Failure(
+            `HOST is ${host}: other machines could sign in, because the passwords of the demo are public.`,
+          );
         }
         const now = () => new Date();
         await migrate(database, now);

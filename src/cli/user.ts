@@ -58,8 +58,10 @@ export const commands = {
       const name = nameOf(given.name);
       const wanted = ROLES.find((known) => known === given.role);
       if (given.role !== undefined && !wanted) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
-      if (wanted === 'owner' && given.merchant === undefined)
-        throw new UsageError('An owner needs --merchant.');
+      if (wanted !== undefined && wanted !== 'admin' && given.merchant === undefined)
+        throw new UsageError(`The role ${wanted} needs --merchant.`);
+      if (wanted === 'admin' && given.merchant !== undefined)
+        throw new UsageError('An admin is an operator and belongs to no merchant: leave out --merchant.');
 
       return withDatabase(async (database) => {
         const merchant = given.merchant === undefined ? null : await merchantOf(database, given.merchant);

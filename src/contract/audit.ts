@@ -3,7 +3,7 @@ import { Timestamp } from './common.ts';
 
 /**
  * Every event by name. A new one is an entry here. `repeats`: equal ones within an hour are one row with a count.
- * `deletes`: they are, too, if a user deletes thousands in an hour; the row then names none of them.
+ * `deletes`: those after the first thousand of a user in an hour are one row, too, which names none of them.
  */
 export const EVENTS = {
   'sign_in.succeeded': { repeats: true },
@@ -13,7 +13,7 @@ export const EVENTS = {
   'session.reused_token': { repeats: true },
   'factor.added': {},
   'factor.removed': {},
-  'recovery_codes.created': {},
+  'recovery_codes.created': { repeats: true },
   'user.added': {},
   'user.password_changed': {},
   'user.role_changed': {},
@@ -27,8 +27,8 @@ export const EVENTS = {
   'channel.limit_changed': {},
   'channel.stopped': { repeats: true },
   'channel.resumed': {},
-  'notification.deleted': { deletes: 'notification_id' },
-  'document.deleted': { deletes: 'document_id' },
+  'notification.deleted': { deletes: true },
+  'document.deleted': { deletes: true },
   'documents.imported': {},
   'conversation.added': {},
   'conversations.imported': {},
@@ -36,7 +36,7 @@ export const EVENTS = {
   'delivery.cancelled': {},
   'database.migrated': {},
   'demo.added': {},
-} as const satisfies Record<string, { repeats?: true; deletes?: 'notification_id' | 'document_id' }>;
+} as const satisfies Record<string, { repeats?: true; deletes?: true }>;
 export type EventName = keyof typeof EVENTS;
 export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
 

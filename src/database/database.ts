@@ -49,6 +49,8 @@ export interface Database extends Queries {
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   snapshot(): Promise<Snapshot>;
+  /** Reads that do not wait behind requests: on PostgreSQL on the connection that listens. They must be short. */
+  readonly urgent: Pick<Queries, 'engine' | 'all' | 'one'>;
   /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
   script(sql: string): Promise<void>;
   /** Runs `work` while no other process runs anything under this name. */

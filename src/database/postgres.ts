@@ -97,7 +97,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     }
   };
 
-  const signals = createSignals(hosts, (topic) =>
+  const signals = createSignals(hosts, types, (topic) =>
     pool.query('select pg_notify($1, $2)', [topic, process.pid]),
   );
 
@@ -196,6 +196,15 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     chain,
     transaction: (work) => retryConflicts(() => transact(work)),
     snapshot: openSnapshot,
+    urgent: queriesWith(async <Row>(sql: string, params: readonly Param[] = []): Promise<Row[]> => {
+      const result = signals.query(sql, params);
+      if (!result) return queryPool<Row>(sql, params);
+      try {
+        return (await result).rows as Row[];
+      } catch (error) {
+        throw failure(error);
+      }
+    }),
     script: (sql) => retryConflicts(() => runScript(sql)),
 
     async exclusively(name, work) {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Socket } from 'node:net';
 import pg from 'pg';
+import type { Param } from './database.ts';
 import { withoutDeadline } from './deadline.ts';
 import type { Hosts } from './hosts.ts';
 
@@ -8,6 +9,8 @@ import type { Hosts } from './hosts.ts';
 export interface Signals {
   signal(topic: string): void;
   listen(topic: string, onSignal: () => void): () => void;
+  /** A short statement on the connection that listens. Undefined while there is none. */
+  query(sql: string, params: readonly Param[]): Promise<pg.QueryResult> | undefined;
   close(): Promise<void>;
 }
 
@@ -19,11 +22,16 @@ const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
 const CLOSE_MAX_MS = 500;
 
-export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<unknown>): Signals {
+export function createSignals(
+  hosts: Hosts,
+  types: pg.CustomTypesConfig,
+  notify: (topic: string) => Promise<unknown>,
+): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
   const pendingNotifications = new Map<string, NodeJS.Timeout>();
   let client: pg.Client | undefined;
+  let isConnected = false;
   let disconnect = async () => {};
   let connecting: Promise<void> | undefined;
   let reconnectTimer: NodeJS.Timeout | undefined;
@@ -35,6 +43,7 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
     const next = new hosts.Client({
       connectionString: hosts.url,
       keepAlive: true,
+      types,
       connectionTimeoutMillis: ANSWER_MAX_MS,
       query_timeout: ANSWER_MAX_MS,
       application_name: 'deskbell signals',
@@ -42,13 +51,17 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
     });
     const disconnectNext = () => endClient(next, socket);
     next.on('error', () => {});
-    next.on('end', () => reconnectLater(next));
+    next.on('end', () => {
+      isConnected = false;
+      reconnectLater(next);
+    });
     next.on('notification', ({ channel }) => local.emit(channel));
     client = next;
     disconnect = disconnectNext;
     try {
       await next.connect();
       for (const topic of topics) await next.query(`listen ${pg.escapeIdentifier(topic)}`);
+      isConnected = true;
       // Signals sent while we were disconnected are lost: every listener checks once.
       for (const topic of topics) local.emit(topic);
       checkLater(next, disconnectNext);
@@ -100,6 +113,7 @@ export function createSignals(hosts: Hosts, notify: (topic: string) => Promise<u
       }
       return () => local.off(topic, onSignal);
     },
+    query: (sql, params) => (isConnected ? client?.query(sql, [...params]) : undefined),
     async close() {
       closed = true;
       clearTimeout(reconnectTimer);

@@ -171,13 +171,15 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     };
   }
 
+  const reads = readsWith(read);
   return {
-    ...readsWith(read),
+    ...reads,
     run: <Row>(sql: string, params: readonly Param[] = []) =>
       enqueue(async () => write(sql).all(...bound(params)) as Row[], false),
     chain: (steps) => enqueue((own) => own.chain(steps), true),
     transaction: (work) => enqueue(work, true),
     snapshot: openSnapshot,
+    urgent: reads,
     async script(sql) {
       try {
         writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);

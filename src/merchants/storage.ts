@@ -39,3 +39,10 @@ export function createStorage(columns: readonly string[], bytesMax: number): Sto
     },
   };
 }
+
+/** What each merchant stores. `bytesOf` returns SQL expressions of a merchant. */
+export const listStorage = (
+  queries: Queries,
+  bytesOf: (merchantId: string) => readonly string[],
+): Promise<{ id: number; name: string; bytes: number }[]> =>
+  queries.all(`select m.id, m.name, ${bytesOf('m.id').join(' + ')} as bytes from merchants m order by m.id`);

@@ -4,7 +4,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { endOf } from '../database/batchPerTick.ts';
 import type { Database, Snapshot } from '../database/database.ts';
 import { liftDeadline, withinDeadline } from '../database/deadline.ts';
-import { createListTurns } from './listTurns.ts';
+import { createListTurns, type Reader } from './listTurns.ts';
 import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from './store.ts';
 
 /**
@@ -15,7 +15,7 @@ import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from 
  * PostgreSQL a transaction is open for as long as the client reads. Without it the list would be a mix of versions.
  */
 export interface LargeLists {
-  open(merchantId: MerchantId, filter: ListFilter): Promise<LargeList>;
+  open(reader: Reader, filter: ListFilter): Promise<LargeList>;
 }
 
 interface LargeList {
@@ -36,8 +36,9 @@ export function createLargeLists(database: Database): LargeLists {
   const turns = createListTurns();
   const serialize = createSerialize();
   return {
-    async open(merchantId, filter) {
-      const turn = await turns.take(merchantId);
+    async open(reader, filter) {
+      const { merchantId } = reader;
+      const turn = await turns.take(reader);
       let snapshot: Snapshot | undefined;
       const release = () => {
         snapshot?.close();

@@ -7,6 +7,7 @@ import { withinDeadline, withoutDeadline } from '../database/deadline.ts';
 import { invalid } from '../errors.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { createLargeLists } from './largeLists.ts';
+import type { Reader } from './listTurns.ts';
 import {
   createFindInbox,
   type Inbox,
@@ -17,7 +18,7 @@ import {
 
 /** A cache of lists, valid until the merchant's inbox changes. It makes lists 4 times as fast (requests per second). */
 export interface InboxLists {
-  get(merchantId: MerchantId, filter: ListFilter, knownTag: string | undefined): Promise<ListResult>;
+  get(reader: Reader, filter: ListFilter, knownTag: string | undefined): Promise<ListResult>;
 }
 
 type ListResult =
@@ -62,7 +63,8 @@ export function createInboxLists(database: Database, maxBytes: number): InboxLis
   }
 
   return {
-    async get(merchantId, filter, knownTag) {
+    async get(reader, filter, knownTag) {
+      const { merchantId } = reader;
       const inbox = await findInbox(merchantId);
       const { version } = inbox;
       const tag = tagOf(merchantId, version);
@@ -74,7 +76,7 @@ export function createInboxLists(database: Database, maxBytes: number): InboxLis
         // The version is part of the key: a client that knows a newer version must not get an older list.
         list = await readOnce(`${version} ${key}`, merchantId, filter, inbox);
         if (!list) {
-          const large = await largeLists.open(merchantId, filter);
+          const large = await largeLists.open(reader, filter);
           const nextCursor = cursorBefore(large.nextBeforeId);
           return { unchanged: false, tag: tagOf(merchantId, large.version), body: large.body, nextCursor };
         }

@@ -1,54 +1,77 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../contract/ids.ts';
-import { createListTurns } from './listTurns.ts';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import { createListTurns, type Reader } from './listTurns.ts';
 
 const LIMITS = {
-  openMax: 3,
-  openPerMerchantMax: 2,
-  waitingPerMerchantMax: 2,
+  openMax: 5,
+  openPerMerchantMax: 4,
+  openPerUserMax: 2,
+  waitingPerUserMax: 2,
   waitMaxMs: 1000,
   undisturbedMs: 100,
   makeRoomEveryMs: 10,
 };
-const [A, B, C] = [1, 2, 3] as MerchantId[] as [MerchantId, MerchantId, MerchantId];
+const reader = (merchantId: number, userId: number): Reader => ({
+  merchantId: merchantId as MerchantId,
+  userId: userId as UserId,
+});
+/** Two colleagues, and two other merchants. */
+const [ANN, BOB, CLEO, DAN] = [reader(1, 1), reader(1, 2), reader(2, 3), reader(3, 4)];
 
 describe('the turns of large lists', () => {
-  /** All places are taken, two by A and one by B. Returns who was interrupted. */
-  async function full(limits = LIMITS) {
+  /** These readers have open lists. Returns who was interrupted. */
+  async function opened(readers: readonly Reader[], limits = LIMITS) {
     const turns = createListTurns(limits);
-    const interrupted: MerchantId[] = [];
-    for (const merchantId of [A, A, B]) {
-      const turn = await turns.take(merchantId);
+    const interrupted: Reader[] = [];
+    for (const one of readers) {
+      const turn = await turns.take(one);
       turn.interrupt = () => {
-        interrupted.push(merchantId);
+        interrupted.push(one);
         turns.end(turn);
       };
     }
     return { turns, interrupted };
   }
+  const FULL = [ANN, ANN, BOB, BOB, CLEO];
 
-  it('a list that was open for long makes room for another merchant, a new one does not', async () => {
-    const { turns, interrupted } = await full();
-    const waiting = turns.take(C);
+  it('a list that was open for long makes room for somebody who reads nothing, a new one does not', async () => {
+    const { turns, interrupted } = await opened(FULL);
+    const waiting = turns.take(DAN);
     assert.deepEqual(interrupted, []);
-    assert.equal((await waiting).merchantId, C);
-    assert.deepEqual(interrupted, [A]);
+    assert.equal((await waiting).reader, DAN);
+    assert.deepEqual(interrupted, [ANN]);
   });
 
-  it('no list makes room for another one of its own merchant', async () => {
-    const { turns, interrupted } = await full();
+  it('no list makes room for somebody who reads another one', async () => {
+    const { turns, interrupted } = await opened(FULL, { ...LIMITS, waitMaxMs: 200 });
     await sleep(LIMITS.undisturbedMs + 1);
-    await turns.take(B);
-    assert.deepEqual(interrupted, [A]);
-    await assert.rejects(turns.take(B), { code: 'RATE_LIMITED' });
+    await assert.rejects(turns.take(CLEO), { code: 'RATE_LIMITED' });
+    assert.deepEqual(interrupted, []);
+  });
+
+  it('one user leaves half of the merchant’s places to colleagues', async () => {
+    const { turns } = await opened([ANN, ANN], { ...LIMITS, waitMaxMs: 50 });
+    await assert.rejects(turns.take(ANN), { code: 'RATE_LIMITED' });
+    assert.equal((await turns.take(BOB)).reader, BOB);
+  });
+
+  it('a place that becomes free goes to whoever has the fewest, not to who waits with the most', async () => {
+    const { turns } = await opened([ANN, ANN, CLEO, CLEO], { ...LIMITS, undisturbedMs: 60_000 });
+    const last = await turns.take(BOB);
+    const order: Reader[] = [];
+    const waiting = [BOB, BOB, DAN].map((one) => turns.take(one).then(() => order.push(one)));
+    turns.end(last);
+    await waiting[2];
+    assert.deepEqual(order, [DAN]);
+    await Promise.allSettled(waiting);
   });
 
   it('who waits too long, or is one too many, is asked to come back later', async () => {
-    const { turns } = await full({ ...LIMITS, waitMaxMs: 50, undisturbedMs: 60_000 });
-    const waiting = [turns.take(C), turns.take(C)].map((taken) => taken.catch(({ code }) => code));
-    await assert.rejects(turns.take(C), { code: 'RATE_LIMITED' });
+    const { turns } = await opened(FULL, { ...LIMITS, waitMaxMs: 50, undisturbedMs: 60_000 });
+    const waiting = [turns.take(DAN), turns.take(DAN)].map((taken) => taken.catch(({ code }) => code));
+    await assert.rejects(turns.take(DAN), { code: 'RATE_LIMITED' });
     assert.deepEqual(await Promise.all(waiting), ['RATE_LIMITED', 'RATE_LIMITED']);
   });
 });

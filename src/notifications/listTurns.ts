@@ -1,26 +1,33 @@
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId, UserId } from '../contract/ids.ts';
 import { msLeft } from '../database/deadline.ts';
 import { rateLimited } from '../errors.ts';
 
-interface Turn {
+/** Who reads a large list. */
+export interface Reader {
   merchantId: MerchantId;
+  userId: UserId;
+}
+
+interface Turn {
+  reader: Reader;
   sinceMs: number;
   /** Ends the list early. */
   interrupt: () => void;
 }
 
 interface Waiting {
-  merchantId: MerchantId;
+  reader: Reader;
   start: (turn: Turn) => void;
 }
 
 /** Each open list has a database connection and about two pieces in memory. */
 const LIMITS = {
   openMax: 8,
-  openPerMerchantMax: 2,
-  waitingPerMerchantMax: 16,
+  openPerMerchantMax: 4,
+  openPerUserMax: 2,
+  waitingPerUserMax: 16,
   waitMaxMs: 4000,
-  /** A list that is open for this long ends when another merchant waits for its place. */
+  /** A list that is open for this long ends when somebody waits for its place who has none. */
   undisturbedMs: 10_000,
   makeRoomEveryMs: 500,
 };
@@ -32,35 +39,51 @@ const RETRY_AFTER_SECONDS = 2;
 export function createListTurns(limits = LIMITS) {
   const open = new Set<Turn>();
   const queue: Waiting[] = [];
-  const openOf = (merchantId: MerchantId) =>
-    [...open].filter((turn) => turn.merchantId === merchantId).length;
-  const isFree = (merchantId: MerchantId) =>
-    open.size < limits.openMax && openOf(merchantId) < limits.openPerMerchantMax;
+  const openOfMerchant = ({ merchantId }: Reader) =>
+    [...open].filter(({ reader }) => reader.merchantId === merchantId).length;
+  const openOfUser = ({ userId }: Reader) =>
+    [...open].filter(({ reader }) => reader.userId === userId).length;
+  const isFree = (reader: Reader) =>
+    open.size < limits.openMax &&
+    openOfMerchant(reader) < limits.openPerMerchantMax &&
+    openOfUser(reader) < limits.openPerUserMax;
 
-  const begin = (merchantId: MerchantId): Turn => {
-    const turn = { merchantId, sinceMs: performance.now(), interrupt: () => {} };
+  const begin = (reader: Reader): Turn => {
+    const turn = { reader, sinceMs: performance.now(), interrupt: () => {} };
     open.add(turn);
     return turn;
   };
 
-  /** Slow readers of a few merchants must not keep all others out. The oldest list comes first. */
-  function makeRoomFor(merchantId: MerchantId): void {
-    if (open.size < limits.openMax || openOf(merchantId) >= limits.openPerMerchantMax) return;
+  /** Slow readers must not keep out those who read nothing: neither other merchants nor their own colleagues. */
+  function makeRoomFor(reader: Reader): void {
+    if (isFree(reader) || openOfUser(reader) > 0) return;
+    const isFull = open.size >= limits.openMax;
     const oldBefore = performance.now() - limits.undisturbedMs;
-    const old = [...open].find((turn) => turn.merchantId !== merchantId && turn.sinceMs < oldBefore);
+    const old = [...open].find(
+      (turn) => turn.sinceMs < oldBefore && (isFull || turn.reader.merchantId === reader.merchantId),
+    );
     old?.interrupt();
   }
 
+  /** First who has the fewest: one with many waiting requests must not get every place that becomes free. */
+  function startNext(): void {
+    const share = ({ reader }: Waiting) => openOfMerchant(reader) * limits.openMax + openOfUser(reader);
+    const [next] = queue.filter(({ reader }) => isFree(reader)).sort((a, b) => share(a) - share(b));
+    if (!next) return;
+    queue.splice(queue.indexOf(next), 1);
+    next.start(begin(next.reader));
+  }
+
   return {
-    async take(merchantId: MerchantId): Promise<Turn> {
-      if (isFree(merchantId)) return begin(merchantId);
-      const waitingCount = queue.filter((waiting) => waiting.merchantId === merchantId).length;
-      if (waitingCount >= limits.waitingPerMerchantMax) throw rateLimited(RETRY_AFTER_SECONDS);
+    async take(reader: Reader): Promise<Turn> {
+      if (isFree(reader)) return begin(reader);
+      const waitingCount = queue.filter((waiting) => waiting.reader.userId === reader.userId).length;
+      if (waitingCount >= limits.waitingPerUserMax) throw rateLimited(RETRY_AFTER_SECONDS);
       const { promise, resolve, reject } = Promise.withResolvers<Turn>();
-      const waiting: Waiting = { merchantId, start: resolve };
+      const waiting: Waiting = { reader, start: resolve };
       queue.push(waiting);
-      makeRoomFor(merchantId);
-      const check = setInterval(() => makeRoomFor(merchantId), limits.makeRoomEveryMs);
+      makeRoomFor(reader);
+      const check = setInterval(() => makeRoomFor(reader), limits.makeRoomEveryMs);
       const timer = setTimeout(
         () => {
           queue.splice(queue.indexOf(waiting), 1);
@@ -75,11 +98,7 @@ export function createListTurns(limits = LIMITS) {
     },
 
     end(turn: Turn): void {
-      if (!open.delete(turn)) return;
-      const next = queue.findIndex((waiting) => isFree(waiting.merchantId));
-      if (next < 0) return;
-      const [waiting] = queue.splice(next, 1);
-      waiting!.start(begin(waiting!.merchantId));
+      if (open.delete(turn)) startNext();
     },
   };
 }

@@ -117,7 +117,8 @@ export function notificationRoutes({
       },
       async (request, reply) => {
         const filter = readListQuery(request.query as Record<string, unknown>);
-        const list = await lists.get(merchantOf(request), filter, request.headers['if-none-match']);
+        const reader = { merchantId: merchantOf(request), userId: userOf(request) };
+        const list = await lists.get(reader, filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
         if (list.nextCursor) reply.header('link', nextLink(request, list.nextCursor));

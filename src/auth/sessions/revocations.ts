@@ -90,7 +90,7 @@ export async function openRevocations(parts: RevocationParts): Promise<Revocatio
       let isNew = false;
       let keysChanged = false;
       for (let after = readUpTo; ; ) {
-        const rows = await database.all<Row>(
+        const rows = await database.urgent.all<Row>(
           `select id, session_id, user_id, revoked_at from revocations where id > $1 order by id limit ${PAGE_SIZE}`,
           [after],
         );

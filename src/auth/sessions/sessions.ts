@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { EventName } from '../../contract/audit.ts';
 import type { Sessions as ListedSessions, RefreshedTokens } from '../../contract/auth.ts';
 import { type Database, REVOCATIONS } from '../../database/database.ts';
 import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../../errors.ts';
-import { shortAddress } from '../../http/address.ts';
+import { addressGroup, shortAddress } from '../../http/address.ts';
 import { recordFor } from '../events.ts';
+import { createFairSlots } from '../passwords/fairSlots.ts';
 import type { Caller, Tokens } from '../tokens.ts';
 import type { Revocations } from './revocations.ts';
 import {
@@ -25,6 +27,13 @@ interface SessionParts {
   sessionIdleDays: number;
   now: () => Date;
 }
+
+/** Refreshes that use the database at the same time. The others wait, with a turn for each address. */
+const REFRESHES_AT_ONCE = 4;
+const REFRESHES_WAITING_MAX = 1000;
+/** Whoever repeats a token of an ended session is written down once in this time. */
+const REFUSED_AGAIN_MS = 60_000;
+const REFUSED_MAX = 10_000;
 
 /** What happens to a session after it was opened. Programs hold its refresh token, the dashboard has it in a cookie. */
 export interface Sessions {
@@ -51,8 +60,8 @@ const DAY_MS = 86_400_000;
 /** The last use is written at most this often, so that most refreshes write nothing. */
 const NOTE_USE_EVERY_MS = 5 * 60_000;
 /**
- * So long after a rotation the tabs of a browser all get the current token. Nothing rotates twice within this time, so
- * the token of a slow request is never more than one generation old.
+ * For this long after a rotation, all tabs of a browser get the current token. They share its address; a thief elsewhere
+ * does not. Nothing rotates twice within this time, so the token of a slow request is never more than one generation old.
  */
 const SAME_FOR_ALL_TABS_MS = 30_000;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -61,6 +70,8 @@ export function createSessions(parts: SessionParts): Sessions {
   const { database, tokens, revocations, accessTtlSeconds, sessionIdleDays, now } = parts;
 
   const idleSince = () => new Date(now().getTime() - sessionIdleDays * DAY_MS);
+  const withSlot = createFairSlots(REFRESHES_AT_ONCE, REFRESHES_WAITING_MAX);
+  const refused = new LRUCache<string, true>({ max: REFUSED_MAX, ttl: REFUSED_AGAIN_MS });
   const age = (time: string | null) => (time === null ? Infinity : now().getTime() - Date.parse(time));
 
   /** The user and the session of a valid refresh token whose session has not ended. */
@@ -70,7 +81,11 @@ export function createSessions(parts: SessionParts): Sessions {
     if (!user) throw userNotFound();
     const { session } = user;
     if (!session || user.disabled_at !== null) {
-      await recordFor(database, 'session.refused', user, address, now());
+      const key = `${tokenId} ${shortAddress(address)}`;
+      if (!refused.has(key)) {
+        refused.set(key, true);
+        await recordFor(database, 'session.refused', user, address, now());
+      }
       throw tokenInvalid();
     }
     if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();
@@ -105,14 +120,18 @@ export function createSessions(parts: SessionParts): Sessions {
     ]);
   }
 
-  async function renew(
+  const renew: Sessions['renew'] = (refreshToken, ip, options) =>
+    withSlot({ group: addressGroup(ip), isKnown: false }, () => renewNow(refreshToken, ip, options));
+
+  async function renewNow(
     refreshToken: string,
     ip: string,
     { rotate, byBrowser }: RenewOptions,
   ): Promise<RefreshedTokens> {
     const { user, session, generation } = await find(refreshToken, ip);
     const address = shortAddress(ip);
-    const rotatedNow = byBrowser && age(session.rotated_at) < SAME_FOR_ALL_TABS_MS;
+    const rotatedNow =
+      byBrowser && age(session.rotated_at) < SAME_FOR_ALL_TABS_MS && session.address === address;
     const isCurrent = generation === session.generation;
     // If the successor is then used as well, it has become too old, and the session ends.
     const isUnanswered = byBrowser && generation === session.used_generation;
@@ -126,10 +145,15 @@ export function createSessions(parts: SessionParts): Sessions {
     if (rotates) {
       const isFirst = await rotateSession(database, session, generation, address, now());
       // Another request has rotated the token or ended the session.
-      if (!isFirst) return renew(refreshToken, ip, { rotate, byBrowser });
-    } else if (age(session.last_used_at) > NOTE_USE_EVERY_MS || session.address !== address) {
+      if (!isFirst) return renewNow(refreshToken, ip, { rotate, byBrowser });
+    } else if (
+      age(session.last_used_at) > NOTE_USE_EVERY_MS ||
+      session.address !== address ||
+      generation > session.used_generation
+    ) {
       // Only a note: a full disk must not sign anybody out.
-      await noteUse(database, session.id, address, now()).catch(() => {});
+      const used = Math.max(generation, session.used_generation);
+      await noteUse(database, session.id, used, address, now()).catch(() => {});
     }
 
     const next = session.generation + (rotates ? 1 : 0);
@@ -146,7 +170,9 @@ export function createSessions(parts: SessionParts): Sessions {
     renew,
 
     async end(refreshToken, address) {
-      const { user, session } = await find(refreshToken, address);
+      const { user, session } = await withSlot({ group: addressGroup(address), isKnown: false }, () =>
+        find(refreshToken, address),
+      );
       if (!(await endNow(user, session.id, 'session.ended', address))) throw tokenInvalid();
     },
 

@@ -90,10 +90,17 @@ export async function findSessionUser(
   return row && { ...row, session: row.session_id === null ? undefined : { ...row, id: row.session_id } };
 }
 
-export async function noteUse(queries: Queries, sessionId: string, address: string, at: Date): Promise<void> {
+export async function noteUse(
+  queries: Queries,
+  sessionId: string,
+  usedGeneration: number,
+  address: string,
+  at: Date,
+): Promise<void> {
   await queries.run(
-    'update sessions set last_used_at = $2, address = $3 where id = $1 and revoked_at is null',
-    [sessionId, at.toISOString(), address],
+    `update sessions set last_used_at = $2, address = $3, used_generation = $4
+      where id = $1 and revoked_at is null`,
+    [sessionId, at.toISOString(), address, usedGeneration],
   );
 }
 
@@ -185,8 +192,7 @@ export async function endSessionsOf(
 /** The last access token of a session may live this much longer than the session. */
 const ACCESS_TTL_MAX_MS = 86_400_000;
 
-export const EXPIRING_SESSIONS: Expiring = {
-  table: 'sessions',
-  column: 'expires_at',
-  keptMs: ACCESS_TTL_MAX_MS,
-};
+export const EXPIRING_SESSIONS: readonly Expiring[] = [
+  { table: 'sessions', column: 'expires_at', keptMs: ACCESS_TTL_MAX_MS },
+  { table: 'sessions', column: 'revoked_at', keptMs: ACCESS_TTL_MAX_MS },
+];
