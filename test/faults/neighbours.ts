@@ -5,6 +5,7 @@ import { type Fault, type Finding, mayRetry, none, type Size } from './fault.ts'
 import { accents } from './neighbours/accents.ts';
 import type { Attack } from './neighbours/attack.ts';
 import { silentConnections } from './neighbours/connections.ts';
+import { endedSession } from './neighbours/endedSession.ts';
 import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
 import { eventStreams } from './neighbours/streams.ts';
@@ -20,6 +21,7 @@ const SHORT_MAX_MS = 1500;
 const ATTACKS: readonly Attack[] = [
   wrongSignInsFromOneAddress,
   wrongSignInsFromManyAddresses,
+  endedSession,
   accents,
   unsignedWebhook,
   silentConnections,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { EventName } from '../../contract/audit.ts';
 import type { Sessions as ListedSessions, RefreshedTokens } from '../../contract/auth.ts';
@@ -120,8 +121,15 @@ export function createSessions(parts: SessionParts): Sessions {
     ]);
   }
 
+  /** A few at a time, and in each turn of the event loop, so that others get a connection and a turn. */
+  const takingTurns = <T>(ip: string, work: () => Promise<T>): Promise<T> =>
+    withSlot({ group: addressGroup(ip), isKnown: false }, async () => {
+      await nextTurn();
+      return work();
+    });
+
   const renew: Sessions['renew'] = (refreshToken, ip, options) =>
-    withSlot({ group: addressGroup(ip), isKnown: false }, () => renewNow(refreshToken, ip, options));
+    takingTurns(ip, () => renewNow(refreshToken, ip, options));
 
   async function renewNow(
     refreshToken: string,
@@ -170,9 +178,7 @@ export function createSessions(parts: SessionParts): Sessions {
     renew,
 
     async end(refreshToken, address) {
-      const { user, session } = await withSlot({ group: addressGroup(address), isKnown: false }, () =>
-        find(refreshToken, address),
-      );
+      const { user, session } = await takingTurns(address, () => find(refreshToken, address));
       if (!(await endNow(user, session.id, 'session.ended', address))) throw tokenInvalid();
     },
 

@@ -1,8 +1,8 @@
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { AURORA } from '../../harness.ts';
-import type { Serving } from '../../process.ts';
 import type { Finding } from '../fault.ts';
 import type { Attack } from './attack.ts';
+import { post } from './post.ts';
 
 const CONNECTIONS = { short: 40, full: 260 };
 const SIGN_INS = { short: 3, full: 12 };
@@ -21,7 +21,7 @@ const wrongSignIns = (
     const signIns = SIGN_INS[size];
     const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
     const signIn = (email: string, password: string, address: string) =>
-      statusOfSignIn(server, agent, { email, password }, address);
+      post(server, agent, '/api/v1/auth/login', { email, password }, address);
     await signIn(AURORA.email, AURORA.password, HOME);
 
     let attempts = 0;
@@ -71,28 +71,3 @@ export const wrongSignInsFromManyAddresses: Attack = {
   ),
   fullOnly: true,
 };
-
-function statusOfSignIn(
-  { port }: Serving,
-  agent: Agent,
-  user: { email: string; password: string },
-  address: string,
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const body = JSON.stringify(user);
-    const headers = {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-      'x-forwarded-for': address,
-    };
-    const sent = request(
-      { port, host: '127.0.0.1', method: 'POST', path: '/api/v1/auth/login', agent, headers },
-      (response) => {
-        response.resume();
-        response.once('end', () => resolve(response.statusCode ?? 0));
-      },
-    );
-    sent.once('error', reject);
-    sent.end(body);
-  });
-}
