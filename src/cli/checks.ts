@@ -67,7 +67,7 @@ const dataFiles: Check = async ({ config }) => {
       bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`),
     );
   }
-  return good('Only their owner can read the files of the data folder.');
+  return good('Only their owner can read Deskbell’s files in the data folder.');
 };
 
 const secretFile: Check = async ({ config }) => {

@@ -43,8 +43,8 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'files of the data folder keep the modes of an earlier version',
       file: 'src/database/sqliteFolder.ts',
-      find: 'if (correct) for',
-      replace: 'if (!correct) for',
+      find: 'if (lock) for',
+      replace: 'if (!lock) for',
       test: 'has only files that their owner alone can read, whatever the mode of the folder',
     },
     {
