@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { EVENTS, type EventName } from '../contract/audit.ts';
+import { EVENTS, type EventName, type MergeRule } from '../contract/audit.ts';
 import type { Queries } from '../database/database.ts';
 import { shortAddress } from '../http/address.ts';
 
@@ -25,6 +25,7 @@ type About = Readonly<
       | 'channel_id'
       | 'channel'
       | 'role'
+      | 'state'
       | 'limit'
       | 'factor'
       | 'keys_removed'
@@ -41,6 +42,8 @@ export interface Event {
   who: Who;
   at: Date;
   about?: About;
+  /** How many things it changed, if it names none of them. */
+  count?: number;
 }
 
 /** The merchant of events that belong to none. */
@@ -49,19 +52,20 @@ const NO_MERCHANT = 0;
 /** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
 const ADDRESS_GROUPS = 64;
 /** Whoever raises and deletes in a loop adds at most this many rows an hour. Consecutive ids have rows of their own. */
-const DELETION_GROUPS = 10_000;
+const ID_GROUPS = 10_000;
 
 /** Writes an event. Use the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
   const { what, who, at } = event;
   const userId = 'userId' in who ? who.userId : null;
+  const name = 'name' in who ? who.name : null;
   const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
   const about = JSON.stringify(event.about ?? {});
   await queries.run(
-    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key)
-      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9)
+    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key, count)
+      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9, $10)
       on conflict (merchant_id, merge_key) where merge_key is not null do update set
-        count = audit_events.count + 1, last_at = excluded.last_at,
+        count = audit_events.count + excluded.count, last_at = excluded.last_at,
         address = case when audit_events.address is not distinct from excluded.address
           then audit_events.address else 'several' end,
         about = case when audit_events.about = excluded.about then audit_events.about else '{}' end
@@ -72,10 +76,11 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       what,
       who.kind,
       userId,
-      'name' in who ? who.name : null,
+      name,
       address,
       about,
-      mergeKeyOf(event, userId, address),
+      mergeKeyOf(event, userId ?? name, address),
+      event.count ?? 1,
     ],
   );
 }
@@ -83,15 +88,15 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
 /** Events with the same key are one row. */
 function mergeKeyOf(
   { what, who, at, about }: Event,
-  userId: number | null,
+  actor: number | string | null,
   address: string | null,
 ): string | null {
-  const rule: { repeats?: true; deletes?: 'notification_id' | 'document_id' } = EVENTS[what];
+  const { repeats, mergesBy }: MergeRule = EVENTS[what];
   const hour = at.toISOString().slice(0, 13);
   const keyOf = (group: unknown) =>
-    digest(JSON.stringify([what, who.kind, userId, group, hour])).toString('base64url');
-  if (rule.deletes) return keyOf(Number(about?.[rule.deletes]) % DELETION_GROUPS);
-  if (!rule.repeats) return null;
+    digest(JSON.stringify([what, who.kind, actor, group, hour])).toString('base64url');
+  if (mergesBy) return keyOf(about?.[mergesBy] === undefined ? about : Number(about[mergesBy]) % ID_GROUPS);
+  if (!repeats) return null;
   return keyOf([about, address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS]);
 }
 

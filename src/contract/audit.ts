@@ -3,7 +3,8 @@ import { Timestamp } from './common.ts';
 
 /**
  * Every event by name. A new one is an entry here. `repeats`: equal ones within an hour are one row with a count.
- * `deletes`: they are, too, if a user deletes thousands in an hour; the row then names none of them.
+ * `mergesBy`: so are those with the same id. If a user changes thousands in an hour, several ids share a row, which then
+ * names none of them.
  */
 export const EVENTS = {
   'sign_in.succeeded': { repeats: true },
@@ -27,16 +28,20 @@ export const EVENTS = {
   'channel.limit_changed': {},
   'channel.stopped': { repeats: true },
   'channel.resumed': {},
-  'notification.deleted': { deletes: 'notification_id' },
-  'document.deleted': { deletes: 'document_id' },
+  'notification.deleted': { mergesBy: 'notification_id' },
+  'document.deleted': { mergesBy: 'document_id' },
   'documents.imported': {},
   'conversation.added': {},
   'conversations.imported': {},
-  'delivery.retried': {},
-  'delivery.cancelled': {},
+  'delivery.retried': { mergesBy: 'delivery_id' },
+  'delivery.cancelled': { mergesBy: 'delivery_id' },
   'database.migrated': {},
   'demo.added': {},
-} as const satisfies Record<string, { repeats?: true; deletes?: 'notification_id' | 'document_id' }>;
+} as const satisfies Record<string, MergeRule>;
+export interface MergeRule {
+  repeats?: true;
+  mergesBy?: 'notification_id' | 'document_id' | 'delivery_id';
+}
 export type EventName = keyof typeof EVENTS;
 export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
 
@@ -68,7 +73,8 @@ const AuditEvent = Type.Object({
   }),
   count: Type.Integer({
     description:
-      'Equal sign-ins and ended sessions within an hour are one event. So are deletions, if one user deletes thousands.',
+      'Equal sign-ins and ended sessions within an hour are one event. So are deletions, retries and cancellations, if ' +
+      'one user makes thousands. For all messages in a state: how many were changed.',
   }),
   last_at: Timestamp,
 });
