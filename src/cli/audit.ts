@@ -11,7 +11,8 @@ export const commands = {
     about: 'List who did what, newest first',
     details: `Events of all merchants and of the server itself. NAME is one of
 ${EVENT_NAMES.map((name) => `  ${name}`).join('\n')}
-Equal sign-ins and ended sessions within an hour are one event with a count.`,
+Equal sign-ins and ended sessions within an hour are one event with a count. For all messages in a state, the count is
+the number of messages.`,
     options: {
       merchant: { type: 'string', value: 'ID', about: 'Only this merchant’s' },
       what: { type: 'string', value: 'NAME', about: 'Only events with this name' },
