@@ -42,8 +42,8 @@ export interface Config {
   requestDeadlineSeconds: number;
   /** Per user, or per address without a token. 0 turns the general limit off. */
   rateLimitPerMinute: number;
-  /** Per minute, for all users of a merchant together. 0 turns it off. */
-  rateLimitPerMerchant: number;
+  /** For all users of a merchant together. 0 turns it off. */
+  rateLimitPerMinutePerMerchant: number;
   /** 0 turns the limit off; so do the next two. */
   connectionsPerAddress: number;
   eventStreamsPerUser: number;
@@ -219,7 +219,12 @@ export function readConfig(env: Environment = process.env): Config {
     sessionsPerUser: integer('SESSIONS_PER_USER', 20, 1, 10_000),
     requestDeadlineSeconds: integer('REQUEST_DEADLINE_SECONDS', 5, 1, 60),
     rateLimitPerMinute,
-    rateLimitPerMerchant: integer('RATE_LIMIT_PER_MINUTE_PER_MERCHANT', 5 * rateLimitPerMinute, 0, 1e9),
+    rateLimitPerMinutePerMerchant: integer(
+      'RATE_LIMIT_PER_MINUTE_PER_MERCHANT',
+      5 * rateLimitPerMinute,
+      0,
+      1e9,
+    ),
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 4000, 0, 1_000_000),
     eventStreamsPerUser: integer('EVENT_STREAMS_PER_USER', 20, 0, 1_000_000),
     eventStreamsPerMerchant: integer('EVENT_STREAMS_PER_MERCHANT', 200, 0, 1_000_000),
