@@ -156,7 +156,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/webhook-private.test.ts', [
     {
       name: 'a webhook may point to a private network by default',
-      file: 'src/config.ts',
+      file: 'src/config/channel.ts',
       find: 'flag(field.variable) ?? false',
       replace: 'flag(field.variable) ?? true',
       test: 'is not called unless that is allowed',
