@@ -182,7 +182,7 @@ export async function buildApp(
   operationsRoutes(app, parts);
   metricsRoutes(app, { ...parts, ...config, queueFigures: () => readQueueFigures(database, now()) });
   if (config.docs) serveDocs(app);
-  await serveDashboard(app);
+  await serveDashboard(app, config);
   refuseOtherMethods(app, routes);
   return app;
 }

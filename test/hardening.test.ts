@@ -141,6 +141,9 @@ describe('the metrics and the docs', () => {
 
   it('DOCS=false turns the docs off', () =>
     withServer({ DOCS: 'false' }, async (deskbell) => {
+      const { text, headers } = await deskbell.call('GET', '/');
+      assert.match(text, /<html[^>]* data-docs="off"/);
+      assert.match(headers.get('content-security-policy')!, /script-src 'self'/);
       for (const path of ['/docs', '/docs/scalar.js', '/openapi.json']) {
         assertError(await deskbell.call('GET', path), 404, 'NOT_FOUND');
       }
