@@ -18,12 +18,10 @@ async function main(): Promise<void> {
   loadEnvFile();
   const config = readConfig();
   const log = createLogger(config);
-  // Check the port before anything is written: starting it twice by mistake must change nothing.
-  const taken = config.port !== 0 && (await listeningProblem(config.host, config.port));
-  if (taken) throw listenProblem(taken, config) ?? new Error(`Port ${config.port} cannot be used: ${taken}.`);
-  const { metricsPort } = config;
-  if (metricsPort !== undefined && (await listeningProblem(config.host, metricsPort))) {
-    throw new ConfigError([`METRICS_PORT ${metricsPort} cannot be used. Set it to a free port above 1023.`]);
+  // Check the ports before anything is written: starting it twice by mistake must change nothing.
+  for (const port of [config.port, config.metricsPort]) {
+    const code = port && (await listeningProblem(config.host, port));
+    if (code) throw listenError({ code, port }, config) ?? new Error(`Port ${port} cannot be used: ${code}.`);
   }
   const server = await openServer(config, log);
   // Handle signals before the server says that it is ready.
@@ -38,7 +36,7 @@ async function main(): Promise<void> {
     await server.app.listen({ host: config.host, port: config.port, listenTextResolver });
   } catch (error) {
     await server.close();
-    throw listenProblem((error as NodeJS.ErrnoException).code, config) ?? error;
+    throw listenError(error as ListenFailure, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config));
   // Node writes the cache at exit, but a killed process has no exit: its next start would take twice as long.
@@ -101,18 +99,24 @@ function stopOnSignal({ app, close }: Server, flush: () => void): void {
   process.on('SIGINT', stop);
 }
 
-function listenProblem(code: string | undefined, { host, port }: Config): ConfigError | undefined {
+interface ListenFailure {
+  code?: string;
+  port?: number;
+}
+
+function listenError({ code, port }: ListenFailure, config: Config): ConfigError | undefined {
+  const setting = port === config.metricsPort ? 'METRICS_PORT' : 'PORT';
   switch (code) {
     case 'EADDRINUSE':
       return new ConfigError([
-        `Port ${port} is in use. Stop the other program, or set PORT to another number.`,
+        `Port ${port} is in use. Stop the other program, or set ${setting} to another number.`,
       ]);
     case 'EACCES':
-      return new ConfigError([`This user may not use port ${port}. Set PORT above 1023.`]);
+      return new ConfigError([`This user may not use port ${port}. Set ${setting} above 1023.`]);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError([`HOST ${host} is not an address of this machine.`]);
+      return new ConfigError([`HOST ${config.host} is not an address of this machine.`]);
     default:
       return undefined;
   }

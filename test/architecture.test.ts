@@ -75,13 +75,19 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
-  // It needs the settings of the channels, the countries of phone numbers, and addresses with several hosts.
   'config.ts': [
+    'config/',
     'secrets.ts',
+    'delivery/channels/descriptors.ts',
+    'delivery/phone.ts',
+    'database/address.ts',
+    'http/address.ts',
+  ],
+  // The settings of the channels, and the countries of phone numbers.
+  config: [
     'delivery/channels/descriptors.ts',
     'delivery/channels/fields.ts',
     'delivery/phone.ts',
-    'database/address.ts',
     'http/address.ts',
   ],
   'log.ts': ['config.ts'],
@@ -250,7 +256,7 @@ describe('the migrations', () => {
 
 describe('the settings', () => {
   const config = read('src', 'config.ts');
-  const keys = [...config.matchAll(/\b(?:text|integer|flag|choice|address)\('([A-Z][A-Z\d_]*)'/g)]
+  const keys = [...config.matchAll(/\b(?:text|integer|flag|choice|address)\(\s*'([A-Z][A-Z\d_]*)'/g)]
     .map(([, key]) => key!)
     .concat(DESCRIPTORS.flatMap(({ fields }) => fields.map(({ variable }) => variable)))
     .sort();

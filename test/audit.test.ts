@@ -20,6 +20,7 @@ import {
   refresh,
   useDeskbell,
 } from './harness.ts';
+import { AURORA_ID, phoneOf, putAll } from './shops.ts';
 
 /** The merchant is shown to operators only. */
 type Event = AuditEvent & { merchant_id?: number | null };
@@ -157,6 +158,61 @@ onEachEngine('the audit log', (engine) => {
       await deskbell.database.script('alter table audit_events_away rename to audit_events;');
     }
     assert.equal((await deskbell.call('GET', kept, { token: owner })).status, 200);
+  });
+
+  it('sending again and cancelling are written down, one by one and for all', async () => {
+    const user = await addUser(deskbell);
+    const token = await deskbell.signIn(user.email, user.password);
+    const post = async (path: string, body?: unknown) => {
+      const { status, json } = await deskbell.call('POST', `/api/v1/delivery/${path}`, { token, body });
+      assert.equal(status, 200);
+      return json;
+    };
+    const recipients = Array.from({ length: 120 }, (_, n) => phoneOf(n));
+    const ids = await putAll(
+      deskbell,
+      recipients.map((recipient) => ({ merchantId: AURORA_ID, recipient })),
+    );
+    await deskbell.allSent();
+    const setState = (state: string) =>
+      deskbell.database.run(`update deliveries set state = $1 where merchant_id = $2`, [state, AURORA_ID]);
+    await setState('failed');
+    await post(`${ids[0]}/cancel`);
+    await post(`${ids[0]}/retry`);
+    await deskbell.allSent();
+    // Refused: it was sent.
+    assert.equal((await deskbell.call('POST', `/api/v1/delivery/${ids[0]}/cancel`, { token })).status, 409);
+    const { count: cancelled } = await post('cancel', { state: 'failed' });
+    const { count: retried } = await post('retry', { state: 'cancelled' });
+    assert.ok(cancelled >= 119, 'more than one transaction');
+    assert.equal((await post('retry', { state: 'failed' })).count, 0);
+    const events = (await eventsOf(owner, `?user_id=${user.id}`)).filter(({ what }) =>
+      what.startsWith('delivery.'),
+    );
+    assert.deepEqual(
+      events.map(({ what, about, count, who: { name } }) => [what, about, count, name]),
+      [
+        ['delivery.retried', { state: 'cancelled' }, retried, 'Alma Reyes'],
+        ['delivery.cancelled', { state: 'failed' }, cancelled, 'Alma Reyes'],
+        ['delivery.retried', { delivery_id: ids[0] }, 1, 'Alma Reyes'],
+        ['delivery.cancelled', { delivery_id: ids[0] }, 1, 'Alma Reyes'],
+      ],
+    );
+
+    // Neither without the other.
+    await setState('failed');
+    await deskbell.database.script('alter table audit_events rename to audit_events_away;');
+    try {
+      for (const path of [`${ids[0]}/cancel`, `${ids[0]}/retry`, 'cancel', 'retry']) {
+        const body = { state: 'failed' };
+        const reply = await deskbell.call('POST', `/api/v1/delivery/${path}`, { token, body });
+        assert.equal(reply.status, 500);
+      }
+    } finally {
+      await deskbell.database.script('alter table audit_events_away rename to audit_events;');
+    }
+    const left = await deskbell.call('GET', '/api/v1/delivery/?state=failed&limit=1000', { token });
+    assert.ok(left.json.length >= 120);
   });
 
   it('a session that ends because there are too many is written down', async () => {

@@ -1,5 +1,17 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { freePort } from '../scripts/services.ts';
@@ -7,7 +19,10 @@ import { SERVER } from '../src/audit/record.ts';
 import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { insertUser } from '../src/auth/users.ts';
 import { readConfig } from '../src/config.ts';
+import { openSqlite } from '../src/database/sqlite.ts';
+import { createLogger } from '../src/log.ts';
 import { createVault, newSecretKey, VaultError } from '../src/secrets.ts';
+import { openServer } from '../src/server.ts';
 import { run } from './command.ts';
 import {
   assertError,
@@ -23,6 +38,7 @@ import { newFolder } from './process.ts';
 const PRODUCTION = { NODE_ENV: 'production', DEMO: 'false', TRUST_PROXY: '1' };
 const USER = { email: 'alma@shop.example', password: 'quiet lemon harbour' };
 const FORMER = 'deskbell_refresh';
+const NOBODY = 65_534;
 const NAME = '__Host-deskbell_refresh';
 
 onEachEngine('a server in production', (engine) => {
@@ -107,8 +123,27 @@ describe('the metrics and the docs', () => {
     await assert.rejects(fetch(`http://127.0.0.1:${port}/metrics`));
   });
 
+  it('a METRICS_PORT that is taken at the last moment stops the start', async () => {
+    const testDatabase = await createTestDatabase('sqlite');
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const config = readConfig({ ...testDatabase.env, PORT: '0', METRICS_PORT: String(port) });
+    const server = await openServer(config, createLogger({ logLevel: 'silent', logPretty: false }));
+    try {
+      await assert.rejects(server.app.listen({ host: config.host, port: 0 }), { code: 'EADDRINUSE', port });
+    } finally {
+      await server.close();
+      other.close();
+      await testDatabase.remove();
+    }
+  });
+
   it('DOCS=false turns the docs off', () =>
     withServer({ DOCS: 'false' }, async (deskbell) => {
+      const { text, headers } = await deskbell.call('GET', '/');
+      assert.match(text, /<html[^>]* data-docs="off"/);
+      assert.match(headers.get('content-security-policy')!, /script-src 'self'/);
       for (const path of ['/docs', '/docs/scalar.js', '/openapi.json']) {
         assertError(await deskbell.call('GET', path), 404, 'NOT_FOUND');
       }
@@ -151,6 +186,36 @@ describe('the data folder', () => {
       assert.ok('deskbell.db-wal' in modes(folder));
     } finally {
       await deskbell.close();
+    }
+  });
+
+  it('may also hold files of other programs: Deskbell neither changes nor checks them', async () => {
+    const folder = newFolder();
+    const shared = { env: { DATA_DIR: folder }, async remove() {} };
+    const backup = join(folder, 'backup.tar');
+    writeFileSync(backup, '');
+    chmodSync(backup, 0o640);
+    await (await startDeskbell('sqlite', {}, shared)).close();
+    assert.equal(statSync(backup).mode & 0o777, 0o640);
+    const { code, stdout } = await run(['doctor'], { env: { DATA_DIR: folder, PORT: '0' } });
+    assert.equal(code, 0, stdout);
+  });
+
+  // Only root can give a file to another user.
+  it('with a readable key of another user is refused', { skip: process.getuid?.() !== 0 }, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'deskbell-foreign-'));
+    const file = join(folder, 'secret.key');
+    writeFileSync(file, `${newSecretKey()}\n`);
+    chmodSync(file, 0o644);
+    chownSync(folder, NOBODY, NOBODY);
+    process.seteuid!(NOBODY);
+    try {
+      assert.throws(() => openSqlite(folder, { lock: true }), {
+        message: `Other users of this machine can read ${file}, and its mode cannot be changed: permission denied. Give the file to the user who runs Deskbell, with mode 600.`,
+      });
+    } finally {
+      process.seteuid!(0);
+      rmSync(folder, { recursive: true });
     }
   });
 });

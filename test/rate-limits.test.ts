@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, it, mock } from 'node:test';
+import { Redis } from 'ioredis';
 import { findProgram, freePort, startRedis } from '../scripts/services.ts';
 import {
   addUser,
@@ -300,8 +301,31 @@ function withRedis(title: string, url: string): void {
         for (let count = 0; count <= PER_MINUTE; count += 1) {
           assert.equal((await me(deskbell, { token })).status, 200);
         }
-        assert.ok(deskbell.logged.some((line) => line.includes('cannot reach Redis')));
+        assert.ok(deskbell.logged.some((line) => line.includes('cannot use Redis')));
       } finally {
+        await redis.stop();
+        await deskbell.close();
+      }
+    });
+
+    it('a Redis that refuses the script is logged once, and limits again when it works', async () => {
+      const redis = await startRedis(findProgram('redis-server')!);
+      const admin = new Redis(redis.url);
+      const deskbell = await startDeskbell(engine, settings(redis.url));
+      const warnings = () => deskbell.logged.filter((line) => line.includes('cannot use Redis'));
+      try {
+        await admin.config('SET', 'maxmemory', 1);
+        const token = await deskbell.signIn();
+        for (let count = 0; count <= PER_MINUTE; count += 1) {
+          assert.equal((await me(deskbell, { token })).status, 200);
+        }
+        assert.equal(warnings().length, 1);
+        assert.match(warnings()[0]!, /OOM/);
+        await admin.config('SET', 'maxmemory', 0);
+        const [counted] = await withLimitHeaders(async (headers) => [await me(deskbell, { headers })]);
+        assert.equal(remaining(counted!), PER_MINUTE - 1);
+      } finally {
+        admin.disconnect();
         await redis.stop();
         await deskbell.close();
       }

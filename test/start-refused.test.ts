@@ -123,18 +123,25 @@ describe('a bad setting', () => {
 describe('one clear line and exit code 1', { concurrency: 3 }, () => {
   const url = 'postgres://deskbell:hunter2@127.0.0.1:1/deskbell';
 
-  it('for a port that is in use', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
-    const { port } = other.address() as { port: number };
-    try {
-      const folder = newFolder();
-      await refuses({ DATA_DIR: folder, PORT: String(port) }, new RegExp(`^Port ${port} is in use\\.`));
-      assert.deepEqual(readdirSync(folder), [], 'nothing was written');
-    } finally {
-      other.close();
-    }
-  });
+  for (const setting of ['PORT', 'METRICS_PORT']) {
+    it(`for a ${setting} that is in use`, async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => other.once('listening', resolve));
+      const { port } = other.address() as { port: number };
+      try {
+        const folder = newFolder();
+        await refuses(
+          { DATA_DIR: folder, [setting]: String(port) },
+          new RegExp(
+            `^Port ${port} is in use\\. Stop the other program, or set ${setting} to another number\\.$`,
+          ),
+        );
+        assert.deepEqual(readdirSync(folder), [], 'nothing was written');
+      } finally {
+        other.close();
+      }
+    });
+  }
   it('for an address that does not belong to this machine', () =>
     refuses({ DATA_DIR: newFolder(), HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 is not an address/));
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { EVENTS, type EventName } from '../contract/audit.ts';
+import { EVENTS, type EventName, type MergeRule } from '../contract/audit.ts';
 import type { Queries } from '../database/database.ts';
 import { shortAddress } from '../http/address.ts';
 
@@ -26,6 +26,7 @@ type About = Readonly<
       | 'channel_id'
       | 'channel'
       | 'role'
+      | 'state'
       | 'limit'
       | 'factor'
       | 'keys_removed'
@@ -42,6 +43,8 @@ export interface Event {
   who: Who;
   at: Date;
   about?: About;
+  /** How many things it changed, if it names none of them. */
+  count?: number;
 }
 
 /** The merchant of events that belong to none. */
@@ -49,21 +52,22 @@ const NO_MERCHANT = 0;
 
 /** Many addresses share a row, so that a botnet adds at most this many rows an hour for an account. */
 const ADDRESS_GROUPS = 64;
-/** A user who deletes more than this in an hour, through one process, adds one more row for all of the rest. */
-const DELETIONS_MAX = 1000;
-const deletions = new LRUCache<string, number>({ max: 10_000, ttl: 3_600_000 });
+/** A user who changes more than this in an hour, through one process, adds one more row for all of the rest. */
+const NAMED_MAX = 1000;
+const named = new LRUCache<string, number>({ max: 10_000, ttl: 3_600_000 });
 
 /** Writes an event. Use the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
   const { what, who, at } = event;
   const userId = 'userId' in who ? who.userId : null;
+  const name = 'name' in who ? who.name : null;
   const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
   const about = JSON.stringify(event.about ?? {});
   await queries.run(
-    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key)
-      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9)
+    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key, count)
+      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9, $10)
       on conflict (merchant_id, merge_key) where merge_key is not null do update set
-        count = audit_events.count + 1, last_at = excluded.last_at,
+        count = audit_events.count + excluded.count, last_at = excluded.last_at,
         address = case when audit_events.address is not distinct from excluded.address
           then audit_events.address else 'several' end,
         about = case when audit_events.about = excluded.about then audit_events.about else '{}' end
@@ -74,10 +78,11 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       what,
       who.kind,
       userId,
-      'name' in who ? who.name : null,
+      name,
       address,
       about,
-      mergeKeyOf(event, userId, address),
+      mergeKeyOf(event, userId ?? name, address),
+      event.count ?? 1,
     ],
   );
 }
@@ -97,20 +102,21 @@ export async function recordMigrations(
 /** Events with the same key are one row. */
 function mergeKeyOf(
   { what, who, at, about }: Event,
-  userId: number | null,
+  actor: number | string | null,
   address: string | null,
 ): string | null {
-  const rule: { repeats?: true; deletes?: true } = EVENTS[what];
+  const { repeats, mergesAbove }: MergeRule = EVENTS[what];
   const hour = at.toISOString().slice(0, 13);
   const keyOf = (group: unknown) =>
-    digest(JSON.stringify([what, who.kind, userId, group, hour])).toString('base64url');
-  if (rule.deletes) {
+    digest(JSON.stringify([what, who.kind, actor, group, hour])).toString('base64url');
+  if (mergesAbove) {
+    if (about?.[mergesAbove] === undefined) return keyOf(about);
     const key = keyOf('the rest');
-    const count = (deletions.get(key) ?? 0) + 1;
-    deletions.set(key, count);
-    return count > DELETIONS_MAX ? key : null;
+    const count = (named.get(key) ?? 0) + 1;
+    named.set(key, count);
+    return count > NAMED_MAX ? key : null;
   }
-  if (!rule.repeats) return null;
+  if (!repeats) return null;
   return keyOf([about, address === null ? null : digest(address).readUInt32BE() % ADDRESS_GROUPS]);
 }
 

@@ -39,11 +39,7 @@ export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts):
       async (request, reply) => {
         const filter = readQuery(request.query as Record<string, unknown>);
         // One more than requested shows whether there is a next page.
-        const rows = await listEvents(database, {
-          ...filter,
-          merchantId: merchantOf(request),
-          limit: filter.limit + 1,
-        });
+        const rows = await listEvents(database, merchantOf(request), { ...filter, limit: filter.limit + 1 });
         const page = rows.slice(0, filter.limit);
         const last = page.at(-1);
         if (rows.length > filter.limit && last)
@@ -54,7 +50,7 @@ export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts):
   };
 }
 
-function readQuery(query: Record<string, unknown>): Omit<EventFilter, 'merchantId'> {
+function readQuery(query: Record<string, unknown>): EventFilter {
   const position = readCursor(query.cursor, /^event (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\d{1,15})$/);
   return {
     what: readWhat(query.what),

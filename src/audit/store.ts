@@ -1,4 +1,5 @@
 import type { AuditEvent, EventName } from '../contract/audit.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import type { Param, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import type { Who } from './record.ts';
@@ -10,8 +11,6 @@ export interface Position {
 }
 
 export interface EventFilter {
-  /** Undefined: the events of all merchants, and those of none. Only for operators. */
-  merchantId: number | undefined;
   what: EventName | undefined;
   userId: number | undefined;
   since: Date | undefined;
@@ -34,20 +33,30 @@ export interface StoredEvent {
 }
 
 /** Newest first. */
-export function listEvents(queries: Queries, filter: EventFilter): Promise<StoredEvent[]> {
+export const listEvents = (queries: Queries, merchantId: MerchantId, filter: EventFilter) =>
+  selectEvents(queries, merchantId, filter);
+
+/** The events of all merchants, and those of none. Only for operators. */
+export const listAllEvents = (queries: Queries, filter: EventFilter) =>
+  selectEvents(queries, undefined, filter);
+
+function selectEvents(
+  queries: Queries,
+  merchantId: MerchantId | undefined,
+  { what, userId, since, after, limit }: EventFilter,
+): Promise<StoredEvent[]> {
   const params: Param[] = [];
   const bind = (value: Param) => `$${params.push(value)}`;
   const conditions: string[] = [];
-  if (filter.merchantId !== undefined) conditions.push(`merchant_id = ${bind(filter.merchantId)}`);
-  if (filter.what !== undefined) conditions.push(`what = ${bind(filter.what)}`);
-  if (filter.userId !== undefined) conditions.push(`user_id = ${bind(filter.userId)}`);
-  if (filter.since !== undefined) conditions.push(`at >= ${bind(filter.since.toISOString())}`);
-  if (filter.after !== undefined)
-    conditions.push(`(at, id) < (${bind(filter.after.at)}, ${bind(filter.after.id)})`);
+  if (merchantId !== undefined) conditions.push(`merchant_id = ${bind(merchantId)}`);
+  if (what !== undefined) conditions.push(`what = ${bind(what)}`);
+  if (userId !== undefined) conditions.push(`user_id = ${bind(userId)}`);
+  if (since !== undefined) conditions.push(`at >= ${bind(since.toISOString())}`);
+  if (after !== undefined) conditions.push(`(at, id) < (${bind(after.at)}, ${bind(after.id)})`);
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : '';
   return queries.all(
     `select id, merchant_id, at, what, actor, user_id, name, address, about, count, last_at from audit_events
-      ${where} order by at desc, id desc limit ${bind(filter.limit)}`,
+      ${where} order by at desc, id desc limit ${bind(limit)}`,
     params,
   );
 }

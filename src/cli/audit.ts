@@ -1,4 +1,4 @@
-import { listEvents, type Position, type StoredEvent } from '../audit/store.ts';
+import { listAllEvents, listEvents, type Position, type StoredEvent } from '../audit/store.ts';
 import { EVENT_NAMES } from '../contract/audit.ts';
 import { command, UsageError } from './command.ts';
 import { merchantOf, pagesOf } from './database.ts';
@@ -11,7 +11,8 @@ export const commands = {
     about: 'List who did what, newest first',
     details: `Events of all merchants and of the server itself. NAME is one of
 ${EVENT_NAMES.map((name) => `  ${name}`).join('\n')}
-Equal sign-ins and ended sessions within an hour are one event with a count.`,
+Equal sign-ins and ended sessions within an hour are one event with a count. For all messages in a state, the count is
+the number of messages.`,
     options: {
       merchant: { type: 'string', value: 'ID', about: 'Only this merchant’s' },
       what: { type: 'string', value: 'NAME', about: 'Only events with this name' },
@@ -36,11 +37,13 @@ Equal sign-ins and ended sessions within an hour are one event with a count.`,
           { title: 'COUNT', value: ({ count }) => count },
         ],
         pages: pagesOf(async function* (database) {
-          const merchantId =
-            given.merchant === undefined ? undefined : (await merchantOf(database, given.merchant)).id;
+          const { merchant } = given;
+          const merchantId = merchant === undefined ? undefined : (await merchantOf(database, merchant)).id;
           for (let after: Position | undefined; ; ) {
-            const filter = { merchantId, what, userId: undefined, since, after, limit: PAGE_SIZE };
-            const page = await listEvents(database, filter);
+            const filter = { what, userId: undefined, since, after, limit: PAGE_SIZE };
+            const page = await (merchantId === undefined
+              ? listAllEvents(database, filter)
+              : listEvents(database, merchantId, filter));
             yield page.map(shown);
             if (page.length < PAGE_SIZE) return;
             after = page.at(-1)!;

@@ -2,7 +2,8 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { keysOpen, listKeys } from '../auth/keys.ts';
 import { createPasswords } from '../auth/passwords/passwords.ts';
-import { type Config, riskySettings } from '../config.ts';
+import { riskySettings } from '../config/risks.ts';
+import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
 import { filesOpenToOthers } from '../database/sqliteFolder.ts';
@@ -69,7 +70,7 @@ const dataFiles: Check = async ({ config }) => {
       bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`),
     );
   }
-  return good('Only their owner can read the files of the data folder.');
+  return good('Only their owner can read Deskbell’s files in the data folder.');
 };
 
 const secretFile: Check = async ({ config }) => {

@@ -91,7 +91,7 @@ input is read.`,
         return importConversations(
           database,
           { id, country: country ?? defaultCountry },
-          { chunks: afterFirst(stream, record), format },
+          { chunks: beforeFirst(stream, record), format },
           {
             onBadLine: (line, reason) =>
               progress.note(json ? JSON.stringify({ line, error: reason }) : `Line ${line}: ${reason}.`),
@@ -131,8 +131,8 @@ function openFile(file: string): { stream: AsyncIterable<Buffer>; fractionRead: 
   return { stream, fractionRead: () => (size > 0 ? stream.bytesRead / size : undefined) };
 }
 
-/** Before the first write, because an import has many transactions and may be interrupted. */
-async function* afterFirst(stream: AsyncIterable<Buffer>, act: () => Promise<void>) {
+/** Acts before the first chunk is used: an import has many transactions and may be interrupted. */
+async function* beforeFirst(stream: AsyncIterable<Buffer>, act: () => Promise<void>) {
   let isFirst = true;
   for await (const chunk of stream) {
     if (isFirst) await act();

@@ -15,7 +15,7 @@ import { countryOf } from '../merchants/store.ts';
 import { command, Failure, UsageError } from './command.ts';
 import { merchantOf, pagesOf, withDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
-import { recordCommand } from './who.ts';
+import { COMMAND_LINE } from './who.ts';
 
 const MERCHANT = {
   type: 'string',
@@ -100,21 +100,16 @@ with --since. A message whose phone number is not valid needs --recipient.`,
         const { id: merchantId } = await merchantOf(database, given.merchant);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
         if (many) {
-          // First, because many messages need many transactions.
-          await recordCommand(database, 'delivery.retried', merchantId);
           const result = await untilDone((afterId) =>
-            retryMany(database, merchantId, { ...many, afterId }, countries, () => new Date()),
+            retryMany(database, merchantId, { ...many, afterId }, countries, COMMAND_LINE, () => new Date()),
           );
           return { text: manyText(result, 'queued again'), json: result };
         }
         const id = idOf(DELIVERY!);
         const retry = { id, recipient: given.recipient, ...countries };
-        const result = await database.transaction(async (tx) => {
-          const retried = await retryDelivery(tx, merchantId, retry, new Date());
-          if (retried === 'queued')
-            await recordCommand(tx, 'delivery.retried', merchantId, { delivery_id: id });
-          return retried;
-        });
+        const result = await database.transaction((tx) =>
+          retryDelivery(tx, merchantId, retry, COMMAND_LINE, new Date()),
+        );
         if (result === 'not_found') throw notFound(DELIVERY!);
         if (result === 'not_failed') throw new Failure(`Delivery ${id} has not failed. Nothing was changed.`);
         if (result === 'bad_number')
@@ -138,19 +133,15 @@ with --since. A message whose phone number is not valid needs --recipient.`,
       return withDatabase(async (database) => {
         const { id: merchantId } = await merchantOf(database, given.merchant);
         if (many) {
-          await recordCommand(database, 'delivery.cancelled', merchantId);
           const result = await untilDone((afterId) =>
-            cancelMany(database, merchantId, { ...many, afterId }, () => new Date()),
+            cancelMany(database, merchantId, { ...many, afterId }, COMMAND_LINE, () => new Date()),
           );
           return { text: manyText(result, 'cancelled'), json: result };
         }
         const id = idOf(DELIVERY!);
-        const result = await database.transaction(async (tx) => {
-          const cancelled = await cancelDelivery(tx, merchantId, id, new Date());
-          if (cancelled === 'cancelled')
-            await recordCommand(tx, 'delivery.cancelled', merchantId, { delivery_id: id });
-          return cancelled;
-        });
+        const result = await database.transaction((tx) =>
+          cancelDelivery(tx, merchantId, id, COMMAND_LINE, new Date()),
+        );
         if (result === 'not_found') throw notFound(DELIVERY!);
         if (result === 'not_cancellable')
           throw new Failure(

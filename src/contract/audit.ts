@@ -3,7 +3,8 @@ import { Timestamp } from './common.ts';
 
 /**
  * Every event by name. A new one is an entry here. `repeats`: equal ones within an hour are one row with a count.
- * `deletes`: those after the first thousand of a user in an hour are one row, too, which names none of them.
+ * `mergesAbove`: those of a user after the first thousand in an hour are one row, too, which names none of them. Those
+ * without an id are about many things at once.
  */
 export const EVENTS = {
   'sign_in.succeeded': { repeats: true },
@@ -27,16 +28,20 @@ export const EVENTS = {
   'channel.limit_changed': {},
   'channel.stopped': { repeats: true },
   'channel.resumed': {},
-  'notification.deleted': { deletes: true },
-  'document.deleted': { deletes: true },
+  'notification.deleted': { mergesAbove: 'notification_id' },
+  'document.deleted': { mergesAbove: 'document_id' },
   'documents.imported': {},
   'conversation.added': {},
   'conversations.imported': {},
-  'delivery.retried': {},
-  'delivery.cancelled': {},
+  'delivery.retried': { mergesAbove: 'delivery_id' },
+  'delivery.cancelled': { mergesAbove: 'delivery_id' },
   'database.migrated': {},
   'demo.added': {},
-} as const satisfies Record<string, { repeats?: true; deletes?: true }>;
+} as const satisfies Record<string, MergeRule>;
+export interface MergeRule {
+  repeats?: true;
+  mergesAbove?: 'notification_id' | 'document_id' | 'delivery_id';
+}
 export type EventName = keyof typeof EVENTS;
 export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
 
@@ -68,7 +73,8 @@ const AuditEvent = Type.Object({
   }),
   count: Type.Integer({
     description:
-      'Equal sign-ins and ended sessions within an hour are one event. So are deletions, if one user deletes thousands.',
+      'Equal sign-ins and ended sessions within an hour are one event. So are deletions, retries and cancellations, if ' +
+      'one user makes thousands. For all messages in a state: how many were changed.',
   }),
   last_at: Timestamp,
 });

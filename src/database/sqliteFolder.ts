@@ -4,10 +4,9 @@ import {
   closeSync,
   constants,
   existsSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
-  statSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -25,22 +24,44 @@ export const databaseFile = (dataDir: string) => join(dataDir, 'deskbell.db');
 
 /** The others get their mode from the database: SQLite creates them when it needs them. */
 const CREATED_FILES = ['deskbell.db', 'server.lock', 'turn.lock'];
+/** Everything that Deskbell writes here. The folder may also hold files of other programs, such as backups. */
+const OWN_FILES = [
+  ...CREATED_FILES,
+  'deskbell.db-wal',
+  'deskbell.db-shm',
+  'deskbell.db-journal',
+  'secret.key',
+];
 
-/** The files of the data folder that other users of this machine can read or write. */
+/** Deskbell's files in the data folder that other users of this machine can read or write. */
 export function filesOpenToOthers(dataDir: string): string[] {
-  return readdirSync(dataDir, { withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ name }) => join(dataDir, name))
-    .filter((file) => (statSync(file).mode & 0o077) !== 0);
+  return OWN_FILES.map((name) => join(dataDir, name)).filter((file) => {
+    const stats = lstatSync(file, { throwIfNoEntry: false });
+    return stats?.isFile() && (stats.mode & 0o077) !== 0;
+  });
 }
 
-/** Whatever the mode of the folder, only the owner can read its files. A server also corrects those that exist. */
-function keepPrivate(dataDir: string, correct: boolean): void {
+/** Whatever the mode of the folder, only the owner can read Deskbell's files. */
+function createPrivate(dataDir: string): void {
   for (const name of CREATED_FILES) {
     const file = join(dataDir, name);
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
   }
-  if (correct) for (const file of filesOpenToOthers(dataDir)) chmodSync(file, 0o600);
+}
+
+/** For files that an earlier version or a copy has created with another mode. */
+function makePrivate(file: string): void {
+  try {
+    chmodSync(file, 0o600);
+  } catch (cause) {
+    // A command that ends at this moment removes files of SQLite.
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw new DatabaseProblem(
+      `Other users of this machine can read ${file}, and its mode cannot be changed: ${sqliteProblem(cause)}. ` +
+        'Give the file to the user who runs Deskbell, with mode 600.',
+      { cause },
+    );
+  }
 }
 
 export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, release: () => void] {
@@ -53,12 +74,13 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK);
-    keepPrivate(dataDir, lock);
+    createPrivate(dataDir);
   } catch (cause) {
     throw new DatabaseProblem(`The data folder ${dataDir} cannot be written: ${sqliteProblem(cause)}.`, {
       cause,
     });
   }
+  if (lock) for (const file of filesOpenToOthers(dataDir)) makePrivate(file);
   const release = lock ? lockFolder(dataDir) : () => {};
   try {
     const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });

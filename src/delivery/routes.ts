@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { merchantOf, requireMerchant } from '../auth/guard.ts';
+import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   ChangedMany,
@@ -147,7 +147,8 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const id = idOf(request);
         const country = await countryOf(database, merchantId);
         const retry = { id, recipient, country, defaultCountry };
-        const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, now()));
+        const who = whoOf(request);
+        const result = await database.transaction((tx) => retryDelivery(tx, merchantId, retry, who, now()));
         if (result === 'not_found') throw deliveryNotFound();
         if (result === 'not_failed') throw deliveryNotFailed();
         if (result === 'bad_number') throw recipientInvalid();
@@ -173,7 +174,8 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       async (request) => {
         const merchantId = merchantOf(request);
         const id = idOf(request);
-        const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, now()));
+        const who = whoOf(request);
+        const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, who, now()));
         if (result === 'not_found') throw deliveryNotFound();
         if (result === 'not_cancellable') throw deliveryNotCancellable();
         announce();
@@ -200,7 +202,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const merchantId = merchantOf(request);
         const selected = readMany(request.body, RETRYABLE);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
-        const result = await retryMany(database, merchantId, selected, countries, now);
+        const result = await retryMany(database, merchantId, selected, countries, whoOf(request), now);
         announce();
         return { message: manyMessage(result, 'queued again'), ...result };
       },
@@ -222,7 +224,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       },
       async (request) => {
         const selected = readMany(request.body, CANCELLABLE);
-        const result = await cancelMany(database, merchantOf(request), selected, now);
+        const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);
         announce();
         return { message: manyMessage(result, 'cancelled'), ...result };
       },

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
@@ -43,24 +43,30 @@ const YEAR_MS = 365 * 24 * 60 * 60_000;
 const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 /** The merchant's dashboard. If it has not been built, `/` redirects to the API's documentation. */
-export async function serveDashboard(app: FastifyInstance, folder = BUILT): Promise<void> {
+export async function serveDashboard(app: FastifyInstance, { docs }: { docs: boolean }): Promise<void> {
   const quiet = { config: { skipRateLimit: true }, schema: { hide: true } as object };
-  if (!existsSync(join(folder, 'index.html'))) {
-    app.get('/', quiet, async (_request, reply) => reply.redirect('/docs'));
+  const page = join(BUILT, 'index.html');
+  if (!existsSync(page)) {
+    if (docs) app.get('/', quiet, async (_request, reply) => reply.redirect('/docs'));
     return;
   }
   // The build compresses each file, with Brotli and gzip.
-  await app.register(fastifyStatic, { root: folder, serve: false, preCompressed: true });
+  await app.register(fastifyStatic, { root: BUILT, serve: false, preCompressed: true });
 
+  // The page then shows no links to the documentation.
+  const withoutDocs = docs ? undefined : readFileSync(page, 'utf8').replace('<html', '<html data-docs="off"');
   for (const path of PAGES) {
-    app.get(path, quiet, (_request, reply) =>
-      reply.headers(PAGE_HEADERS).sendFile('index.html', { cacheControl: false }),
-    );
+    app.get(path, quiet, (_request, reply) => {
+      reply.headers(PAGE_HEADERS);
+      return withoutDocs === undefined
+        ? reply.sendFile('index.html', { cacheControl: false })
+        : reply.type('text/html; charset=utf-8').send(withoutDocs);
+    });
   }
   app.get('/assets/:name', quiet, (request, reply) => {
     const { name } = request.params as { name: string };
     if (!ASSET.test(name)) throw notFound();
     // The name of an asset changes with its content.
-    return reply.sendFile(name, join(folder, 'assets'), { maxAge: YEAR_MS, immutable: true });
+    return reply.sendFile(name, join(BUILT, 'assets'), { maxAge: YEAR_MS, immutable: true });
   });
 }

@@ -23,7 +23,7 @@ const MetricsText = {
   },
 };
 
-/** `/metrics`: with METRICS_PORT on a port of its own, while the app listens. */
+/** `/metrics`: with METRICS_PORT on a port of its own. If that cannot be used, the app does not listen either. */
 export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
   const { host, metricsPort: port } = parts;
   if (port === undefined) {
@@ -33,7 +33,7 @@ export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
   const own = Fastify();
   handleErrors(own);
   addRoute(own, parts);
-  app.addHook('onListen', async () => void (await own.listen({ host, port })));
+  app.addHook('onReady', async () => void (await own.listen({ host, port })));
   app.addHook('onClose', () => own.close());
 }
 

@@ -38,6 +38,23 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await window.close();
   });
 
+  it('shows a link to the API docs, unless the server has none', async () => {
+    const window = await dashboard.open({ user: 'nobody' });
+    const { page } = window;
+    const link = page.getByRole('link', { name: 'API documentation' });
+    await link.waitFor();
+    // What a server with DOCS=false sends.
+    await page.route(`${dashboard.deskbell.url}/`, async (route) => {
+      const response = await route.fetch();
+      const body = (await response.text()).replace('<html', '<html data-docs="off"');
+      await route.fulfill({ response, body });
+    });
+    await page.reload();
+    await page.getByLabel('Email').waitFor();
+    assert.equal(await link.count(), 0);
+    await window.close();
+  });
+
   it('a wrong password shows an error', async () => {
     const window = await dashboard.open({ user: 'nobody', expectedErrors: /401/ });
     const { page } = window;

@@ -43,8 +43,8 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'files of the data folder keep the modes of an earlier version',
       file: 'src/database/sqliteFolder.ts',
-      find: 'if (correct) for',
-      replace: 'if (!correct) for',
+      find: 'if (lock) for',
+      replace: 'if (!lock) for',
       test: 'has only files that their owner alone can read, whatever the mode of the folder',
     },
     {
@@ -64,10 +64,17 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'a disabled user is written down in the same transaction',
     },
     {
+      name: 'sending a message again is not written to the audit log',
+      file: 'src/delivery/queue/control.ts',
+      find: `  await recordEvent(tx, { what: 'delivery.retried', merchantId, who: by, at, about: { delivery_id: id } });\n`,
+      replace: '',
+      test: 'sending again and cancelling are written down, one by one and for all',
+    },
+    {
       name: 'the audit log shows the events of all merchants',
-      file: 'src/audit/routes.ts',
-      find: 'merchantId: merchantOf(request),',
-      replace: 'merchantId: undefined,',
+      file: 'src/audit/store.ts',
+      find: '  selectEvents(queries, merchantId, filter);',
+      replace: '  selectEvents(queries, undefined, filter);',
       test: 'another merchant’s events are invisible, with every filter',
     },
     {
@@ -149,7 +156,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/webhook-private.test.ts', [
     {
       name: 'a webhook may point to a private network by default',
-      file: 'src/config.ts',
+      file: 'src/config/channel.ts',
       find: 'flag(field.variable) ?? false',
       replace: 'flag(field.variable) ?? true',
       test: 'is not called unless that is allowed',

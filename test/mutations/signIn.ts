@@ -209,7 +209,7 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'X-Forwarded-For is trusted by default',
-      file: 'src/config.ts',
+      file: 'src/config/hosts.ts',
       find: `if (given === undefined || given === 'false') return false;`,
       replace: `if (given === 'false') return false;\n  if (given === undefined) return true;`,
       test: 'without TRUST_PROXY nobody gets a new allowance by sending another address in a header',

@@ -5,6 +5,7 @@ import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
 import { ApiError } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { LanguageSelect } from '../settings/LanguageSelect.tsx';
+import { hasDocs } from '../shell/docsLink.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { passkeyErrorMessage, readPasskey, supportsPasskeys } from './passkeys.ts';
@@ -148,7 +149,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
         )}
         <div className="sign-in-foot">
           <LanguageSelect />
-          <a href="/docs">{t('apiDocs')}</a>
+          {hasDocs && <a href="/docs">{t('apiDocs')}</a>}
         </div>
       </div>
     </main>

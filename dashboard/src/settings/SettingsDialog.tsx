@@ -4,6 +4,7 @@ import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { playBell } from '../inbox/sound.ts';
 import { signOut } from '../session/session.ts';
+import { hasDocs } from '../shell/docsLink.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
@@ -96,9 +97,11 @@ export function SettingsDialog(props: {
               <Button variant="default" leftSection={<Icon name="keyboard" />} onClick={props.onHelp}>
                 {t('shortcuts')}
               </Button>
-              <Button variant="default" component="a" href="/docs" leftSection={<Icon name="terminal" />}>
-                {t('apiDocs')}
-              </Button>
+              {hasDocs && (
+                <Button variant="default" component="a" href="/docs" leftSection={<Icon name="terminal" />}>
+                  {t('apiDocs')}
+                </Button>
+              )}
               <Button
                 variant="default"
                 leftSection={<Icon name="signOut" />}

@@ -1,3 +1,5 @@
+import { recordEvent, type Who } from '../../audit/record.ts';
+import type { EventName } from '../../contract/audit.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
@@ -8,7 +10,7 @@ import { releaseQuota } from './quotaUse.ts';
 import { type Lane, lockLanes, releaseAndRecord } from './release.ts';
 import { NEVER, queueStep } from './table.ts';
 
-/** Manual changes to deliveries, by a merchant or an operator. */
+/** Manual changes to deliveries, by a merchant or an operator. Each leaves an audit event. */
 
 interface Controlled extends Lane {
   id: number;
@@ -29,6 +31,7 @@ export async function retryDelivery(
   tx: Queries,
   merchantId: MerchantId,
   { id, recipient, ...countries }: { id: number; recipient: string | undefined } & Countries,
+  by: Who,
   at: Date,
 ): Promise<RetryResult> {
   const row = await tx.one<Controlled & { state: string }>(
@@ -41,7 +44,9 @@ export async function retryDelivery(
   const { changed, badNumbers } = await requeue(tx, merchantId, one, countries, at);
   if (badNumbers > 0) return 'bad_number';
   // Somebody else was faster.
-  return changed === 1 ? 'queued' : 'not_failed';
+  if (changed === 0) return 'not_failed';
+  await recordEvent(tx, { what: 'delivery.retried', merchantId, who: by, at, about: { delivery_id: id } });
+  return 'queued';
 }
 
 interface Changed {
@@ -87,11 +92,14 @@ export async function cancelDelivery(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
+  by: Who,
   at: Date,
 ): Promise<'cancelled' | 'not_found' | 'not_cancellable'> {
   const row = await tx.one('select id from deliveries where merchant_id = $1 and id = $2', [merchantId, id]);
   if (!row) return 'not_found';
-  return (await cancel(tx, merchantId, [id], at)) === 1 ? 'cancelled' : 'not_cancellable';
+  if ((await cancel(tx, merchantId, [id], at)) === 0) return 'not_cancellable';
+  await recordEvent(tx, { what: 'delivery.cancelled', merchantId, who: by, at, about: { delivery_id: id } });
+  return 'cancelled';
 }
 
 /** A message that is being sent cannot be cancelled. */
@@ -146,7 +154,9 @@ async function changeMany(
   database: Database,
   merchantId: MerchantId,
   { state, since, afterId }: Selected<string>,
-  change: (tx: Transaction, rows: readonly Controlled[]) => Promise<Changed>,
+  event: { what: EventName; who: Who },
+  now: () => Date,
+  change: (tx: Transaction, rows: readonly Controlled[], at: Date) => Promise<Changed>,
 ): Promise<ManyResult> {
   const result: ManyResult = { count: 0, skipped: 0, more: false, after_id: afterId };
   for (let looked = 0; ; ) {
@@ -157,7 +167,14 @@ async function changeMany(
     );
     if (rows.length === 0) return result;
     if (looked >= MANY_MAX) return { ...result, more: true };
-    const { changed, badNumbers } = await database.transaction((tx) => change(tx, rows));
+    const at = now();
+    const { changed, badNumbers } = await database.transaction(async (tx) => {
+      const done = await change(tx, rows, at);
+      // The batches of a call add to the count of one event.
+      if (done.changed > 0)
+        await recordEvent(tx, { ...event, merchantId, at, about: { state }, count: done.changed });
+      return done;
+    });
     result.count += changed;
     result.skipped += badNumbers;
     result.after_id = rows.at(-1)!.id;
@@ -170,17 +187,28 @@ export const retryMany = (
   merchantId: MerchantId,
   selected: Selected<'failed' | 'cancelled'>,
   countries: Countries,
+  by: Who,
   now: () => Date,
 ): Promise<ManyResult> =>
-  changeMany(database, merchantId, selected, (tx, rows) => requeue(tx, merchantId, rows, countries, now()));
+  changeMany(database, merchantId, selected, { what: 'delivery.retried', who: by }, now, (tx, rows, at) =>
+    requeue(tx, merchantId, rows, countries, at),
+  );
 
 export const cancelMany = (
   database: Database,
   merchantId: MerchantId,
   selected: Selected<'queued' | 'waiting' | 'failed'>,
+  by: Who,
   now: () => Date,
 ): Promise<ManyResult> =>
-  changeMany(database, merchantId, selected, async (tx, rows) => {
-    const ids = rows.map(({ id }) => id);
-    return { changed: await cancel(tx, merchantId, ids, now()), badNumbers: 0 };
-  });
+  changeMany(
+    database,
+    merchantId,
+    selected,
+    { what: 'delivery.cancelled', who: by },
+    now,
+    async (tx, rows, at) => {
+      const ids = rows.map(({ id }) => id);
+      return { changed: await cancel(tx, merchantId, ids, at), badNumbers: 0 };
+    },
+  );

@@ -1,12 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 
-/** Runs a Lua script: one round trip for several keys. The result is undefined if Redis does not respond in time. */
+/** Runs a Lua script: one round trip for several keys. The result is undefined if Redis refuses it or is too slow. */
 export type RunScript = (
   script: string,
   keys: readonly string[],
   args: readonly (string | number)[],
 ) => Promise<unknown>;
+
+/** Redis works again if nothing has failed for this long. */
+const OUTAGE_MIN_MS = 5000;
 
 /** For counts that all processes share. */
 export async function connectRedis(
@@ -23,16 +26,21 @@ export async function connectRedis(
     enableOfflineQueue: false,
   });
   app.addHook('onClose', async () => redis.disconnect());
-  let away = false;
-  redis.on('error', (err) => {
-    if (!away)
-      log.warn({ code: (err as NodeJS.ErrnoException).code }, 'cannot reach Redis; requests are not limited');
-    away = true;
-  });
-  redis.on('ready', () => {
-    if (away) log.info('Redis is reachable again');
-    away = false;
-  });
+  // One line when it begins to fail and one when it works again, even if only some of many requests fail.
+  let failedAt: number | undefined;
+  const failed = (err: Error) => {
+    if (failedAt === undefined) {
+      const reason = (err as NodeJS.ErrnoException).code ?? err.message;
+      log.warn({ reason }, 'cannot use Redis; requests are not limited');
+    }
+    failedAt = Date.now();
+  };
+  const worked = () => {
+    if (failedAt === undefined || Date.now() - failedAt < OUTAGE_MIN_MS) return;
+    failedAt = undefined;
+    log.info('Redis works again; requests are limited');
+  };
+  redis.on('error', failed);
   // Wait for the connection, so that the first request is counted. An error does not delay the start.
   await new Promise<void>((resolve) => {
     redis.once('ready', resolve);
@@ -40,8 +48,11 @@ export async function connectRedis(
   });
   return async (script, keys, args) => {
     try {
-      return await redis.eval(script, keys.length, ...keys, ...args);
-    } catch {
+      const result = await redis.eval(script, keys.length, ...keys, ...args);
+      worked();
+      return result;
+    } catch (err) {
+      failed(err as Error);
       return undefined;
     }
   };

@@ -1,0 +1,27 @@
+interface Settings {
+  host: string;
+  trustProxy: boolean | number | string;
+  allowedHosts: string[] | undefined;
+}
+
+/** Valid settings that are probably a mistake. The server logs them at its start, and the doctor shows them. */
+export function riskySettings({
+  trustProxy,
+  allowedHosts,
+  host,
+}: Settings): { message: string; fix: string }[] {
+  const risks: { message: string; fix: string }[] = [];
+  if (trustProxy === true) {
+    risks.push({
+      message: 'TRUST_PROXY is true: clients can pretend to have any address and avoid the limits.',
+      fix: 'Set it to the number of proxies, such as 1, or to a list of their addresses.',
+    });
+  }
+  if (!allowedHosts) {
+    risks.push({
+      message: `HOST ${host} is open to other machines, and requests for every host name are answered.`,
+      fix: 'Set PUBLIC_URL to the address that people use, such as https://desk.shop.example.',
+    });
+  }
+  return risks;
+}
