@@ -242,5 +242,6 @@ export const unsupportedMediaType = () =>
 export const contentEncoded = () =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
 export const badRequest = (detail: string) => new ApiError('BAD_REQUEST', detail);
+export const bodyCutOff = () => badRequest('The connection ended before the whole body had arrived.');
 export const headersTooLarge = () => new ApiError('HEADERS_TOO_LARGE', 'The headers are too large.');
 export const requestTimeout = () => new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.');
