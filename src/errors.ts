@@ -163,6 +163,12 @@ export const idempotencyKeyInFlight = () =>
     field: 'Idempotency-Key',
     headers: { 'retry-after': '1' },
   });
+export const tooManyIdempotencyKeys = (max: number, retryAfterSeconds: number) =>
+  new ApiError(
+    'RATE_LIMITED',
+    `This merchant has used ${max} Idempotency-Keys within 24 hours. Try again in ${retryAfterSeconds} s.`,
+    { field: 'Idempotency-Key', headers: { 'retry-after': String(retryAfterSeconds) } },
+  );
 
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
