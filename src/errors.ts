@@ -163,6 +163,12 @@ export const idempotencyKeyInFlight = () =>
     field: 'Idempotency-Key',
     headers: { 'retry-after': '1' },
   });
+export const tooManyIdempotencyKeys = (max: number, retryAfterSeconds: number) =>
+  new ApiError(
+    'RATE_LIMITED',
+    `This merchant has used ${max} Idempotency-Keys within 24 hours. Try again in ${retryAfterSeconds} s.`,
+    { field: 'Idempotency-Key', headers: { 'retry-after': String(retryAfterSeconds) } },
+  );
 
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
@@ -242,5 +248,6 @@ export const unsupportedMediaType = () =>
 export const contentEncoded = () =>
   new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
 export const badRequest = (detail: string) => new ApiError('BAD_REQUEST', detail);
+export const bodyCutOff = () => badRequest('The connection ended before the whole body had arrived.');
 export const headersTooLarge = () => new ApiError('HEADERS_TOO_LARGE', 'The headers are too large.');
 export const requestTimeout = () => new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.');

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { afterEach, it, mock } from 'node:test';
 import { DatabaseUnavailable } from '../src/database/database.ts';
 import { AURORA, assertError, type CallOptions, me, onEachEngine, useDeskbell } from './harness.ts';
+import { openConnection } from './process.ts';
+import { until } from './shops.ts';
 
 const LOGIN = '/api/v1/auth/login';
 const LIST = '/api/v1/notification/';
@@ -59,7 +62,7 @@ const SIGNED_IN: Case[] = [
 ];
 
 onEachEngine('errors', (engine) => {
-  const deskbell = useDeskbell(engine);
+  const deskbell = useDeskbell(engine, { LOG_LEVEL: 'debug' });
   afterEach(() => mock.restoreAll());
 
   const check = ([title, [method, path, options], status, code, field]: Case, signedIn: boolean) => {
@@ -152,6 +155,39 @@ onEachEngine('errors', (engine) => {
     assert.deepEqual([after.refused - before.refused, after.failed - before.failed], [1, 1]);
   });
 
+  for (const path of [LOGIN, '/webhooks/whatsapp']) {
+    for (const [how, cut] of [
+      ['closes', (socket: Socket) => socket.end()],
+      ['resets', (socket: Socket) => socket.resetAndDestroy()],
+    ] as const) {
+      it(`a client that ${how} its connection in the middle of a body to ${path} is no failure`, async () => {
+        const id = `cut-${path}-${how}`.replaceAll('/', '.');
+        const head = [
+          `POST ${path} HTTP/1.1`,
+          'Host: localhost',
+          'Content-Type: application/json',
+          `X-Request-Id: ${id}`,
+          `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`,
+          'Content-Length: 100000',
+        ];
+        const { socket } = await openConnection(
+          Number(new URL(deskbell.url).port),
+          `${head.join('\r\n')}\r\n\r\n{"email":`,
+        );
+        // The server has read the first part of the body before it answers this.
+        const before = await failures();
+        cut(socket);
+        await until('the server has noticed it', () => linesOf(id).length > 0);
+        socket.destroy();
+        for (const { level, code } of linesOf(id)) {
+          assert.ok(level === 'debug' || level === 'info', level);
+          assert.equal(code, 'BAD_REQUEST');
+        }
+        assert.deepEqual(await failures(), before);
+      });
+    }
+  }
+
   function breakDatabase(error: Error): void {
     for (const name of ['all', 'one', 'run', 'chain', 'transaction'] as const) {
       mock.method(deskbell.database, name, () => Promise.reject(error));
@@ -160,6 +196,9 @@ onEachEngine('errors', (engine) => {
 
   const linesOf = (requestId: string) =>
     deskbell.logged.map((line) => JSON.parse(line)).filter(({ request_id }) => request_id === requestId);
+
+  const failures = async () =>
+    (await deskbell.call('GET', '/metrics')).text.split('\n').filter((line) => line.includes('"failed"'));
 
   /** How often `answer` returned 500, by outcome. */
   async function answersWith500(): Promise<{ refused: number; failed: number }> {

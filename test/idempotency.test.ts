@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import pg from 'pg';
+import type { MerchantId } from '../src/contract/ids.ts';
+import { createPerformOnce } from '../src/notifications/idempotency.ts';
 import {
+  assertError,
+  BOREALIS,
   type Deskbell,
   NOTIFICATIONS,
   onEachEngine,
@@ -96,6 +100,56 @@ onEachEngine('an Idempotency-Key', (engine) => {
       assert.deepEqual([comparable(again), replayed(again)], [comparable(first), 'true']);
     }
     assert.equal((await post(REQUEST, { ...QUESTION, conversation_id: 999 }, newKey())).status, 200);
+  });
+
+  it('is stored for the first thousand refusals of a day, and the others change nothing either', async () => {
+    const keys = async () =>
+      (await deskbell.database.one<{ n: number }>(
+        'select count(*) as n from idempotency_keys where merchant_id = 2',
+      ))!.n;
+    const theirs = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const path = `${NOTIFICATIONS}/123456789/answer`;
+    const refused = async (n: number) => {
+      const headers = { 'idempotency-key': `refused-${n}` };
+      const reply = await deskbell.call('POST', path, { token: theirs, body: { answer: 'Yes.' }, headers });
+      assertError(reply, 404, 'NOTIFICATION_NOT_FOUND');
+      return replayed(reply);
+    };
+    for (let n = 0; n < 1020; n += 30) {
+      await Promise.all(Array.from({ length: 30 }, (_, index) => refused(n + index)));
+    }
+    assert.equal(await keys(), 1000);
+    assert.equal(await refused(0), 'true');
+    // Above the limit it is checked again.
+    assert.deepEqual([await refused(1019), await refused(1019), await keys()], [null, null, 1000]);
+    const headers = { 'idempotency-key': 'accepted' };
+    const body = { ...QUESTION, conversation_id: 4 };
+    for (const expected of [null, 'true']) {
+      const reply = await deskbell.call('POST', REQUEST, { token: theirs, body, headers });
+      assert.deepEqual([reply.status, replayed(reply)], [200, expected]);
+    }
+  });
+
+  it('is refused when the merchant has used too many within a day, but a used one is replayed', async () => {
+    const performOnce = createPerformOnce(deskbell.database, 2);
+    const at = deskbell.clock.now();
+    const write = (key: string, after = 0) =>
+      performOnce({
+        merchantId: 2 as MerchantId,
+        key,
+        request: 'a request',
+        at: new Date(at.getTime() + after * 1000),
+        perform: async () => ({ message: `done: ${key}`, headers: {} }),
+      });
+    for (const key of ['limited-1', 'limited-2', 'limited-1']) {
+      assert.equal((await write(key)).message, `done: ${key}`);
+    }
+    await assert.rejects(write('limited-3', 60), {
+      code: 'RATE_LIMITED',
+      field: 'Idempotency-Key',
+      headers: { 'retry-after': String(DAY_SECONDS - 60) },
+    });
+    assert.equal((await write('limited-3', DAY_SECONDS)).message, 'done: limited-3');
   });
 
   it('refuses another body or another path with the same key with 422', async () => {

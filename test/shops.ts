@@ -66,8 +66,14 @@ export async function until(what: string, isSo: () => unknown, forMs = 30_000): 
   assert.fail(`this did not happen in ${forMs} ms: ${what}`);
 }
 
-/** A worker for a server with WORKER=false. Its webhook calls have short time-outs, so that tests do not wait. */
-export function startWorkerWithTimeout({ database, config, clock }: Deskbell, timeoutMs: number): Worker {
+/**
+ * A worker for a server with WORKER=false. While a receiver is silent, its webhook calls can have short time-outs, so
+ * that tests do not wait. While it answers, only a long one does not depend on the speed of the machine.
+ */
+export function startWorkerWithTimeout(
+  { database, config, clock }: Deskbell,
+  timeoutMs: () => number,
+): Worker {
   const now = clock.now;
   const known = createChannels({ database, vault: openVault(config), now }, config);
   return startWorker({
@@ -76,7 +82,8 @@ export function startWorkerWithTimeout({ database, config, clock }: Deskbell, ti
       ...known,
       async of(merchantId) {
         const { settings } = await known.describe(merchantId);
-        return { type: WEBHOOK, ...openWebhook(settings as WebhookSettings, { now }, { timeoutMs }) };
+        const options = { timeoutMs: timeoutMs() };
+        return { type: WEBHOOK, ...openWebhook(settings as WebhookSettings, { now }, options) };
       },
     },
     log: createLogger({ logLevel: 'warn', logPretty: false }, { write: () => {} }),

@@ -431,3 +431,50 @@ onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) =>
     connection.socket.destroy();
   });
 });
+
+onEachEngine('large bodies from many addresses to the WhatsApp webhook', (engine) => {
+  const whatsapp = useWhatsApp(engine, { TRUST_PROXY: '1' });
+  const SLOW = 20;
+  const small = bodyWith({ statuses: [] });
+  const large = small + ' '.repeat(200_000);
+  const call = async (address: string, body: string) =>
+    (
+      await whatsapp.deskbell.call('POST', WEBHOOK, {
+        body,
+        headers: { ...signed(body)[1], 'x-forwarded-for': address },
+      })
+    ).status;
+  /** It looks signed, and sends one byte of its body. */
+  const openSlow = (address: string) =>
+    openConnection(
+      Number(new URL(whatsapp.deskbell.url).port),
+      [
+        `POST ${WEBHOOK} HTTP/1.1`,
+        'Host: localhost',
+        `X-Forwarded-For: ${address}`,
+        `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`,
+        'Content-Type: application/json',
+        'Content-Length: 3000000',
+        '\r\n{',
+      ].join('\r\n'),
+    );
+
+  it('do not keep out a signed one, which waits for nobody if its address has sent one before', async () => {
+    let ended = 0;
+    const connections = [];
+    for (let n = 1; n <= SLOW; n += 1) {
+      const connection = await openSlow(`198.51.100.${n}`);
+      void connection.closed.then(() => {
+        ended += 1;
+      });
+      connections.push(connection);
+    }
+    assert.equal(await call('203.0.113.1', small), 200);
+    const fromNewAddress = call('203.0.113.2', large);
+    assert.equal(await call('203.0.113.1', large), 200);
+    // In one queue with the slow ones, sixteen of them would have had their turns first.
+    assert.ok(ended < 16, `${ended} slow calls had ended before it`);
+    assert.equal(await fromNewAddress, 200);
+    for (const { socket } of connections) socket.destroy();
+  });
+});

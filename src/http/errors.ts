@@ -4,6 +4,7 @@ import { DatabaseUnavailable } from '../database/database.ts';
 import {
   ApiError,
   badRequest,
+  bodyCutOff,
   headersTooLarge,
   internalError,
   invalid,
@@ -35,8 +36,11 @@ export function handleErrors(app: FastifyInstance): void {
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = toApiError(error);
+  // The request itself ended early: the client has disconnected, or was too slow. Nothing here has failed.
+  const isCutOff = error === request.raw.errored;
+  const problem = isCutOff ? bodyCutOff() : toApiError(error);
   request.problem = problem;
+  if (isCutOff) request.log.debug({ request_id: request.id, code: problem.code }, 'the body was cut off');
   if (isFailure(problem.code))
     request.log.error({ request_id: request.id, err: problem.cause, code: problem.code }, 'request failed');
   return reply

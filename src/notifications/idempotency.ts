@@ -1,15 +1,36 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import { ApiError, idempotencyKeyInFlight, idempotencyKeyReused, invalid, isFailure } from '../errors.ts';
+import {
+  ApiError,
+  idempotencyKeyInFlight,
+  idempotencyKeyReused,
+  invalid,
+  isFailure,
+  tooManyIdempotencyKeys,
+} from '../errors.ts';
 
 const REPLAY_MS = 24 * 60 * 60_000;
+/** Of a merchant within 24 hours, in each process: counting in the database would slow down every write. */
+const KEYS_MAX = 1_000_000;
+/** Without this, refused calls could use up the keys. */
+const REFUSALS_MAX = 1000;
+/** Merchants counted at a time. */
+const MERCHANTS_MAX = 10_000;
 const REPLAYED = { 'idempotency-replayed': 'true' };
 
 export interface Written {
   message: string;
   headers: Record<string, string>;
+}
+
+/** What this process has stored for a merchant since the window began. */
+interface Stored {
+  keys: number;
+  refusals: number;
+  endsAtMs: number;
 }
 
 type Outcome = { done: Written } | { refused: ReturnType<ApiError['body']> };
@@ -27,56 +48,80 @@ interface Write {
 
 /**
  * Performs a write; with an Idempotency-Key only once. The outcome is stored in the same transaction as the write, so
- * neither exists without the other. A refusal is an outcome too. A failure is not, so that a retry may succeed.
+ * neither exists without the other. A refusal is an outcome too, but has changed nothing: above the limit it is not
+ * stored, and a repeated call is checked again. A failure is not stored, so that a retry may succeed.
  */
-export async function performOnce(database: Database, write: Write): Promise<Written> {
-  const { merchantId, key, at, perform } = write;
-  if (key === undefined) return perform(database);
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw invalid(
-      'Idempotency-Key',
-      'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
-    );
-  }
-  const fingerprint = createHash('sha256').update(write.request).digest('base64url');
+export function createPerformOnce(
+  database: Database,
+  keysMax = KEYS_MAX,
+): (write: Write) => Promise<Written> {
+  const stored = new LRUCache<MerchantId, Stored>({ max: MERCHANTS_MAX });
 
-  const { outcome, headers } = await database.transaction(async (tx) => {
-    if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();
-    const first = await tx.one<{ fingerprint: string; outcome: string }>(
-      `select fingerprint, outcome from idempotency_keys
-        where merchant_id = $1 and key = $2 and created_at > $3`,
-      [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
-    );
-    if (first) {
-      if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
-      return { outcome: JSON.parse(first.outcome) as Outcome, headers: REPLAYED };
+  function storedOf(merchantId: MerchantId, at: Date): Stored {
+    let own = stored.get(merchantId);
+    if (!own || own.endsAtMs <= at.getTime()) {
+      own = { keys: 0, refusals: 0, endsAtMs: at.getTime() + REPLAY_MS };
+      stored.set(merchantId, own);
     }
-    const outcome = await outcomeOf(tx, perform);
-    await tx.run(
-      `insert into idempotency_keys (merchant_id, key, fingerprint, outcome, created_at)
-        values ($1, $2, $3, $4, $5)
-        on conflict (merchant_id, key) do update set fingerprint = excluded.fingerprint,
-          outcome = excluded.outcome, created_at = excluded.created_at`,
-      [merchantId, key, fingerprint, JSON.stringify(outcome), at.toISOString()],
-    );
-    return { outcome, headers: {} };
-  });
-
-  if ('refused' in outcome) {
-    const { code, detail, field } = outcome.refused;
-    throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
+    return own;
   }
-  return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
-}
 
-async function outcomeOf(queries: Transaction, perform: Write['perform']): Promise<Outcome> {
-  try {
-    return { done: await perform(queries) };
-  } catch (error) {
-    // When something has been deleted, a retry may succeed.
-    if (!(error instanceof ApiError) || isFailure(error.code) || error.code === 'STORAGE_FULL') throw error;
-    return { refused: error.body() };
+  async function outcomeOf(tx: Transaction, { perform, merchantId, at }: Write): Promise<Outcome> {
+    const own = storedOf(merchantId, at);
+    if (own.keys >= keysMax)
+      throw tooManyIdempotencyKeys(keysMax, Math.ceil((own.endsAtMs - at.getTime()) / 1000));
+    try {
+      const outcome = { done: await perform(tx) };
+      own.keys += 1;
+      return outcome;
+    } catch (error) {
+      // When something has been deleted, a retry may succeed.
+      if (!(error instanceof ApiError) || isFailure(error.code) || error.code === 'STORAGE_FULL') throw error;
+      if (own.refusals >= REFUSALS_MAX) throw error;
+      own.refusals += 1;
+      return { refused: error.body() };
+    }
   }
+
+  return async (write) => {
+    const { merchantId, key, at, perform } = write;
+    if (key === undefined) return perform(database);
+    if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+      throw invalid(
+        'Idempotency-Key',
+        'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
+      );
+    }
+    const fingerprint = createHash('sha256').update(write.request).digest('base64url');
+
+    const { outcome, headers } = await database.transaction(async (tx) => {
+      if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();
+      const first = await tx.one<{ fingerprint: string; outcome: string }>(
+        `select fingerprint, outcome from idempotency_keys
+          where merchant_id = $1 and key = $2 and created_at > $3`,
+        [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
+      );
+      if (first) {
+        if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
+        return { outcome: JSON.parse(first.outcome) as Outcome, headers: REPLAYED };
+      }
+      const outcome = await outcomeOf(tx, write);
+      await tx.run(
+        `insert into idempotency_keys (merchant_id, key, fingerprint, outcome, created_at)
+          values ($1, $2, $3, $4, $5)
+          on conflict (merchant_id, key) do update set fingerprint = excluded.fingerprint,
+            outcome = excluded.outcome, created_at = excluded.created_at`,
+        [merchantId, key, fingerprint, JSON.stringify(outcome), at.toISOString()],
+      );
+      return { outcome, headers: {} };
+    });
+
+    if ('refused' in outcome) {
+      const { code, detail, field } = outcome.refused;
+      throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
+    }
+    return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
+  };
 }
 
 export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {

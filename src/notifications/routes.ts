@@ -36,7 +36,7 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answer.ts';
-import { performOnce, type Written } from './idempotency.ts';
+import { createPerformOnce, type Written } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
@@ -64,6 +64,7 @@ export function notificationRoutes({
 }: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
   const raise = createRaise(database);
+  const performOnce = createPerformOnce(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
 
   /** Performs a write, only once if it has an Idempotency-Key. */
@@ -73,7 +74,7 @@ export function notificationRoutes({
     perform: (queries: Database | Transaction) => Promise<Written>,
   ): Promise<Message> {
     const key = request.headers['idempotency-key'];
-    const { message, headers } = await performOnce(database, {
+    const { message, headers } = await performOnce({
       merchantId: merchantOf(request),
       key: key === undefined ? undefined : String(key),
       // The text, not the value: JavaScript may read two different large numbers as the same number.

@@ -143,6 +143,13 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       replace: `      return new ApiError('INTERNAL_ERROR', String(error));`,
       test: 'an unexpected error is one fixed sentence: no stack, no SQL, no library text',
     },
+    {
+      name: 'a client that disconnects counts as a failure',
+      file: 'src/http/errors.ts',
+      find: 'const isCutOff = error === request.raw.errored;',
+      replace: 'const isCutOff = false;',
+      test: 'a client that closes its connection in the middle of a body to /api/v1/auth/login is no failure',
+    },
   ]),
   ...caughtBy('test/channel-settings.test.ts', [
     {

@@ -117,8 +117,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the key is stored outside the transaction',
       file: 'src/notifications/idempotency.ts',
-      find: 'await tx.run(\n      `insert into idempotency_keys',
-      replace: 'void database.run(\n      `insert into idempotency_keys',
+      find: 'await tx.run(\n        `insert into idempotency_keys',
+      replace: 'void database.run(\n        `insert into idempotency_keys',
       test: 'a key is not stored for a request that was not committed',
     },
     {
@@ -152,6 +152,13 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       find: 'if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();',
       replace: '',
       test: 'returns 409 while the first request is in flight, and replays its response afterwards',
+    },
+    {
+      name: 'every refusal is stored',
+      file: 'src/notifications/idempotency.ts',
+      find: 'if (own.refusals >= REFUSALS_MAX) throw error;',
+      replace: '',
+      test: 'is stored for the first thousand refusals of a day, and the others change nothing either',
     },
   ]),
   ...caughtBy('test/notification-freshness.test.ts', [

@@ -223,6 +223,20 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'are limited per address, and calls from Meta are not',
     },
     {
+      name: 'Meta’s addresses wait for a turn behind everybody else',
+      file: 'src/delivery/channels/whatsapp/callers.ts',
+      find: 'known.has(address) ? turnsOfKnown : turnsOfOthers',
+      replace: 'known.has(address) ? turnsOfOthers : turnsOfOthers',
+      test: 'do not keep out a signed one, which waits for nobody if its address has sent one before',
+    },
+    {
+      name: 'a slow caller keeps its turn',
+      file: 'src/delivery/channels/whatsapp/callers.ts',
+      find: 'body.complete || body.destroy(requestTimeout())',
+      replace: 'body.complete',
+      test: 'do not keep out a signed one, which waits for nobody if its address has sent one before',
+    },
+    {
       name: 'a number of another app is accepted',
       file: 'src/delivery/channels/whatsapp/routes.ts',
       find: 'byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false',

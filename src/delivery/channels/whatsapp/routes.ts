@@ -63,6 +63,7 @@ export function whatsappRoutes(parts: InboundRouteParts): FastifyPluginAsync {
         const secrets = secretsFor(body, { byId, shared });
         const secret = await signingSecret(body, Buffer.from(signature, 'hex'), secrets);
         if (secret === undefined) throw callers.refusal(request);
+        callers.accept(request);
         // The signature is valid only for the numbers of its own app.
         const isSigned = (id: string) => byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false;
         const received = (await readBody(body)).flatMap(({ phoneNumberId, updates }) =>
