@@ -9,7 +9,7 @@ import type { Factors } from './auth/factors/factors.ts';
 import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
-import { createChangeOwnPassword } from './auth/passwords/own.ts';
+import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { authRoutes } from './auth/routes.ts';
 import type { Revocations } from './auth/sessions/revocations.ts';

@@ -31,7 +31,7 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
 import { callerOf, userOf } from '../guard.ts';
-import type { ChangeOwnPassword } from '../passwords/own.ts';
+import type { ChangeOwnPassword } from '../passwords/changeOwn.ts';
 import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
 import { relyingPartyOf } from './relyingParty.ts';
 
