@@ -66,7 +66,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
     }
-    const keyring = await openKeyring(database, vault, now);
+    const keyring = await openKeyring({ database, vault, log, now });
     revocations = await openRevocations({ ...config, database, keyring, log, now });
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();

@@ -2,7 +2,6 @@ import { resetFactors } from '../auth/factors/store.ts';
 import { createPasswords } from '../auth/passwords/passwords.ts';
 import { passwordProblem } from '../auth/passwords/policy.ts';
 import {
-  changePassword,
   changeRole,
   disableUser,
   enableUser,
@@ -12,6 +11,7 @@ import {
   listUsers,
   ROLES,
   type Role,
+  setPassword,
 } from '../auth/users.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
@@ -117,7 +117,7 @@ export const commands = {
         const merchant =
           user.merchant_id === null ? undefined : await findMerchant(database, user.merchant_id);
         const passwordHash = await newPasswordHash([user.email, user.name, merchant?.name ?? '']);
-        await changePassword(database, user.id, passwordHash, new Date(), COMMAND_LINE);
+        await setPassword(database, user.id, passwordHash, new Date(), COMMAND_LINE);
         return `${user.email} has a new password and is signed out everywhere.`;
       }),
   }),

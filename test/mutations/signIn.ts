@@ -80,7 +80,7 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a new password leaves the sessions open',
       file: 'src/auth/users.ts',
-      find: '    await endSessionsOf(tx, userId, at, own?.sessionId);\n',
+      find: '  await endSessionsOf(tx, user.id, at, sessionId);\n',
       replace: '',
       test: 'a new password ends all sessions of its user, and nobody else’s',
     },
@@ -89,8 +89,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a user’s own change overwrites a password that the operator has just set',
       file: 'src/auth/users.ts',
-      find: `($3 = '' or (password_hash = $3 and disabled_at is null))`,
-      replace: `($3 = $3)`,
+      find: 'password_hash = $3 and disabled_at is null',
+      replace: '$3 = $3',
       test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
     },
     {
