@@ -5,7 +5,7 @@ import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { expiringEvents } from './audit/store.ts';
 import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { createFactors } from './auth/factors/factors.ts';
-import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
+import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';

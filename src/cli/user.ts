@@ -1,4 +1,4 @@
-import { resetFactors } from '../auth/factors/store.ts';
+import { resetFactors } from '../auth/factors/change.ts';
 import { createPasswords } from '../auth/passwords/passwords.ts';
 import { passwordProblem } from '../auth/passwords/policy.ts';
 import {
@@ -14,6 +14,7 @@ import {
   setPassword,
 } from '../auth/users.ts';
 import type { Config } from '../config.ts';
+import { PASSWORD_LENGTH_MIN } from '../contract/passwords.ts';
 import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';
 import { findMerchant } from '../merchants/store.ts';
@@ -24,7 +25,8 @@ import { emailOf, nameOf } from './texts.ts';
 import { COMMAND_LINE } from './who.ts';
 
 const ASKED =
-  'The command asks for the password: at least 10 characters, and hard to guess. Without a terminal it reads the first line of standard input.';
+  `The command asks for the password: at least ${PASSWORD_LENGTH_MIN} characters, and hard to guess. ` +
+  'Without a terminal it reads the first line of standard input.';
 const PASSWORD_REFUSED =
   'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
   'or reads the first line of standard input.';

@@ -41,8 +41,8 @@ export interface Sessions {
 interface RenewOptions {
   rotate: boolean;
   /**
-   * Browsers lose responses on the road, and their tabs refresh at the same time. So a replaced token still works until
-   * its successor was used.
+   * A browser may lose the connection before it gets the response, and its tabs refresh at the same time. So a replaced
+   * token still works until its successor was used.
    */
   byBrowser: boolean;
 }
@@ -51,8 +51,8 @@ const DAY_MS = 86_400_000;
 /** The last use is written at most this often, so that most refreshes write nothing. */
 const NOTE_USE_EVERY_MS = 5 * 60_000;
 /**
- * So long after a rotation the tabs of a browser all get the current token. Nothing rotates twice within this time, so
- * the token of a slow request is never more than one generation old.
+ * For this time after a rotation, all tabs of a browser get the current token. Nothing rotates twice within it, so the
+ * token of a slow request is never more than one generation old.
  */
 const SAME_FOR_ALL_TABS_MS = 30_000;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
