@@ -114,7 +114,7 @@ export async function openInstance(
 }
 
 async function signTokens(database: Database, config: Config): Promise<string[]> {
-  const keyring = await openKeyring(database, openVault(config), now);
+  const keyring = await openKeyring({ database, vault: openVault(config), log: console, now });
   const nothing = { isRevoked: () => false };
   const tokens = createTokens(keyring, nothing, { issuer: config.tokenIssuer, ...config }, now);
   const merchants = Array.from({ length: MERCHANTS }, (_, index) => index + 1);

@@ -8,8 +8,9 @@ import type { Factors } from './auth/factors/factors.ts';
 import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
-import { createChangeOwnPassword } from './auth/passwords/own.ts';
+import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
+import { passwordRoutes } from './auth/passwords/routes.ts';
 import { authRoutes } from './auth/routes.ts';
 import type { Revocations } from './auth/sessions/revocations.ts';
 import { sessionRoutes } from './auth/sessions/routes.ts';
@@ -142,7 +143,8 @@ export async function buildApp(
   await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
   const merchantNameOf = async (id: number) => (await findMerchant(parts.database, id))?.name;
   const changeOwnPassword = createChangeOwnPassword({ ...parts, merchantNameOf });
-  await app.register(factorRoutes({ ...parts, changeOwnPassword, publicUrl }), { prefix: '/api/v1/auth' });
+  await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
+  await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
   await app.register(
     sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
     {

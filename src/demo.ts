@@ -1,3 +1,4 @@
+import { SERVER } from './audit/record.ts';
 import { emailKeyOf } from './auth/email.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
@@ -172,7 +173,7 @@ export async function disableDemoUsers(
   const emails = await openDemoUsers(database, passwords);
   for (const email of emails) {
     const user = await findUserByEmail(database, email);
-    if (user) await disableUser(database, user.id, now);
+    if (user) await disableUser(database, user.id, now, SERVER);
   }
   return emails;
 }

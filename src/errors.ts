@@ -27,6 +27,7 @@ const STATUS = {
   IDEMPOTENCY_KEY_REUSED: everywhere(422),
   FORBIDDEN: everywhere(403),
   CONFLICT: everywhere(409),
+  TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
   METHOD_NOT_ALLOWED: everywhere(405),
@@ -127,7 +128,7 @@ export const totpIsOn = () =>
 export const noSecondFactor = () =>
   new ApiError('CONFLICT', 'Set up an authenticator app or a passkey first.');
 export const tooManyPasskeys = (max: number) =>
-  new ApiError('CONFLICT', `You already have ${max} passkeys. Remove one first.`);
+  new ApiError('TOO_MANY_PASSKEYS', `You already have ${max} passkeys. Remove one first.`);
 export const passkeysUnavailable = () =>
   new ApiError('CONFLICT', 'Passkeys need PUBLIC_URL, or the address http://localhost.');
 

@@ -6,7 +6,7 @@ import { recordMigrations, SERVER } from './audit/record.ts';
 import { expiringEvents } from './audit/store.ts';
 import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { createFactors } from './auth/factors/factors.ts';
-import { EXPIRING_CHALLENGES } from './auth/factors/store.ts';
+import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
@@ -69,7 +69,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     if (config.secretKey !== undefined && !isEncodedKey(config.secretKey)) {
       log.warn('SECRET_KEY is neither base64 nor hex: it still works for this database, but for no new one');
     }
-    const keyring = await openKeyring(database, vault, now);
+    const keyring = await openKeyring({ database, vault, log, now });
     revocations = await openRevocations({ ...config, database, keyring, log, now });
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const metrics = createMetrics();

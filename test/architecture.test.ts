@@ -72,7 +72,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   merchants: FEATURE_IMPORTS,
-  'demo.ts': ['auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts', 'contract/', PORT],
+  'demo.ts': [
+    ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
+    ...['contract/', PORT],
+  ],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   'config.ts': [

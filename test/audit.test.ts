@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { recordEvent } from '../src/audit/record.ts';
-import { changePassword, disableUser } from '../src/auth/users.ts';
+import { recordEvent, SERVER } from '../src/audit/record.ts';
+import { disableUser, setPassword } from '../src/auth/users.ts';
 import { type AuditEvent, EVENT_NAMES } from '../src/contract/audit.ts';
 import { refusedStop, stopChannel } from '../src/delivery/worker/stops.ts';
 import { createLogger } from '../src/log.ts';
@@ -229,15 +229,15 @@ onEachEngine('the audit log', (engine) => {
 
   it('a disabled user is written down in the same transaction', async () => {
     const user = await addUser(deskbell);
-    await disableUser(deskbell.database, user.id, deskbell.clock.now());
+    await disableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
     const [event] = await eventsOf(owner, '?what=user.disabled');
     assert.deepEqual([event!.about, event!.who.kind], [{ user_id: user.id }, 'server']);
 
     const other = await addUser(deskbell);
     await deskbell.database.script('alter table audit_events rename to audit_events_away;');
     try {
-      await assert.rejects(disableUser(deskbell.database, other.id, deskbell.clock.now()));
-      await assert.rejects(changePassword(deskbell.database, other.id, '-', deskbell.clock.now()));
+      await assert.rejects(disableUser(deskbell.database, other.id, deskbell.clock.now(), SERVER));
+      await assert.rejects(setPassword(deskbell.database, other.id, '-', deskbell.clock.now(), SERVER));
     } finally {
       await deskbell.database.script('alter table audit_events_away rename to audit_events;');
     }

@@ -17,6 +17,9 @@ export interface User {
 export const codeOf = ({ clock }: Deskbell, secret: string, steps = 0) =>
   generateSync({ secret, epoch: Math.floor(clock.now().getTime() / 1000) + steps * 30 });
 
+export const factorsOf = async (deskbell: Deskbell, token: string) =>
+  (await deskbell.call('GET', `${AUTH}/factors`, { token })).json;
+
 export const loginWith = (deskbell: Deskbell, { email, password }: User, otp: unknown) =>
   deskbell.call('POST', `${AUTH}/login`, { body: { email, password, otp } });
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { SERVER } from '../src/audit/record.ts';
 import { removeKeysReplacedBefore, rotateKeys } from '../src/auth/keys.ts';
 import { openVault } from '../src/auth/vault.ts';
+import { newSecretKey } from '../src/secrets.ts';
 import {
   afterReload,
   assertError,
@@ -23,7 +25,7 @@ const RELOADED_FOR_UNKNOWN_SECONDS = 2;
 const jwksOf = async (deskbell: Deskbell) => (await deskbell.call('GET', '/.well-known/jwks.json')).json;
 const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 const rotate = ({ database, config, clock }: Deskbell, revoke = false) =>
-  rotateKeys(database, openVault(config), clock.now(), { revoke });
+  rotateKeys(database, openVault(config), clock.now(), { revoke }, SERVER);
 
 onEachEngine('signing keys', (engine) => {
   const open: Deskbell[] = [];
@@ -92,6 +94,32 @@ onEachEngine('signing keys', (engine) => {
     assertError(await refresh(server, before.refresh_token), 401, 'INVALID_TOKEN');
     assert.equal((await jwksOf(server)).keys.length, 1);
     assert.equal((await me(server, await server.signIn())).status, 200);
+  });
+
+  it('a key that cannot be decrypted signs nobody in: no token is issued that would be refused', async () => {
+    const server = await start();
+    const before = (await login(server)).json;
+    // As by a command with another SECRET_KEY. It also removes the key that signs now.
+    const vault = openVault({ ...server.config, secretKey: newSecretKey() });
+    const { kid } = await rotateKeys(server.database, vault, server.clock.now(), { revoke: true }, SERVER);
+    const reply = await afterReload(
+      server,
+      () => login(server),
+      ({ status }) => status !== 200,
+    );
+    assertError(reply, 500, 'INTERNAL_ERROR');
+    assertError(await me(server, before.access_token), 401, 'INVALID_TOKEN');
+    const lines = server.logged.filter((line) => line.includes('cannot decrypt the newest signing key'));
+    assert.equal(lines.length, 1);
+    assert.ok(lines[0]!.includes(kid));
+    assert.ok(!server.logged.join('').includes('cannot read revocations'));
+    await rotate(server);
+    const fixed = await afterReload(
+      server,
+      () => login(server),
+      ({ status }) => status === 200,
+    );
+    assert.equal((await me(server, fixed.json.access_token)).status, 200);
   });
 
   it('a replaced key is kept until the last token it signed has expired', async () => {

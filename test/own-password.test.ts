@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVER } from '../src/audit/record.ts';
 import { createPasswords } from '../src/auth/passwords/passwords.ts';
-import { changePassword } from '../src/auth/users.ts';
+import { setPassword } from '../src/auth/users.ts';
 import { AURORA, assertError, BOREALIS, OPERATOR, onEachEngine, useDeskbell } from './harness.ts';
 import { openConnection } from './process.ts';
 
@@ -62,7 +63,7 @@ onEachEngine('a user’s own password', (engine) => {
     const changing = change(token, { password: BOREALIS.password, new_password: NEW });
     // While the new password is checked, which takes longer.
     await sleep(150);
-    await changePassword(deskbell.database, id, reset, deskbell.clock.now());
+    await setPassword(deskbell.database, id, reset, deskbell.clock.now(), SERVER);
     assertError(await changing, 401, 'INVALID_TOKEN');
     await deskbell.signIn(BOREALIS.email, 'violet paper engine');
   });

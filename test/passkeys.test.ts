@@ -7,6 +7,7 @@ import {
   addUserWithTotp,
   atLocalhost,
   DASHBOARD,
+  factorsOf,
   loginWith,
   passkeyOptions,
   sendPasskey,
@@ -40,7 +41,6 @@ onEachEngine('passkeys', (engine) => {
     assert.equal(reply.status, 200, reply.text);
     return { ...user, tokens, phone, caller, recoveryCodes: reply.json.recovery_codes as string[] };
   }
-  const factorsOf = async (token: string) => (await deskbell.call('GET', `${AUTH}/factors`, { token })).json;
 
   it('sign in to the dashboard without password and code, with the same cookie', async () => {
     const user = await addUserWithPasskey();
@@ -54,7 +54,7 @@ onEachEngine('passkeys', (engine) => {
       headers: { ...DASHBOARD, cookie: cookie.split(';')[0]! },
     });
     assert.equal(renewed.status, 200, renewed.text);
-    const { passkeys } = await factorsOf(reply.json.access_token);
+    const { passkeys } = await factorsOf(deskbell, reply.json.access_token);
     assert.equal(passkeys[0].name, 'My phone');
     assert.ok(passkeys[0].last_used_at);
   });
@@ -76,12 +76,12 @@ onEachEngine('passkeys', (engine) => {
     assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
     const body = { password: user.password };
     assert.equal((await deskbell.call('DELETE', `${AUTH}/totp`, { token, body })).status, 200);
-    const { passkeys, ...rest } = await factorsOf(token);
+    const { passkeys, ...rest } = await factorsOf(deskbell, token);
     assert.deepEqual(rest, { totp: false, recovery_codes_left: 9 });
     assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
     const removed = await deskbell.call('DELETE', `${AUTH}/passkeys/${passkeys[0].id}`, { token, body });
     assert.equal(removed.status, 200, removed.text);
-    assert.equal((await factorsOf(token)).recovery_codes_left, 0);
+    assert.equal((await factorsOf(deskbell, token)).recovery_codes_left, 0);
     assert.equal((await login(deskbell, user)).status, 200);
   });
 
@@ -188,14 +188,32 @@ onEachEngine('passkeys', (engine) => {
     const user = await addUserWithPasskey();
     const stranger = await addUser(deskbell);
     const token = (await login(deskbell, stranger)).json.access_token;
-    const [passkey] = (await factorsOf(user.caller.token)).passkeys;
-    assert.deepEqual((await factorsOf(token)).passkeys, []);
+    const [passkey] = (await factorsOf(deskbell, user.caller.token)).passkeys;
+    assert.deepEqual((await factorsOf(deskbell, token)).passkeys, []);
     for (const id of [passkey.id, 999_999, 'abc', '0', '%']) {
       const body = { password: stranger.password };
       const reply = await deskbell.call('DELETE', `${AUTH}/passkeys/${id}`, { token, body });
       assertError(reply, 404, 'NOT_FOUND');
     }
     assert.equal((await signInWithPasskey(deskbell, user.phone)).status, 200);
+  });
+
+  it('a user has at most twenty: one more is TOO_MANY_PASSKEYS until one is removed', async () => {
+    const { caller, password } = await addUserWithPasskey();
+    const { token } = caller;
+    const body = { password };
+    // For a second device of the user, which is slower than the first.
+    const { json: early } = await deskbell.call('POST', `${AUTH}/passkeys/options`, { token, body });
+    for (let count = 1; count < 20; count += 1)
+      assert.equal((await addPasskey(deskbell, new Authenticator(deskbell.url), caller)).status, 200);
+    const options = () => deskbell.call('POST', `${AUTH}/passkeys/options`, { token, body });
+    assertError(await options(), 409, 'TOO_MANY_PASSKEYS');
+    const late = { name: 'Late', response: new Authenticator(deskbell.url).create(early) };
+    assertError(await deskbell.call('POST', `${AUTH}/passkeys`, { token, body: late }), 403, 'FORBIDDEN');
+    const { passkeys } = await factorsOf(deskbell, token);
+    assert.equal(passkeys.length, 20);
+    await deskbell.call('DELETE', `${AUTH}/passkeys/${passkeys[0].id}`, { token, body });
+    assert.equal((await options()).status, 200);
   });
 
   it('broken answers are refused, and options leave nothing in the database', async () => {

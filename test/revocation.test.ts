@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeJwt, decodeProtectedHeader, type JWTHeaderParameters, SignJWT } from 'jose';
+import { SERVER } from '../src/audit/record.ts';
 import { rotateKeys } from '../src/auth/keys.ts';
-import { changePassword, disableUser, enableUser } from '../src/auth/users.ts';
+import { disableUser, enableUser, setPassword } from '../src/auth/users.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
 import { serverKey } from './faults/tokens/forgeries.ts';
@@ -41,11 +42,11 @@ const WAYS: Record<string, (deskbell: Deskbell, user: User, tokens: SignedIn) =>
     const other = await database.one<{ password_hash: string }>(
       'select password_hash from users where id = 2',
     );
-    await changePassword(database, id, other!.password_hash, clock.now());
+    await setPassword(database, id, other!.password_hash, clock.now(), SERVER);
   },
-  'disabling the user': ({ database, clock }, { id }) => disableUser(database, id, clock.now()),
+  'disabling the user': ({ database, clock }, { id }) => disableUser(database, id, clock.now(), SERVER),
   'revoking the keys': ({ database, config, clock }) =>
-    rotateKeys(database, openVault(config), clock.now(), { revoke: true }),
+    rotateKeys(database, openVault(config), clock.now(), { revoke: true }, SERVER),
 };
 
 /** Resolves when the token is INVALID_TOKEN for every endpoint, and its stream has ended. */
@@ -97,8 +98,8 @@ onEachEngine('revoked access', (engine) => {
     const old = (await login(deskbell, user)).json;
     deskbell.clock.stop();
     try {
-      await disableUser(deskbell.database, user.id, deskbell.clock.now());
-      await enableUser(deskbell.database, user.id, deskbell.clock.now());
+      await disableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
+      await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
       const fresh = (await login(deskbell, user)).json;
       await assertEnds(deskbell, old.access_token);
       assert.equal((await me(deskbell, fresh.access_token)).status, 200);
@@ -120,8 +121,8 @@ onEachEngine('revoked access', (engine) => {
     const [before, after] = [await withoutSession(iat!), await withoutSession(iat! + 100)];
     assert.equal((await me(deskbell, before)).status, 200);
     const stream = await listen(deskbell, before);
-    await disableUser(deskbell.database, user.id, deskbell.clock.now());
-    await enableUser(deskbell.database, user.id, deskbell.clock.now());
+    await disableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
+    await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
     await assertEnds(deskbell, before, stream);
     assert.equal((await me(deskbell, after)).status, 200);
   });
@@ -160,7 +161,7 @@ onEachEngine('revoked access', (engine) => {
       const { code, stderr } = await run(args, { env: settingsOf(deskbell) });
       assert.equal(code, 0, stderr);
       await assertEnds(deskbell, access_token, stream);
-      await enableUser(deskbell.database, user.id, deskbell.clock.now());
+      await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
     }
     const { access_token } = (await login(deskbell, user)).json;
     assert.equal((await me(deskbell, access_token)).status, 200);

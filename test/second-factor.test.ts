@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { run, settingsOf } from './command.ts';
-import { AUTH, addUserWithTotp, codeOf, DASHBOARD, loginWith, turnOnTotp } from './factors.ts';
+import { AUTH, addUserWithTotp, codeOf, DASHBOARD, factorsOf, loginWith, turnOnTotp } from './factors.ts';
 import {
   AURORA,
   addUser,
   assertError,
-  type Deskbell,
   login,
   me,
   OPERATOR,
@@ -18,8 +17,6 @@ import {
 import { startRecording, stopRecording } from './plans/statements.ts';
 
 const FAILURES_MAX = 10;
-const factorsOf = async (deskbell: Deskbell, token: string) =>
-  (await deskbell.call('GET', `${AUTH}/factors`, { token })).json;
 
 onEachEngine('a sign-in with an authenticator app', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -261,10 +258,26 @@ onEachEngine('the second factors of a user', (engine) => {
     // Until it is confirmed, the password alone is enough.
     assert.equal((await login(deskbell, user)).status, 200);
     assertError(await confirm(codeOf(deskbell, first.secret)), 403, 'FORBIDDEN', 'otp');
-    assert.equal((await confirm(codeOf(deskbell, secret))).json.recovery_codes.length, 10);
+    const typed = codeOf(deskbell, secret).replace(/^(...)/, '$1-');
+    assert.equal((await confirm(typed)).json.recovery_codes.length, 10);
     assertError(await confirm(codeOf(deskbell, secret, 1)), 409, 'CONFLICT');
     assertError(await start(), 409, 'CONFLICT');
     assertError(await login(deskbell, user), 401, 'MFA_REQUIRED', 'otp');
+  });
+
+  it('only codes within the limit are checked if sixty wrong ones come at once to confirm an app', async () => {
+    const user = await addUser(deskbell);
+    const { access_token: token } = (await login(deskbell, user)).json;
+    await deskbell.call('POST', `${AUTH}/totp`, { token, body: { password: user.password } });
+    const body = { otp: '000000' };
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, () => deskbell.call('POST', `${AUTH}/totp/confirm`, { token, body })),
+    );
+    const checked = replies.filter(({ status }) => status === 403).length;
+    const checkedMax = FAILURES_MAX + deskbell.config.databasePoolSize;
+    assert.ok(checked >= FAILURES_MAX && checked <= checkedMax, `${checked} were checked`);
+    for (const reply of replies.filter(({ status }) => status !== 403))
+      assertError(reply, 429, 'RATE_LIMITED');
   });
 
   it('an app that is not confirmed within 15 minutes must be set up again', async () => {
@@ -310,8 +323,9 @@ onEachEngine('the second factors of a user', (engine) => {
     assertError(renewed, 409, 'CONFLICT');
   });
 
-  it('new recovery codes replace the old ones', async () => {
+  it('new recovery codes replace the old ones and end the other sessions', async () => {
     const user = await addUserWithTotp(deskbell);
+    const other = (await loginWith(deskbell, user, user.recoveryCodes[1])).json;
     const { json } = await deskbell.call('POST', `${AUTH}/recovery-codes`, {
       token: user.tokens.access_token,
       body: { password: user.password },
@@ -319,6 +333,34 @@ onEachEngine('the second factors of a user', (engine) => {
     assert.equal(json.recovery_codes.length, 10);
     assertError(await loginWith(deskbell, user, user.recoveryCodes[0]), 401, 'INVALID_CREDENTIALS', 'otp');
     assert.equal((await loginWith(deskbell, user, json.recovery_codes[0])).status, 200);
+    assertError(await refresh(deskbell, other.refresh_token), 401, 'INVALID_TOKEN');
+    assert.equal((await refresh(deskbell, user.tokens.refresh_token)).status, 200);
+  });
+
+  it('do not change for a session that ends while the password is checked: it is INVALID_TOKEN', async () => {
+    const user = await addUserWithTotp(deskbell);
+    for (const [method, path] of [
+      ['POST', '/recovery-codes'],
+      ['DELETE', '/totp'],
+    ] as const) {
+      const { access_token, refresh_token } = (await loginWith(deskbell, user, user.recoveryCodes.pop()))
+        .json;
+      // The change is the first transaction after the check.
+      const { database } = deskbell;
+      const { transaction } = database;
+      database.transaction = async (work) => {
+        database.transaction = transaction;
+        await deskbell.call('POST', `${AUTH}/logout`, { body: { refresh_token } });
+        return database.transaction(work);
+      };
+      const body = { password: user.password };
+      const reply = await deskbell.call(method, AUTH + path, { token: access_token, body });
+      assertError(reply, 401, 'INVALID_TOKEN');
+    }
+    // Two were used to sign in, and the rest still work.
+    const expected = { totp: true, passkeys: [], recovery_codes_left: 8 };
+    assert.deepEqual(await factorsOf(deskbell, user.tokens.access_token), expected);
+    assert.equal((await loginWith(deskbell, user, user.recoveryCodes[0])).status, 200);
   });
 
   it('belong to the user alone: nobody else sees or changes them', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { SERVER } from '../src/audit/record.ts';
 import { FAILURES_MAX } from '../src/auth/attempts.ts';
 import { disableUser } from '../src/auth/users.ts';
 import {
@@ -201,7 +202,7 @@ onEachEngine('the dashboard’s session', (engine) => {
 
   it('a user who is disabled or deleted has no session', async () => {
     for (const leave of [
-      (id: number) => disableUser(deskbell.database, id, deskbell.clock.now()),
+      (id: number) => disableUser(deskbell.database, id, deskbell.clock.now(), SERVER),
       async (id: number) => {
         await deskbell.database.run('delete from sessions where user_id = $1', [id]);
         await deskbell.database.run('delete from users where id = $1', [id]);
@@ -302,7 +303,7 @@ onEachEngine('the demo’s users', (engine) => {
       assert.equal(all.status, 200, all.text);
       assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password', 'role']);
       for (const { email, password } of all.json.users) await deskbell.signIn(email, password);
-      await disableUser(deskbell.database, 1, deskbell.clock.now());
+      await disableUser(deskbell.database, 1, deskbell.clock.now(), SERVER);
       assert.equal((await users(deskbell)).json.users.length, all.json.users.length - 1);
       await deskbell.database.run(
         `update users set password_hash = (select password_hash from users where id = 2) where id = 3`,

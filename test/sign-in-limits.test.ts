@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { changePassword } from '../src/auth/users.ts';
+import { SERVER } from '../src/audit/record.ts';
+import { setPassword } from '../src/auth/users.ts';
 import {
   AURORA,
   addUser,
@@ -263,7 +264,7 @@ onEachEngine('failed sign-ins over all accounts and addresses', (engine) => {
       'select password_hash from users where id = $1',
       [user.id],
     ))!;
-    await changePassword(deskbell.database, user.id, password_hash, deskbell.clock.now());
+    await setPassword(deskbell.database, user.id, password_hash, deskbell.clock.now(), SERVER);
     await assertOpen(deskbell, user, from('198.51.100.9'));
     await failTimes(LIMIT, user.email, '198.51.100.1', 'address');
     await assertLocked(deskbell, user, from('192.0.2.120'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import { it } from 'node:test';
 import { decodeProtectedHeader } from 'jose';
+import { SERVER } from '../src/audit/record.ts';
 import { disableUser } from '../src/auth/users.ts';
 import type { Database } from '../src/database/database.ts';
 import {
@@ -75,7 +76,7 @@ onEachEngine('sign-in', (engine) => {
 
   it('a wrong password, an unknown email and a disabled user get the same response, byte for byte', async () => {
     const disabled = await addUser(deskbell);
-    await disableUser(deskbell.database, disabled.id, deskbell.clock.now());
+    await disableUser(deskbell.database, disabled.id, deskbell.clock.now(), SERVER);
     const wrong = await login(deskbell, WRONG);
     assertError(wrong, 401, 'INVALID_CREDENTIALS');
     for (const user of [UNKNOWN, disabled]) {
@@ -87,7 +88,7 @@ onEachEngine('sign-in', (engine) => {
 
   it('a known and an unknown email need the same work, so timing reveals nothing', async () => {
     const disabled = await addUser(deskbell);
-    await disableUser(deskbell.database, disabled.id, deskbell.clock.now());
+    await disableUser(deskbell.database, disabled.id, deskbell.clock.now(), SERVER);
     const known = await workOf(deskbell, () => login(deskbell, WRONG));
     assert.equal(known.hashes, 1);
     assert.deepEqual(await workOf(deskbell, () => login(deskbell, UNKNOWN)), known);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
+import { SERVER } from '../src/audit/record.ts';
 import { EXPIRING_ATTEMPTS } from '../src/auth/attempts.ts';
 import { EXPIRING_SESSIONS } from '../src/auth/sessions/store.ts';
-import { changePassword, disableUser, enableUser } from '../src/auth/users.ts';
+import { disableUser, enableUser, setPassword } from '../src/auth/users.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import {
   AURORA,
@@ -136,7 +137,7 @@ onEachEngine('the lifetime of a token', (engine) => {
     const borealis = await deskbell.database.one<{ password_hash: string }>(
       'select password_hash from users where id = 2',
     );
-    await changePassword(deskbell.database, user.id, borealis!.password_hash, deskbell.clock.now());
+    await setPassword(deskbell.database, user.id, borealis!.password_hash, deskbell.clock.now(), SERVER);
     for (const { refresh_token } of sessions) {
       assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     }
@@ -148,10 +149,10 @@ onEachEngine('the lifetime of a token', (engine) => {
   it('a disabled user’s tokens are INVALID_TOKEN, and the sessions stay ended', async () => {
     const user = await addUser(deskbell);
     const { access_token, refresh_token } = (await login(deskbell, user)).json;
-    await disableUser(deskbell.database, user.id, deskbell.clock.now());
+    await disableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
     assertError(await me(deskbell, access_token), 401, 'INVALID_TOKEN');
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
-    await enableUser(deskbell.database, user.id, deskbell.clock.now());
+    await enableUser(deskbell.database, user.id, deskbell.clock.now(), SERVER);
     assertError(await refresh(deskbell, refresh_token), 401, 'INVALID_TOKEN');
     assert.equal((await login(deskbell, user)).status, 200);
   });

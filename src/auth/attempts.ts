@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Database, Queries } from '../database/database.ts';
+import type { Database, Param, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { addressGroup } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
@@ -46,70 +46,86 @@ export const ADDRESS_FAILURES_MAX = 100;
 /** For one account from all address groups: 2,400 guesses a day, no matter how many addresses an attacker has. */
 export const ACCOUNT_FAILURES_MAX = 100;
 
-/**
- * Limits for failed sign-ins. Others can use up the last two, so they do not apply where somebody has signed in to the
- * account before. $2 is the account and $3 the address group; $4, $5 and $6 are the starts of the windows.
- */
+/** Limits for failed sign-ins. Others can use up the last two, so they do not apply at a known place. */
 const LIMITS = [
-  {
-    failures: 'account = $2 and address = $3 and failed_at > $4',
-    max: FAILURES_MAX,
-    windowMs: 15 * MINUTE_MS,
-    appliesToKnown: true,
-  },
-  {
-    failures: 'address = $3 and failed_at > $5',
-    max: ADDRESS_FAILURES_MAX,
-    windowMs: 15 * MINUTE_MS,
-    appliesToKnown: false,
-  },
-  {
-    failures: 'account = $2 and failed_at > $6',
-    max: ACCOUNT_FAILURES_MAX,
-    windowMs: 60 * MINUTE_MS,
-    appliesToKnown: false,
-  },
+  { columns: ['account', 'address'], max: FAILURES_MAX, windowMs: 15 * MINUTE_MS, appliesToKnown: true },
+  { columns: ['address'], max: ADDRESS_FAILURES_MAX, windowMs: 15 * MINUTE_MS, appliesToKnown: false },
+  { columns: ['account'], max: ACCOUNT_FAILURES_MAX, windowMs: 60 * MINUTE_MS, appliesToKnown: false },
 ] as const;
 
 const FAILURES_KEPT_MS = Math.max(...LIMITS.map(({ windowMs }) => windowMs));
 
-const latest = ({ failures, max }: (typeof LIMITS)[number]) =>
-  `(select failed_at from sign_in_failures where ${failures} order by failed_at desc limit ${max}) latest`;
-export const WITHIN_LIMITS = LIMITS.map(
-  (limit) => `(select count(*) from ${latest(limit)}) < ${limit.max}`,
-).join(' and ');
-/** `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null. */
-const FULL_SINCE = LIMITS.map(
-  (limit, n) =>
-    `(select case when count(*) = ${limit.max} then min(failed_at) end from ${latest(limit)}) as full_since_${n}`,
-).join(', ');
+/** Adds a parameter to a statement and returns its placeholder. */
+export type Bind = (value: Param) => string;
+
+export function createParams(): { params: Param[]; bind: Bind } {
+  const params: Param[] = [];
+  return { params, bind: (value) => `$${params.push(value)}` };
+}
 
 /** A window that has not begun yet is empty, so its limit is never reached. */
 const NOT_BEGUN = '9999';
-export const windowStarts = (at: Date, isKnown: boolean, isPasskey = false): string[] =>
-  LIMITS.map(({ windowMs, appliesToKnown }) =>
-    isPasskey || (isKnown && !appliesToKnown) ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString(),
-  );
+
+/** For each limit a sub-select with the latest failures that count, as many as the limit allows. */
+function latestFailures(
+  { account, addressGroup, at }: Attempt,
+  isExempt: (limit: (typeof LIMITS)[number]) => boolean,
+  bind: Bind,
+): { failures: string; max: number }[] {
+  const bound = { account: bind(account), address: bind(addressGroup) };
+  return LIMITS.map((limit) => {
+    const { columns, max, windowMs } = limit;
+    const since = isExempt(limit) ? NOT_BEGUN : new Date(at.getTime() - windowMs).toISOString();
+    const isCounted = [
+      ...columns.map((column) => `${column} = ${bound[column]}`),
+      `failed_at > ${bind(since)}`,
+    ];
+    return {
+      failures: `(select failed_at from sign_in_failures where ${isCounted.join(' and ')}
+        order by failed_at desc limit ${max}) latest`,
+      max,
+    };
+  });
+}
+
+/** A condition for a statement. A passkey cannot be guessed, so wrong passwords do not lock it out. */
+export const withinLimits = (
+  attempt: Attempt,
+  { isKnown, isPasskey = false }: { isKnown: boolean; isPasskey?: boolean },
+  bind: Bind,
+): string =>
+  latestFailures(attempt, ({ appliesToKnown }) => isPasskey || (isKnown && !appliesToKnown), bind)
+    .map(({ failures, max }) => `(select count(*) from ${failures}) < ${max}`)
+    .join(' and ');
 
 type AccountRow = (Account | { id: null }) & {
   last_at: string | null;
   [fullSince: `full_since_${number}`]: string | null;
 };
 
-/**
- * The account, if there is one, how long to wait if there were too many attempts, and when somebody last signed in to
- * this account from this place.
- */
-export async function findAccount(
-  queries: Queries,
-  { emailKey, account, addressGroup, place, at }: Attempt,
-): Promise<{ account: Account | undefined; retryAfterSeconds: number; lastAtPlace: string | null }> {
+export interface FoundAccount {
+  account: Account | undefined;
+  /** How long to wait if there were too many attempts, otherwise 0. */
+  retryAfterSeconds: number;
+  /** When somebody last signed in to this account from this place. */
+  lastAtPlace: string | null;
+}
+
+export async function findAccount(queries: Queries, attempt: Attempt): Promise<FoundAccount> {
+  const { emailKey, place, at } = attempt;
+  const { params, bind } = createParams();
+  // `full_since_0` and so on: the oldest failure that counts if the limit is reached, otherwise null.
+  const fullSince = latestFailures(attempt, () => false, bind).map(
+    ({ failures, max }, n) =>
+      `(select case when count(*) = ${max} then min(failed_at) end from ${failures}) as full_since_${n}`,
+  );
   const row = await queries.one<AccountRow>(
-    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, u.second_factor_at, p.last_at, ${FULL_SINCE}
+    `select u.id, u.merchant_id, u.role, u.password_hash, u.disabled_at, u.second_factor_at, p.last_at,
+        ${fullSince.join(', ')}
       from (select 1 as one) always
-      left join users u on u.email_key = $1
-      left join sign_in_places p on p.user_id = u.id and p.place = $7`,
-    [emailKey, account, addressGroup, ...windowStarts(at, false), place],
+      left join users u on u.email_key = ${bind(emailKey)}
+      left join sign_in_places p on p.user_id = u.id and p.place = ${bind(place)}`,
+    params,
   );
   if (!row) throw new Error('a left join always returns a row');
   const waitsMs = LIMITS.map(({ windowMs, appliesToKnown }, n) => {
@@ -130,15 +146,18 @@ export async function findAccount(
  */
 export function countFailure(
   database: Database,
-  { account, address, addressGroup, at }: Attempt,
+  attempt: Attempt,
   isKnown: boolean,
   user: { id: number; merchant_id: number | null } | undefined,
 ): Promise<boolean> {
+  const { account, address, addressGroup, at } = attempt;
   return database.transaction(async (tx) => {
+    const { params, bind } = createParams();
     const rows = await tx.run(
       `insert into sign_in_failures (failed_at, account, address)
-        select $1, $2, $3 where ${WITHIN_LIMITS} returning account`,
-      [at.toISOString(), account, addressGroup, ...windowStarts(at, isKnown)],
+        select ${bind(at.toISOString())}, ${bind(account)}, ${bind(addressGroup)}
+        where ${withinLimits(attempt, { isKnown }, bind)} returning account`,
+      params,
     );
     if (rows.length > 0) await recordFor(tx, 'sign_in.failed', user, address, at);
     return rows.length > 0;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import { recordEvent, SERVER, type Who } from '../audit/record.ts';
+import { recordEvent, type Who } from '../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import { withoutDeadline } from '../database/deadline.ts';
 import { type Vault, VaultError } from '../secrets.ts';
@@ -22,8 +22,13 @@ interface SigningKey {
   createdAt: string;
 }
 
+interface Signer {
+  kid: string;
+  key: CryptoKey;
+}
+
 export interface Keyring {
-  signer(): Promise<{ kid: string; key: CryptoKey }>;
+  signer(): Promise<Signer>;
   /** The public key with this id, or undefined. */
   find(kid: string): Promise<CryptoKey | undefined>;
   /** Whether the key exists, as far as this process knows. */
@@ -45,9 +50,18 @@ interface KeyRow {
   created_at: string;
 }
 
-export async function openKeyring(database: Database, vault: Vault, now: () => Date): Promise<Keyring> {
+interface KeyringParts {
+  database: Database;
+  vault: Vault;
+  log: { error(object: object, message: string): void };
+  now: () => Date;
+}
+
+export async function openKeyring({ database, vault, log, now }: KeyringParts): Promise<Keyring> {
   let keys = new Map<string, SigningKey>();
-  let signer: { kid: string; key: CryptoKey } | undefined;
+  let signer: Signer | undefined;
+  /** Why there is no signer. */
+  let failure: { kid: string; cause: unknown } | undefined;
   let checkedAt = 0;
   let generation = 0;
   let loading: Promise<void> | undefined;
@@ -59,11 +73,28 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
     for (const row of rows) {
       next.set(row.kid, keys.get(row.kid) ?? (await publicHalf(row)));
     }
-    // First, so that removed keys are refused even if the new one cannot be decrypted.
+    const nextSigner = newest && (signer?.kid === newest.kid ? signer : await openSigner(newest));
+    // Together, and even if the newest key cannot be decrypted: removed keys neither verify nor sign.
     if ([...keys.keys()].some((kid) => !next.has(kid))) generation += 1;
     keys = next;
-    if (newest && signer?.kid !== newest.kid) {
-      signer = { kid: newest.kid, key: await privateHalf(newest, vault) };
+    signer = nextSigner;
+  }
+
+  /** Returns undefined if the key cannot be decrypted. Then nobody can sign in, but other tokens stay valid. */
+  async function openSigner(row: KeyRow): Promise<Signer | undefined> {
+    try {
+      const key = await privateHalf(row, vault);
+      failure = undefined;
+      return { kid: row.kid, key };
+    } catch (cause) {
+      if (failure?.kid !== row.kid) {
+        log.error(
+          { err: cause, key_id: row.kid },
+          'cannot decrypt the newest signing key; nobody can sign in',
+        );
+      }
+      failure = { kid: row.kid, cause };
+      return undefined;
     }
   }
 
@@ -91,11 +122,12 @@ export async function openKeyring(database: Database, vault: Vault, now: () => D
     });
   }
   await reload();
+  if (failure) throw failure.cause;
 
   return {
     async signer() {
       await refresh(RELOAD_AFTER_MS);
-      if (!signer) throw new Error('the database holds no signing key');
+      if (!signer) throw new Error('there is no usable signing key', { cause: failure?.cause });
       return signer;
     },
     async find(kid) {
@@ -149,7 +181,7 @@ export async function rotateKeys(
   vault: Vault,
   now: Date,
   { revoke }: { revoke: boolean },
-  by: Who = SERVER,
+  by: Who,
 ): Promise<{ kid: string; removed: string[] }> {
   const key = await makeKey(vault);
   const rotated = await database.transaction(async (tx) => {

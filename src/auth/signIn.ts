@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { LoginBody, LoginTokens } from '../contract/auth.ts';
 import type { Database } from '../database/database.ts';
-import { invalidCredentials, mfaRequired, rateLimited, wrongOtp } from '../errors.ts';
+import { invalidCredentials, mfaRequired, passkeyRefused, rateLimited, wrongOtp } from '../errors.ts';
 import { shortAddress } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
-import {
-  type Account,
-  type Attempt,
-  attemptOf,
-  countFailure,
-  findAccount,
-  rememberPlace,
-} from './attempts.ts';
+import { type Account, type Attempt, attemptOf, findAccount, rememberPlace } from './attempts.ts';
+import { checkGuess } from './checkGuess.ts';
 import { recordFor } from './events.ts';
 import type { Factors } from './factors/factors.ts';
+import type { RelyingParty } from './factors/passkeys/relyingParty.ts';
 import { createFairSlots } from './passwords/fairSlots.ts';
 import type { Passwords } from './passwords/passwords.ts';
 import { endOldestSessions, openSession } from './sessions/store.ts';
@@ -33,16 +29,13 @@ export interface SignInParts {
   now: () => Date;
 }
 
-/** Programs receive the refresh token in a body, the dashboard in a cookie. */
+/** Opens a session, or throws the reason for refusing it. */
 export interface SignIn {
-  /** Opens a session, or throws the reason for refusing it. */
-  begin(credentials: LoginBody, address: string): Promise<LoginTokens>;
-  /** Opens a session for an account that has proved who it is, at a place that is known or not. */
-  open(
-    account: Account,
-    attempt: Attempt,
-    lastAtPlace: string | null,
-    options?: { isPasskey: boolean },
+  withPassword(credentials: LoginBody, address: string): Promise<LoginTokens>;
+  withPasskey(
+    response: AuthenticationResponseJSON,
+    party: RelyingParty,
+    address: string,
   ): Promise<LoginTokens>;
 }
 
@@ -63,17 +56,11 @@ export function createSignIn(parts: SignInParts): SignIn {
       return findAccount(database, attempt);
     });
 
-  /** Above the limit, a correct and a wrong password get the same response. */
-  const refusalOf = async (attempt: Attempt, otherwise = invalidCredentials()) => {
-    const { retryAfterSeconds } = await findAccount(database, attempt);
-    return retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : otherwise;
-  };
-
   async function open(
     account: Account,
     attempt: Attempt,
     lastAtPlace: string | null,
-    { isPasskey } = { isPasskey: false },
+    { isPasskey }: { isPasskey: boolean },
   ): Promise<LoginTokens> {
     const session = {
       id: randomUUID(),
@@ -91,7 +78,10 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (isOpen) await recordFor(tx, 'sign_in.succeeded', account, attempt.address, now());
       return isOpen;
     });
-    if (!opened) throw await refusalOf(attempt);
+    if (!opened) {
+      const { retryAfterSeconds } = await findAccount(database, attempt);
+      throw retryAfterSeconds > 0 ? rateLimited(retryAfterSeconds) : invalidCredentials();
+    }
     // After the commit: of several sign-ins at once, the last one sees all of them.
     await endOldestSessions(database, account, sessionsPerUser, attempt.at);
 
@@ -108,32 +98,35 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 
   return {
-    async begin({ email, password, otp }, address) {
+    async withPassword({ email, password, otp }, address) {
       const attempt = attemptOf(email, address, now(), vault);
-      const { account, retryAfterSeconds, lastAtPlace } = await lookUp(attempt);
-      if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds);
-
-      const isKnown = lastAtPlace !== null;
-      const isRight = await passwords.matches(password, account?.password_hash, {
-        group: attempt.addressGroup,
-        isKnown,
-      });
-      if (!account || !isRight || account.disabled_at !== null) {
-        const counted = await countFailure(database, attempt, isKnown, account);
-        throw counted ? invalidCredentials() : await refusalOf(attempt);
-      }
-
-      if (account.second_factor_at !== null) {
-        // A missing code is not a failed attempt.
-        if (!otp) throw await refusalOf(attempt, mfaRequired());
-        if (!(await factors.acceptsOtp(account.id, otp))) {
-          const counted = await countFailure(database, attempt, isKnown, account);
-          throw counted ? wrongOtp() : await refusalOf(attempt);
-        }
-      }
-      return open(account, attempt, lastAtPlace);
+      const { account, lastAtPlace } = await checkGuess(
+        database,
+        attempt,
+        async ({ account, lastAtPlace }) => {
+          const requester = { group: attempt.addressGroup, isKnown: lastAtPlace !== null };
+          const isRight = await passwords.matches(password, account?.password_hash, requester);
+          if (!account || !isRight || account.disabled_at !== null) return { wrong: invalidCredentials() };
+          if (account.second_factor_at !== null) {
+            if (!otp) return { missing: mfaRequired() };
+            if (!(await factors.acceptsOtp(account.id, otp))) return { wrong: wrongOtp() };
+          }
+          return { right: { account, lastAtPlace } };
+        },
+        lookUp,
+      );
+      return open(account, attempt, lastAtPlace, { isPasskey: false });
     },
 
-    open,
+    async withPasskey(response, party, address) {
+      const owner = await factors.passkeys.ownerOf(response, party, address);
+      const attempt = attemptOf(owner.email, address, now(), vault);
+      const { account, lastAtPlace } = await findAccount(database, attempt);
+      if (account?.id !== owner.id || account.disabled_at !== null) {
+        await recordFor(database, 'sign_in.failed', owner, address, now());
+        throw passkeyRefused();
+      }
+      return open(account, attempt, lastAtPlace, { isPasskey: true });
+    },
   };
 }

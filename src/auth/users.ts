@@ -1,4 +1,4 @@
-import { recordEvent, SERVER, type Who } from '../audit/record.ts';
+import { recordEvent, type Who } from '../audit/record.ts';
 import type { EventName } from '../contract/audit.ts';
 import type { User } from '../contract/auth.ts';
 import {
@@ -97,39 +97,64 @@ const recordChange = (
   more: { role?: Role } = {},
 ) => recordEvent(tx, { what, merchantId: merchant_id, who, at, about: { user_id: id, ...more } });
 
-/**
- * A user changes the own password. If it was changed or the session has ended since it was checked, nothing changes: an
- * operator's new password must not be overwritten. This session and this place stay.
- */
-interface OwnChange {
-  formerHash: string;
-  sessionId: string | undefined;
-  place: string;
-}
-
-/** Ends the user's sessions, except one, and forgets the places and failed attempts: the new password works at once. */
-export async function changePassword(
+/** An operator sets a new password. All sessions of the user end. */
+export async function setPassword(
   database: Database,
   userId: number,
   passwordHash: string,
   at: Date,
-  by: Who = SERVER,
-  own?: OwnChange,
-): Promise<boolean> {
+  by: Who,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const [user] = await tx.run<ChangedUser>(`update users set password_hash = $2 where id = $1 ${CHANGED}`, [
+      userId,
+      passwordHash,
+    ]);
+    if (user) await afterNewPassword(tx, user, { at, by });
+  });
+  database.signal(REVOCATIONS);
+}
+
+interface OwnPasswordChange {
+  userId: number;
+  /** Absent if the access token is from before an upgrade. */
+  sessionId: string | undefined;
+  place: string;
+  formerHash: string;
+  passwordHash: string;
+  at: Date;
+  by: Who;
+}
+
+/**
+ * A user changes their own password, and stays signed in in this session and known at this place. Returns false, without
+ * a change, if the password was changed or the session has ended since they were checked: an operator's new password
+ * must not be overwritten.
+ */
+export async function changeOwnPassword(database: Database, change: OwnPasswordChange): Promise<boolean> {
+  const { userId, sessionId, formerHash, passwordHash } = change;
   const changed = await database.transaction(async (tx) => {
     const [user] = await tx.run<ChangedUser>(
-      `update users set password_hash = $2 where id = $1
-        and ($3 = '' or (password_hash = $3 and disabled_at is null)) and ($4 = '' or ${isOpenSession('$4')}) ${CHANGED}`,
-      [userId, passwordHash, own?.formerHash ?? '', own?.sessionId ?? ''],
+      `update users set password_hash = $2 where id = $1 and password_hash = $3 and disabled_at is null
+        ${sessionId === undefined ? '' : `and ${isOpenSession('$4')}`} ${CHANGED}`,
+      [userId, passwordHash, formerHash, ...(sessionId === undefined ? [] : [sessionId])],
     );
-    if (!user) return false;
-    await endSessionsOf(tx, userId, at, own?.sessionId);
-    await forgetAttempts(tx, user, own?.place);
-    await recordChange(tx, 'user.password_changed', user, by, at);
-    return true;
+    if (user) await afterNewPassword(tx, user, change);
+    return user !== undefined;
   });
   if (changed) database.signal(REVOCATIONS);
   return changed;
+}
+
+/** Ends the sessions and forgets the places, except one, and all failed attempts: the new password works at once. */
+async function afterNewPassword(
+  tx: Transaction,
+  user: ChangedUser,
+  { sessionId, place, at, by }: { sessionId?: string | undefined; place?: string; at: Date; by: Who },
+): Promise<void> {
+  await endSessionsOf(tx, user.id, at, sessionId);
+  await forgetAttempts(tx, user, place);
+  await recordChange(tx, 'user.password_changed', user, by, at);
 }
 
 /** Changes a user and ends all sessions, whose tokens would show the old state. Does nothing if `update` finds no row. */
@@ -148,7 +173,7 @@ async function changeAndSignOut(
   database.signal(REVOCATIONS);
 }
 
-export const disableUser = (database: Database, userId: number, at: Date, by: Who = SERVER): Promise<void> =>
+export const disableUser = (database: Database, userId: number, at: Date, by: Who): Promise<void> =>
   changeAndSignOut(
     database,
     {
@@ -163,7 +188,7 @@ export const changeRole = (
   userId: number,
   role: Role,
   at: Date,
-  by: Who = SERVER,
+  by: Who,
 ): Promise<void> =>
   changeAndSignOut(
     database,
@@ -171,12 +196,7 @@ export const changeRole = (
     { what: 'user.role_changed', by, at, role },
   );
 
-export async function enableUser(
-  database: Database,
-  userId: number,
-  at: Date,
-  by: Who = SERVER,
-): Promise<void> {
+export async function enableUser(database: Database, userId: number, at: Date, by: Who): Promise<void> {
   await database.transaction(async (tx) => {
     const [user] = await tx.run<ChangedUser>(
       `update users set disabled_at = null where id = $1 and disabled_at is not null ${CHANGED}`,

@@ -1,8 +1,7 @@
-import { resetFactors } from '../auth/factors/store.ts';
+import { resetFactors } from '../auth/factors/change.ts';
 import { createPasswords } from '../auth/passwords/passwords.ts';
 import { passwordProblem } from '../auth/passwords/policy.ts';
 import {
-  changePassword,
   changeRole,
   disableUser,
   enableUser,
@@ -12,8 +11,10 @@ import {
   listUsers,
   ROLES,
   type Role,
+  setPassword,
 } from '../auth/users.ts';
 import type { Config } from '../config.ts';
+import { PASSWORD_LENGTH_MIN } from '../contract/passwords.ts';
 import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';
 import { findMerchant } from '../merchants/store.ts';
@@ -24,7 +25,8 @@ import { emailOf, nameOf } from './texts.ts';
 import { COMMAND_LINE } from './who.ts';
 
 const ASKED =
-  'The command asks for the password: at least 10 characters, and hard to guess. Without a terminal it reads the first line of standard input.';
+  `The command asks for the password: at least ${PASSWORD_LENGTH_MIN} characters, and hard to guess. ` +
+  'Without a terminal it reads the first line of standard input.';
 const PASSWORD_REFUSED =
   'Others can read a password on the command line, so there is no such option. The command asks for it, ' +
   'or reads the first line of standard input.';
@@ -119,7 +121,7 @@ export const commands = {
         const merchant =
           user.merchant_id === null ? undefined : await findMerchant(database, user.merchant_id);
         const passwordHash = await newPasswordHash([user.email, user.name, merchant?.name ?? '']);
-        await changePassword(database, user.id, passwordHash, new Date(), COMMAND_LINE);
+        await setPassword(database, user.id, passwordHash, new Date(), COMMAND_LINE);
         return `${user.email} has a new password and is signed out everywhere.`;
       }),
   }),

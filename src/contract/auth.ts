@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './passwords.ts';
 
 const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
 const AccessToken = Type.String({ description: 'JWT, sent as a bearer token.' });
@@ -13,7 +14,7 @@ const Role = Type.String({
 export const LoginBody = Type.Object(
   {
     email: Type.String({ minLength: 1, maxLength: 320, description: 'Case does not matter.' }),
-    password: Type.String({ minLength: 1, maxLength: 1024 }),
+    password: Type.String({ minLength: 1, maxLength: PASSWORD_LENGTH_MAX }),
     otp: Type.Optional(
       Type.String({
         maxLength: 64,
@@ -148,11 +149,15 @@ export const DemoUsers = Type.Object(
 
 export const PasswordBody = Type.Object(
   {
-    password: Type.String({ minLength: 1, maxLength: 1024, description: 'The current password.' }),
+    password: Type.String({
+      minLength: 1,
+      maxLength: PASSWORD_LENGTH_MAX,
+      description: 'The current password.',
+    }),
     new_password: Type.String({
       minLength: 1,
-      maxLength: 1024,
-      description: 'At least 10 characters, and hard to guess.',
+      maxLength: PASSWORD_LENGTH_MAX,
+      description: `At least ${PASSWORD_LENGTH_MIN} characters, and hard to guess.`,
     }),
   },
   { examples: [{ password: 'aurora-demo', new_password: 'quiet lemon harbour' }] },

@@ -1,10 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { PASSWORD_LENGTH_MAX } from './passwords.ts';
 
 /** A change to the factors needs one of the two again, so that a stolen access token is not enough. */
 export const Proof = Type.Object(
   {
-    password: Type.Optional(Type.String({ maxLength: 1024, description: 'The current password.' })),
+    password: Type.Optional(
+      Type.String({ maxLength: PASSWORD_LENGTH_MAX, description: 'The current password.' }),
+    ),
     otp: Type.Optional(
       Type.String({
         maxLength: 64,

@@ -80,7 +80,7 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a new password leaves the sessions open',
       file: 'src/auth/users.ts',
-      find: '    await endSessionsOf(tx, userId, at, own?.sessionId);\n',
+      find: '  await endSessionsOf(tx, user.id, at, sessionId);\n',
       replace: '',
       test: 'a new password ends all sessions of its user, and nobody else’s',
     },
@@ -89,8 +89,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a user’s own change overwrites a password that the operator has just set',
       file: 'src/auth/users.ts',
-      find: `($3 = '' or (password_hash = $3 and disabled_at is null))`,
-      replace: `($3 = $3)`,
+      find: 'password_hash = $3 and disabled_at is null',
+      replace: '$3 = $3',
       test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
     },
     {
@@ -191,10 +191,10 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a password is written to the log',
       file: 'src/auth/routes.ts',
-      find: '(request) => signIn.begin(request.body, request.ip),',
+      find: '(request) => signIn.withPassword(request.body, request.ip),',
       replace: `(request) => {
         request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
-        return signIn.begin(request.body, request.ip);
+        return signIn.withPassword(request.body, request.ip);
       },`,
       test: 'no password, email address or token is ever logged',
     },
@@ -217,8 +217,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'parallel guesses are checked beyond the limit',
       file: 'src/auth/attempts.ts',
-      find: 'select $1, $2, $3 where ${WITHIN_LIMITS} returning account',
-      replace: 'select $1, $2, $3 where ${WITHIN_LIMITS} or true returning account',
+      find: 'where ${withinLimits(attempt, { isKnown }, bind)} returning account',
+      replace: 'where ${withinLimits(attempt, { isKnown }, bind)} or true returning account',
       test: 'only guesses within the limit are checked if forty come at once, and the right one after them is refused',
     },
     {
@@ -253,7 +253,7 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/second-factor.test.ts', [
     {
       name: 'a code of the authenticator app is accepted twice',
-      file: 'src/auth/factors/store.ts',
+      file: 'src/auth/factors/totp/store.ts',
       find: 'confirmed_at is not null and last_step < $2 returning user_id',
       replace: 'confirmed_at is not null returning user_id',
       test: 'each code works once',
@@ -261,13 +261,13 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the dashboard signs in without the second factor',
       file: 'src/auth/signIn.ts',
-      find: 'if (!otp) throw await refusalOf(attempt, mfaRequired());',
-      replace: 'if (!otp) return open(account, attempt);',
+      find: 'if (!otp) return { missing: mfaRequired() };',
+      replace: 'if (!otp) return { right: { account, lastAtPlace } };',
       test: 'the dashboard asks for the code too',
     },
     {
       name: 'a recovery code works again',
-      file: 'src/auth/factors/store.ts',
+      file: 'src/auth/factors/recoveryCodes.ts',
       find: `'delete from recovery_codes where user_id = $1 and code_hash = $2 returning user_id'`,
       replace: `'update recovery_codes set code_hash = $2 where user_id = $1 and code_hash = $2 returning user_id'`,
       test: 'a recovery code works once instead of a code, in any spelling',
@@ -275,15 +275,15 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'wrong codes do not count as failed sign-ins',
       file: 'src/auth/signIn.ts',
-      find: 'const counted = await countFailure(database, attempt, isKnown, account);\n          throw counted ? wrongOtp() : await refusalOf(attempt);',
-      replace: 'throw wrongOtp();',
+      find: 'return { wrong: wrongOtp() };',
+      replace: 'return { missing: wrongOtp() };',
       test: 'wrong codes count as failed sign-ins, missing ones do not',
     },
   ]),
   ...caughtBy('test/passkeys.test.ts', [
     {
       name: 'a passkey’s answer is accepted twice',
-      file: 'src/auth/factors/factors.ts',
+      file: 'src/auth/factors/passkeys/passkeys.ts',
       find: '(await useChallenge(database, challengeId, now())) &&',
       replace: '(await useChallenge(database, challengeId, now()), true) &&',
       test: 'an answer works once: sent again, or by two at the same time, it is refused',
@@ -328,8 +328,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'another site’s page can use the session',
       file: 'src/auth/sessions/routes.ts',
-      find: `if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();`,
-      replace: `if (headers[MARK] !== '1' && site !== undefined) throw notFromDashboard();`,
+      find: `headers[DASHBOARD_HEADER] !== '1' || (site !== undefined && site !== 'same-origin')`,
+      replace: `headers[DASHBOARD_HEADER] !== '1' && site !== undefined`,
       test: 'a request from another site is forbidden, and changes nothing',
     },
   ]),

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { PasswordBody } from '../../contract/auth.ts';
 import { Message } from '../../contract/common.ts';
 import {
   FactorList,
@@ -15,7 +14,6 @@ import {
 } from '../../contract/factors.ts';
 import {
   factorNotFound,
-  invalid,
   noSecondFactor,
   passkeysUnavailable,
   proofRefused,
@@ -31,13 +29,13 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
 import { callerOf, userOf } from '../guard.ts';
-import type { ChangeOwnPassword } from '../passwords/own.ts';
-import { type FactorCaller, type Factors, PASSKEYS_MAX } from './factors.ts';
-import { relyingPartyOf } from './relyingParty.ts';
+import type { Factors } from './factors.ts';
+import { PASSKEYS_MAX } from './passkeys/passkeys.ts';
+import { relyingPartyOf } from './passkeys/relyingParty.ts';
+import type { FactorCaller } from './prove.ts';
 
 interface FactorRouteParts {
   factors: Factors;
-  changeOwnPassword: ChangeOwnPassword;
   publicUrl: string | undefined;
 }
 
@@ -45,40 +43,18 @@ const USER_ERRORS = [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFoun
 const PROOF_ERRORS = [...USER_ERRORS, proofRefused('password'), proofRefused('otp'), required('password')];
 const ENDS_SESSIONS = 'All other sessions of the user end.';
 
-const factorCallerOf = (request: FastifyRequest): FactorCaller => ({
+export const factorCallerOf = (request: FastifyRequest): FactorCaller => ({
   ...callerOf(request),
   address: request.ip,
 });
 
-/** A user's own password and second factors. Operators have them too, so no merchant is needed. */
+/** A user's own second factors. Operators have them too, so no merchant is needed. */
 export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox {
-  const { factors, changeOwnPassword, publicUrl } = parts;
+  const { factors, publicUrl } = parts;
   return async (app) => {
     app.addHook('preParsing', async (request) => {
       userOf(request);
     });
-
-    app.post(
-      '/password',
-      {
-        schema: {
-          ...describeRoute('auth', 'Change your password', {
-            description: `Needs the current password. ${ENDS_SESSIONS}`,
-            errors: [
-              ...USER_ERRORS,
-              proofRefused('password'),
-              invalid('new_password', 'A password needs at least 10 characters.'),
-            ],
-          }),
-          body: PasswordBody,
-          response: { 200: Message },
-        },
-      },
-      async (request) => {
-        await changeOwnPassword(factorCallerOf(request), request.body);
-        return { message: 'Your password was changed.' };
-      },
-    );
 
     app.get(
       '/factors',
@@ -106,7 +82,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
           response: { 200: TotpSetup },
         },
       },
-      (request) => factors.startTotp(factorCallerOf(request), request.body),
+      (request) => factors.totp.start(factorCallerOf(request), request.body),
     );
 
     app.post(
@@ -122,7 +98,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => ({
-        recovery_codes: await factors.confirmTotp(factorCallerOf(request), request.body.otp),
+        recovery_codes: await factors.totp.confirm(factorCallerOf(request), request.body.otp),
       }),
     );
 
@@ -139,7 +115,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => {
-        await factors.removeTotp(factorCallerOf(request), request.body);
+        await factors.totp.remove(factorCallerOf(request), request.body);
         return { message: 'The authenticator app is turned off.' };
       },
     );
@@ -149,7 +125,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Create new recovery codes', {
-            description: 'The old ones stop working.',
+            description: `The old ones stop working. ${ENDS_SESSIONS}`,
             errors: [...PROOF_ERRORS, noSecondFactor()],
           }),
           body: Proof,
@@ -175,7 +151,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       (request) =>
-        factors.passkeyOptions(factorCallerOf(request), request.body, relyingPartyOf(publicUrl, request)),
+        factors.passkeys.options(factorCallerOf(request), request.body, relyingPartyOf(publicUrl, request)),
     );
 
     app.post(
@@ -194,7 +170,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         const { name, response } = request.body;
         const passkey = { name: name.trim(), response: response as RegistrationResponseJSON };
         const party = relyingPartyOf(publicUrl, request);
-        return { recovery_codes: await factors.addPasskey(factorCallerOf(request), passkey, party) };
+        return { recovery_codes: await factors.passkeys.add(factorCallerOf(request), passkey, party) };
       },
     );
 
@@ -212,7 +188,11 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
         },
       },
       async (request) => {
-        await factors.removePasskey(factorCallerOf(request), request.body, readId(request.params.passkey_id));
+        await factors.passkeys.remove(
+          factorCallerOf(request),
+          request.body,
+          readId(request.params.passkey_id),
+        );
         return { message: 'The passkey is removed.' };
       },
     );

@@ -1,12 +1,11 @@
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../contract/passwords.ts';
 
-const LENGTH_MIN = 10;
-// The same limit as for sign-in.
-const LENGTH_MAX = 1024;
+export const TOO_SHORT = `A password needs at least ${PASSWORD_LENGTH_MIN} characters.`;
 /** From 0 to 4. zxcvbn calls 3 "safely unguessable": over 10^8 guesses. */
 const SCORE_MIN = 3;
-/** Judging takes longer than linear time: 0.1 s for 32 characters, a second for 64. The rest can only add strength. */
-const JUDGED_MAX = 32;
+/** Scoring takes longer than linear time: 0.1 s for 32 characters, a second for 64. The rest can only add strength. */
+const SCORED_LENGTH_MAX = 32;
 
 /**
  * Why this password must not be set, as a sentence or two, or undefined. `known` is what an attacker knows: the user's
@@ -17,15 +16,17 @@ export async function passwordProblem(
   known: readonly string[],
 ): Promise<string | undefined> {
   const characters = [...password];
-  if (characters.length < LENGTH_MIN) return `A password needs at least ${LENGTH_MIN} characters.`;
-  if (characters.length > LENGTH_MAX) return `A password may have at most ${LENGTH_MAX} characters.`;
-  const judge = await loadJudge();
+  if (characters.length < PASSWORD_LENGTH_MIN) return TOO_SHORT;
+  if (characters.length > PASSWORD_LENGTH_MAX)
+    return `A password may have at most ${PASSWORD_LENGTH_MAX} characters.`;
+  const scorer = await loadScorer();
   // The whole text, its words, and the words without spaces between them.
   const words = known.flatMap((text) => {
     const parts = text.split(/[^\p{L}\p{N}]+/u);
     return [text, ...parts, parts.join('')];
   });
-  const { score, feedback } = judge.check(characters.slice(0, JUDGED_MAX).join(''), ['deskbell', ...words]);
+  const scored = characters.slice(0, SCORED_LENGTH_MAX).join('');
+  const { score, feedback } = scorer.check(scored, ['deskbell', ...words]);
   if (score >= SCORE_MIN) return undefined;
   const { warning, suggestions } = feedback;
   const reasons = [warning, ...suggestions].filter(Boolean).join(' ') || 'Use a few uncommon words.';
@@ -35,7 +36,7 @@ export async function passwordProblem(
 let loaded: Promise<ZxcvbnFactory> | undefined;
 
 /** Loaded when the first password is set: the word lists take half a second and 70 MB, which a server does not need. */
-function loadJudge(): Promise<ZxcvbnFactory> {
+function loadScorer(): Promise<ZxcvbnFactory> {
   loaded ??= (async () => {
     const [{ ZxcvbnFactory }, common, english] = await Promise.all([
       import('@zxcvbn-ts/core'),

@@ -28,7 +28,7 @@ import {
 import { isFromThisMachine } from '../../http/address.ts';
 import { describeRoute } from '../../http/openapi.ts';
 import type { Factors } from '../factors/factors.ts';
-import { relyingPartyOf } from '../factors/relyingParty.ts';
+import { relyingPartyOf } from '../factors/passkeys/relyingParty.ts';
 import type { SignIn } from '../signIn.ts';
 import { createRefreshCookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
@@ -43,14 +43,14 @@ export interface SessionParts {
   demoUsers: () => Promise<readonly DemoUser[]>;
 }
 
-const MARK = 'x-deskbell-dashboard';
+const DASHBOARD_HEADER = 'x-deskbell-dashboard';
 const headers = Type.Object({
-  [MARK]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
+  [DASHBOARD_HEADER]: Type.Literal('1', { description: 'Always `1`. Other websites cannot set it.' }),
 });
 
 /** Errors that mean the session has ended. An unreachable database does not. */
-const OVER = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
-const isOver = (error: unknown) => error instanceof ApiError && OVER.has(error.code);
+const ENDED_CODES = new Set<ErrorCode>(['INVALID_TOKEN', 'TOKEN_EXPIRED', 'USER_NOT_FOUND']);
+const hasEnded = (error: unknown) => error instanceof ApiError && ENDED_CODES.has(error.code);
 
 /**
  * Sign-in for the dashboard. The refresh token is in a cookie that no script can read; the access token is only in the
@@ -68,7 +68,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       await sessions.end(token, request.ip);
       return true;
     } catch (error) {
-      if (isOver(error)) return false;
+      if (hasEnded(error)) return false;
       throw error;
     }
   }
@@ -88,7 +88,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
     await app.register(cookie);
     app.addHook('preParsing', async ({ headers }) => {
       const site = headers['sec-fetch-site'];
-      if (headers[MARK] !== '1' || (site !== undefined && site !== 'same-origin')) throw notFromDashboard();
+      if (headers[DASHBOARD_HEADER] !== '1' || (site !== undefined && site !== 'same-origin'))
+        throw notFromDashboard();
     });
 
     app.post(
@@ -113,7 +114,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         },
       },
       async (request, reply) =>
-        answerWithCookie(request, reply, await signIn.begin(request.body, request.ip)),
+        answerWithCookie(request, reply, await signIn.withPassword(request.body, request.ip)),
     );
 
     app.post(
@@ -130,7 +131,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           response: { 200: PasskeyOptions },
         },
       },
-      async (request) => factors.signInOptions(relyingPartyOf(publicUrl, request)),
+      async (request) => factors.passkeys.signInOptions(relyingPartyOf(publicUrl, request)),
     );
 
     app.post(
@@ -150,16 +151,9 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         },
       },
       async (request, reply) => {
-        const { account, attempt, lastAtPlace } = await factors.accountOfPasskey(
-          request.body as AuthenticationResponseJSON,
-          relyingPartyOf(publicUrl, request),
-          request.ip,
-        );
-        return answerWithCookie(
-          request,
-          reply,
-          await signIn.open(account, attempt, lastAtPlace, { isPasskey: true }),
-        );
+        const response = request.body as AuthenticationResponseJSON;
+        const party = relyingPartyOf(publicUrl, request);
+        return answerWithCookie(request, reply, await signIn.withPasskey(response, party, request.ip));
       },
     );
 
@@ -187,7 +181,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
           refreshCookie.set(reply, refresh_token!);
           return access;
         } catch (error) {
-          if (!isOver(error)) throw error;
+          if (!hasEnded(error)) throw error;
           refreshCookie.clear(reply);
           throw tokenInvalid(error);
         }

@@ -51,8 +51,8 @@ export interface Sessions {
 interface RenewOptions {
   rotate: boolean;
   /**
-   * Browsers lose responses on the road, and their tabs refresh at the same time. So a replaced token still works until
-   * its successor was used.
+   * A browser may lose the connection before it gets the response, and its tabs refresh at the same time. So a replaced
+   * token still works until its successor was used.
    */
   byBrowser: boolean;
 }

@@ -2,7 +2,7 @@ import { recordEvent, SERVER } from '../../audit/record.ts';
 import type { Sessions } from '../../contract/auth.ts';
 import { type Database, type Queries, REVOCATIONS } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
-import { type Attempt, WITHIN_LIMITS, windowStarts } from '../attempts.ts';
+import { type Attempt, createParams, withinLimits } from '../attempts.ts';
 
 /**
  * Opens the session, unless other attempts reached a limit or the account was changed while the password was
@@ -18,30 +18,22 @@ export async function openSession(
     expiresAt: Date;
     address: string;
   },
-  { account, addressGroup, at }: Attempt,
-  { isKnown, isPasskey }: { isKnown: boolean; isPasskey: boolean },
+  attempt: Attempt,
+  signInKind: { isKnown: boolean; isPasskey: boolean },
 ): Promise<boolean> {
   // SQLite runs one write at a time. PostgreSQL waits here for a change that is not committed yet.
   const waiting = queries.engine === 'postgres' ? 'for share of u' : '';
+  const { params, bind } = createParams();
+  const at = bind(attempt.at.toISOString());
   const rows = await queries.run(
     `insert into sessions (id, user_id, created_at, expires_at, last_used_at, address)
-      select $1, u.id, $8, $9, $8, $12 from users u
-      where u.id = $7 and u.password_hash = $10 and u.disabled_at is null and coalesce(u.second_factor_at, '') = $11
-        and ${WITHIN_LIMITS} ${waiting}
+      select ${bind(session.id)}, u.id, ${at}, ${bind(session.expiresAt.toISOString())}, ${at}, ${bind(session.address)}
+      from users u
+      where u.id = ${bind(session.userId)} and u.password_hash = ${bind(session.passwordHash)}
+        and u.disabled_at is null and coalesce(u.second_factor_at, '') = ${bind(session.secondFactorAt ?? '')}
+        and ${withinLimits(attempt, signInKind, bind)} ${waiting}
       returning id`,
-    [
-      session.id,
-      account,
-      addressGroup,
-      // A passkey cannot be guessed, so wrong passwords do not lock it out.
-      ...windowStarts(at, isKnown, isPasskey),
-      session.userId,
-      at.toISOString(),
-      session.expiresAt.toISOString(),
-      session.passwordHash,
-      session.secondFactorAt ?? '',
-      session.address,
-    ],
+    params,
   );
   return rows.length > 0;
 }

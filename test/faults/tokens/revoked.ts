@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVER } from '../../../src/audit/record.ts';
 import { rotateKeys } from '../../../src/auth/keys.ts';
 import { endSession } from '../../../src/auth/sessions/store.ts';
-import { changePassword, disableUser } from '../../../src/auth/users.ts';
+import { disableUser, setPassword } from '../../../src/auth/users.ts';
 import { openVault } from '../../../src/auth/vault.ts';
 import { openDatabase } from '../../../src/database/open.ts';
 import { addUser, type Deskbell, login, NOTIFICATIONS } from '../../harness.ts';
@@ -16,9 +17,9 @@ export async function measureRevocations(deskbell: Deskbell, rounds: number) {
   const other = await openDatabase(config, 'command');
   const ways = [
     (userId: number, sessionId: string) => endSession(other, userId, sessionId, clock.now()),
-    (userId: number) => changePassword(other, userId, 'unused', clock.now()),
-    (userId: number) => disableUser(other, userId, clock.now()),
-    () => rotateKeys(other, openVault(config), clock.now(), { revoke: true }),
+    (userId: number) => setPassword(other, userId, 'unused', clock.now(), SERVER),
+    (userId: number) => disableUser(other, userId, clock.now(), SERVER),
+    () => rotateKeys(other, openVault(config), clock.now(), { revoke: true }, SERVER),
   ];
   const tokenMs: number[] = [];
   const streamMs: number[] = [];

@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import { badRequest } from '../../../errors.ts';
 import { isDeeperThan } from '../../../http/json.ts';
+import { runInThread } from '../../../http/thread.ts';
 import { type Change, readChanges } from './updates.ts';
 
 /** Parsing this much takes a few milliseconds at most. */
@@ -8,13 +8,14 @@ const PARSED_HERE_MAX_BYTES = 64 * 1024;
 const DEPTH_MAX = 64;
 /** Meta sends up to 1,000 in one body. */
 const UPDATES_MAX = 2000;
-/** For 3 MB of JSON in its largest form. */
-const THREAD_MEMORY_MB = 256;
+const THREAD = new URL('./bodyThread.ts', import.meta.url);
 
 /** The changes in a body. A large one is parsed in another thread, so that requests do not wait for it. */
 export async function readBody(body: Buffer): Promise<Change[]> {
   const changes =
-    body.length <= PARSED_HERE_MAX_BYTES ? parseChanges(body) : await inThread(body).catch(() => undefined);
+    body.length <= PARSED_HERE_MAX_BYTES
+      ? parseChanges(body)
+      : await runInThread<ReturnType<typeof parseChanges>>(THREAD, body);
   if (!changes) throw badRequest('The body is not JSON, or has too many updates.');
   return changes;
 }
@@ -32,16 +33,4 @@ export function parseChanges(body: Uint8Array): Change[] | undefined {
   const changes = readChanges(parsed);
   const updates = changes.reduce((count, change) => count + change.updates.length, 0);
   return updates > UPDATES_MAX || changes.length > UPDATES_MAX ? undefined : changes;
-}
-
-function inThread(body: Buffer): Promise<Change[] | undefined> {
-  return new Promise((resolve, reject) => {
-    const thread = new Worker(new URL('./bodyThread.ts', import.meta.url), {
-      workerData: body,
-      resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB },
-    });
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.once('exit', () => reject(new Error('the thread ended without a result')));
-  });
 }

@@ -1,5 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Vault } from '../../secrets.ts';
+import type { Queries } from '../../../database/database.ts';
+import type { Expiring } from '../../../database/expiry.ts';
+import type { Vault } from '../../../secrets.ts';
 
 export const CHALLENGE_TTL_MS = 5 * 60_000;
 
@@ -25,3 +27,14 @@ export function readChallenge(
   const isSigned = timingSafeEqual(Buffer.from(signature), Buffer.from(vault.fingerprint(content, purpose)));
   return isSigned && Number(expiresAt) > now.getTime() ? content : undefined;
 }
+
+/** Returns false if the challenge was used before. */
+export async function useChallenge(queries: Queries, id: string, at: Date): Promise<boolean> {
+  const rows = await queries.run(
+    'insert into used_challenges (id, expires_at) values ($1, $2) on conflict (id) do nothing returning id',
+    [id, new Date(at.getTime() + CHALLENGE_TTL_MS).toISOString()],
+  );
+  return rows.length > 0;
+}
+
+export const EXPIRING_CHALLENGES: Expiring = { table: 'used_challenges', column: 'expires_at', keptMs: 0 };

@@ -1,12 +1,12 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import type { Database } from '../../database/database.ts';
 import { invalid, tokenInvalid } from '../../errors.ts';
+import { runInThread } from '../../http/thread.ts';
 import type { Vault } from '../../secrets.ts';
 import { attemptOf } from '../attempts.ts';
 import { userAt } from '../events.ts';
-import type { FactorCaller, Factors } from '../factors/factors.ts';
-import { changePassword } from '../users.ts';
+import type { Factors } from '../factors/factors.ts';
+import type { FactorCaller } from '../factors/prove.ts';
+import { changeOwnPassword } from '../users.ts';
 import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
 
@@ -25,6 +25,8 @@ export type ChangeOwnPassword = (
   given: { password: string; new_password: string },
 ) => Promise<void>;
 
+/** Checking a password takes a second of computing and 70 MB, so it has a thread, which ends afterwards. */
+const THREAD = new URL('./policyThread.ts', import.meta.url);
 const THREADS_WAITING_MAX = 8;
 
 export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassword {
@@ -34,28 +36,21 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
   return async (caller, { password, new_password }) => {
     const user = await factors.prove(caller, { password });
     const shop = user.merchant_id === null ? undefined : await merchantNameOf(user.merchant_id);
+    const known = [user.email, user.name, shop ?? ''];
     const problem = await withThread({ group: String(user.id), isKnown: true }, () =>
-      checkInThread(new_password, [user.email, user.name, shop ?? '']),
+      runInThread<string | undefined>(THREAD, { password: new_password, known }),
     );
     if (problem !== undefined) throw invalid('new_password', problem);
     const { userId, sessionId, address } = caller;
-    const { place } = attemptOf(user.email, address, now(), vault);
-    const own = { formerHash: user.password_hash, sessionId, place };
-    const passwordHash = await passwords.hash(new_password);
-    const changed = await changePassword(database, userId, passwordHash, now(), userAt(userId, address), own);
+    const changed = await changeOwnPassword(database, {
+      userId,
+      sessionId,
+      place: attemptOf(user.email, address, now(), vault).place,
+      formerHash: user.password_hash,
+      passwordHash: await passwords.hash(new_password),
+      at: now(),
+      by: userAt(userId, address),
+    });
     if (!changed) throw tokenInvalid();
   };
-}
-
-/** Takes a second of computing and 70 MB, so it has a thread of its own, which ends afterwards. */
-async function checkInThread(password: string, known: readonly string[]): Promise<string | undefined> {
-  const thread = new Worker(new URL('./policyThread.ts', import.meta.url), {
-    workerData: { password, known },
-  });
-  try {
-    const [problem] = (await once(thread, 'message')) as [string | undefined];
-    return problem;
-  } finally {
-    await thread.terminate();
-  }
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
-import { passkeysUnavailable } from '../../errors.ts';
+import { passkeysUnavailable } from '../../../errors.ts';
 
 /** A passkey belongs to a host name. Browsers accept it only on pages of this origin. */
 export interface RelyingParty {

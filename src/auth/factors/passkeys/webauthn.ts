@@ -4,11 +4,12 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import { passkeyRefused, registrationRefused } from '../../errors.ts';
-import type { Vault } from '../../secrets.ts';
+import { passkeyRefused, registrationRefused } from '../../../errors.ts';
+import type { Vault } from '../../../secrets.ts';
+import type { FactorUser } from '../prove.ts';
 import { CHALLENGE_TTL_MS, newChallenge, readChallenge } from './challenges.ts';
 import type { RelyingParty } from './relyingParty.ts';
-import type { FactorUser, Passkey } from './store.ts';
+import type { Passkey } from './store.ts';
 
 /** Loaded when a passkey is first added or used: it takes 120 ms. Nothing that anybody may call loads it. */
 const load = () => import('@simplewebauthn/server');

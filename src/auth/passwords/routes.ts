@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { PasswordBody } from '../../contract/auth.ts';
+import { Message } from '../../contract/common.ts';
+import {
+  invalid,
+  proofRefused,
+  tokenExpired,
+  tokenInvalid,
+  tokenMissing,
+  userNotFound,
+} from '../../errors.ts';
+import { describeRoute } from '../../http/openapi.ts';
+import { factorCallerOf } from '../factors/routes.ts';
+import { userOf } from '../guard.ts';
+import type { ChangeOwnPassword } from './changeOwn.ts';
+import { TOO_SHORT } from './policy.ts';
+
+/** A user's own password. Operators have one too, so no merchant is needed. */
+export function passwordRoutes(changeOwnPassword: ChangeOwnPassword): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.addHook('preParsing', async (request) => {
+      userOf(request);
+    });
+
+    app.post(
+      '/password',
+      {
+        schema: {
+          ...describeRoute('auth', 'Change your password', {
+            description: 'Needs the current password. All other sessions of the user end.',
+            errors: [
+              ...[tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
+              proofRefused('password'),
+              invalid('new_password', TOO_SHORT),
+            ],
+          }),
+          body: PasswordBody,
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        await changeOwnPassword(factorCallerOf(request), request.body);
+        return { message: 'Your password was changed.' };
+      },
+    );
+  };
+}
