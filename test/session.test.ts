@@ -87,6 +87,13 @@ onEachEngine('the dashboard’s session', (engine) => {
     return cookieOf(reply);
   };
 
+  it('the API refuses the token of the cookie, which it would not replace', async () => {
+    for (const cookie of [cookieOf(await signIn()), await renew(cookieOf(await signIn()))]) {
+      assertError(await refresh(deskbell, cookie.split('=')[1]!), 401, 'INVALID_TOKEN');
+      await renew(cookie);
+    }
+  });
+
   it('a copy of an old cookie ends the session', async () => {
     const stolen = cookieOf(await signIn());
     const second = await renew(stolen);

@@ -152,6 +152,8 @@ export function countFailure(
 ): Promise<boolean> {
   const { account, address, addressGroup, at } = attempt;
   return database.transaction(async (tx) => {
+    // Of many guesses at the same time, each counts those before it.
+    await tx.lock(`sign-in ${account}`);
     const { params, bind } = createParams();
     const rows = await tx.run(
       `insert into sign_in_failures (failed_at, account, address)

@@ -52,7 +52,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
           response: { 200: LoginTokens },
         },
       },
-      (request) => signIn.withPassword(request.body, request.ip),
+      (request) => signIn.withPassword(request.body, request.ip, { isDashboard: false }),
     );
 
     app.post(

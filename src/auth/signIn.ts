@@ -4,7 +4,7 @@ import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { LoginBody, LoginTokens } from '../contract/auth.ts';
 import type { Database } from '../database/database.ts';
 import { invalidCredentials, mfaRequired, passkeyRefused, rateLimited, wrongOtp } from '../errors.ts';
-import { shortAddress } from '../http/address.ts';
+import { addressGroup, shortAddress } from '../http/address.ts';
 import type { Vault } from '../secrets.ts';
 import { type Account, type Attempt, attemptOf, findAccount, rememberPlace } from './attempts.ts';
 import { checkGuess } from './checkGuess.ts';
@@ -31,7 +31,12 @@ export interface SignInParts {
 
 /** Opens a session, or throws the reason for refusing it. */
 export interface SignIn {
-  withPassword(credentials: LoginBody, address: string): Promise<LoginTokens>;
+  withPassword(
+    credentials: LoginBody,
+    address: string,
+    options: { isDashboard: boolean },
+  ): Promise<LoginTokens>;
+  /** To the dashboard. */
   withPasskey(
     response: AuthenticationResponseJSON,
     party: RelyingParty,
@@ -60,7 +65,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     account: Account,
     attempt: Attempt,
     lastAtPlace: string | null,
-    { isPasskey }: { isPasskey: boolean },
+    { isPasskey, isDashboard }: { isPasskey: boolean; isDashboard: boolean },
   ): Promise<LoginTokens> {
     const session = {
       id: randomUUID(),
@@ -88,7 +93,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     const subject = { userId: account.id, merchantId: account.merchant_id, role: account.role };
     const [access_token, refresh_token] = await Promise.all([
       tokens.sign('access', { ...subject, sessionId: session.id }, randomUUID()),
-      tokens.sign('refresh', subject, session.id),
+      tokens.sign('refresh', { ...subject, isDashboard }, session.id),
       // The session is open: a place that cannot be stored must not lose it.
       rememberPlace(database, account.id, attempt, lastAtPlace).catch((err) =>
         log.warn({ err }, 'cannot remember from where a user signed in'),
@@ -98,7 +103,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 
   return {
-    async withPassword({ email, password, otp }, address) {
+    async withPassword({ email, password, otp }, address, { isDashboard }) {
       const attempt = attemptOf(email, address, now(), vault);
       const { account, lastAtPlace } = await checkGuess(
         database,
@@ -115,18 +120,24 @@ export function createSignIn(parts: SignInParts): SignIn {
         },
         lookUp,
       );
-      return open(account, attempt, lastAtPlace, { isPasskey: false });
+      return open(account, attempt, lastAtPlace, { isPasskey: false, isDashboard });
     },
 
     async withPasskey(response, party, address) {
-      const owner = await factors.passkeys.ownerOf(response, party, address);
+      const requester = { group: addressGroup(address), isKnown: false };
+      const owner = await withLookUpSlot(requester, () => factors.passkeys.ownerOf(response, party, address));
       const attempt = attemptOf(owner.email, address, now(), vault);
       const { account, lastAtPlace } = await findAccount(database, attempt);
       if (account?.id !== owner.id || account.disabled_at !== null) {
         await recordFor(database, 'sign_in.failed', owner, address, now());
         throw passkeyRefused();
       }
-      return open(account, attempt, lastAtPlace, { isPasskey: true });
+      // As it was when the passkey was found: one that was removed since then opens no session.
+      const { second_factor_at } = owner;
+      return open({ ...account, second_factor_at }, attempt, lastAtPlace, {
+        isPasskey: true,
+        isDashboard: true,
+      });
     },
   };
 }

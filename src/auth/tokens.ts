@@ -25,6 +25,8 @@ export interface Caller {
   keyId: string;
   /** Of a refresh token: it grows when the token is replaced. */
   generation: number;
+  /** Of a refresh token: it belongs into the dashboard's cookie, and the API refuses it. */
+  isDashboard: boolean;
   issuedAtSeconds: number;
   expiresAtSeconds: number;
 }
@@ -37,6 +39,7 @@ interface Subject {
   sessionId?: string;
   /** For a refresh token. */
   generation?: number;
+  isDashboard?: boolean;
   /** Default: the lifetime in the settings, from now. */
   expiresAtSeconds?: number;
 }
@@ -78,6 +81,7 @@ export function createTokens(
         ...(subject.merchantId === null ? {} : { merchant_id: subject.merchantId }),
         ...(subject.sessionId === undefined ? {} : { sid: subject.sessionId }),
         ...(subject.generation === undefined ? {} : { gen: subject.generation }),
+        ...(subject.isDashboard ? { use: 'dashboard' } : {}),
       };
       return new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: KINDS[kind].typ })
@@ -161,6 +165,7 @@ function callerOf(payload: JWTPayload, keyId: string): Caller {
     sessionId: sessionId === undefined ? undefined : String(sessionId),
     keyId,
     generation: Number(payload.gen ?? 0),
+    isDashboard: payload.use === 'dashboard',
     issuedAtSeconds: Number(payload.iat),
     expiresAtSeconds: Number(payload.exp),
   };

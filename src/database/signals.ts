@@ -32,11 +32,19 @@ export function createSignals(
   const pendingNotifications = new Map<string, NodeJS.Timeout>();
   let client: pg.Client | undefined;
   let isConnected = false;
+  let lastQuery: Promise<unknown> = Promise.resolve();
   let disconnect = async () => {};
   let connecting: Promise<void> | undefined;
   let reconnectTimer: NodeJS.Timeout | undefined;
   let checkTimer: NodeJS.Timeout | undefined;
   let closed = false;
+
+  /** One at a time, as the driver wants it. */
+  function query(on: pg.Client, sql: string, params: readonly Param[] = []): Promise<pg.QueryResult> {
+    const result = lastQuery.catch(() => {}).then(() => on.query(sql, [...params]));
+    lastQuery = result;
+    return result;
+  }
 
   async function connect(): Promise<void> {
     const socket = new Socket();
@@ -60,7 +68,7 @@ export function createSignals(
     disconnect = disconnectNext;
     try {
       await next.connect();
-      for (const topic of topics) await next.query(`listen ${pg.escapeIdentifier(topic)}`);
+      for (const topic of topics) await query(next, `listen ${pg.escapeIdentifier(topic)}`);
       isConnected = true;
       // Signals sent while we were disconnected are lost: every listener checks once.
       for (const topic of topics) local.emit(topic);
@@ -73,7 +81,7 @@ export function createSignals(
 
   function checkLater(checked: pg.Client, disconnectChecked: () => Promise<void>): void {
     checkTimer = setTimeout(async () => {
-      const answers = await checked.query('select 1').catch(() => false);
+      const answers = await query(checked, 'select 1').catch(() => false);
       if (answers && !hosts.isOutdated(checked)) checkLater(checked, disconnectChecked);
       else await disconnectChecked();
     }, CHECK_EVERY_MS);
@@ -107,13 +115,13 @@ export function createSignals(
         if (!client) connecting = connect();
         else
           connecting = connecting?.then(
-            async () => void (await client?.query(`listen ${pg.escapeIdentifier(topic)}`)),
+            async () => void (client && (await query(client, `listen ${pg.escapeIdentifier(topic)}`))),
           );
         connecting?.catch(() => {});
       }
       return () => local.off(topic, onSignal);
     },
-    query: (sql, params) => (isConnected ? client?.query(sql, [...params]) : undefined),
+    query: (sql, params) => (isConnected && client ? query(client, sql, params) : undefined),
     async close() {
       closed = true;
       clearTimeout(reconnectTimer);

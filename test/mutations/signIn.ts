@@ -191,10 +191,10 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a password is written to the log',
       file: 'src/auth/routes.ts',
-      find: '(request) => signIn.withPassword(request.body, request.ip),',
+      find: '(request) => signIn.withPassword(request.body, request.ip, { isDashboard: false }),',
       replace: `(request) => {
         request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
-        return signIn.withPassword(request.body, request.ip);
+        return signIn.withPassword(request.body, request.ip, { isDashboard: false });
       },`,
       test: 'no password, email address or token is ever logged',
     },

@@ -114,7 +114,11 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         },
       },
       async (request, reply) =>
-        answerWithCookie(request, reply, await signIn.withPassword(request.body, request.ip)),
+        answerWithCookie(
+          request,
+          reply,
+          await signIn.withPassword(request.body, request.ip, { isDashboard: true }),
+        ),
     );
 
     app.post(

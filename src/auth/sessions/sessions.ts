@@ -77,7 +77,7 @@ export function createSessions(parts: SessionParts): Sessions {
 
   /** The user and the session of a valid refresh token whose session has not ended. */
   async function find(refreshToken: string, address: string) {
-    const { userId, tokenId, generation } = await tokens.verify('refresh', refreshToken);
+    const { userId, tokenId, generation, isDashboard } = await tokens.verify('refresh', refreshToken);
     const user = await findSessionUser(database, userId, tokenId);
     if (!user) throw userNotFound();
     const { session } = user;
@@ -90,7 +90,7 @@ export function createSessions(parts: SessionParts): Sessions {
       throw tokenInvalid();
     }
     if (Date.parse(session.last_used_at) < idleSince().getTime()) throw tokenExpired();
-    return { user, session, generation };
+    return { user, session, generation, isDashboard };
   }
 
   async function endNow(
@@ -110,14 +110,23 @@ export function createSessions(parts: SessionParts): Sessions {
     return ended;
   }
 
-  async function signTokens(user: SessionUser, session: SessionState, rotated: number | undefined) {
+  async function signTokens(
+    user: SessionUser,
+    session: SessionState,
+    rotated: number | undefined,
+    isDashboard: boolean,
+  ) {
     const subject = { userId: user.id, merchantId: user.merchant_id, role: user.role };
     const expiresAtSeconds = Math.floor(Date.parse(session.expires_at) / 1000);
     return Promise.all([
       tokens.sign('access', { ...subject, sessionId: session.id }, randomUUID()),
       rotated === undefined
         ? undefined
-        : tokens.sign('refresh', { ...subject, generation: rotated, expiresAtSeconds }, session.id),
+        : tokens.sign(
+            'refresh',
+            { ...subject, generation: rotated, isDashboard, expiresAtSeconds },
+            session.id,
+          ),
     ]);
   }
 
@@ -136,7 +145,9 @@ export function createSessions(parts: SessionParts): Sessions {
     ip: string,
     { rotate, byBrowser }: RenewOptions,
   ): Promise<RefreshedTokens> {
-    const { user, session, generation } = await find(refreshToken, ip);
+    const { user, session, generation, isDashboard } = await find(refreshToken, ip);
+    // There it could be used without being replaced.
+    if (isDashboard && !byBrowser) throw tokenInvalid();
     const address = shortAddress(ip);
     const rotatedNow =
       byBrowser && age(session.rotated_at) < SAME_FOR_ALL_TABS_MS && session.address === address;
@@ -165,7 +176,12 @@ export function createSessions(parts: SessionParts): Sessions {
     }
 
     const next = session.generation + (rotates ? 1 : 0);
-    const [access_token, refresh_token] = await signTokens(user, session, rotate ? next : undefined);
+    const [access_token, refresh_token] = await signTokens(
+      user,
+      session,
+      rotate ? next : undefined,
+      byBrowser,
+    );
     return {
       access_token,
       ...(refresh_token === undefined ? {} : { refresh_token }),

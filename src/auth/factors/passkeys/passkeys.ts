@@ -70,10 +70,10 @@ export function createPasskeys({ database, vault, now }: ProofParts, { userOf, p
       response: AuthenticationResponseJSON,
       party: RelyingParty,
       address: string,
-    ): Promise<{ id: number; merchant_id: number | null; email: string }> {
+    ): Promise<{ id: number; merchant_id: number | null; email: string; second_factor_at: string | null }> {
       const passkey = await findPasskey(database, response.id);
       if (!passkey) throw passkeyRefused();
-      const { email, merchant_id, user_id: id } = passkey;
+      const { email, merchant_id, user_id: id, second_factor_at } = passkey;
       try {
         const { challengeId, counter } = await verifySignIn(vault, party, passkey, response, now());
         const isFirstUse =
@@ -85,7 +85,7 @@ export function createPasskeys({ database, vault, now }: ProofParts, { userOf, p
           await recordFor(database, 'sign_in.failed', { id, merchant_id }, address, now());
         throw error;
       }
-      return { id, merchant_id, email };
+      return { id, merchant_id, email, second_factor_at };
     },
   };
 }

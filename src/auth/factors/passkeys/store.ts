@@ -50,13 +50,19 @@ export async function removePasskey(queries: Queries, userId: number, id: number
   return rows.length > 0;
 }
 
+interface PasskeyOwner {
+  email: string;
+  merchant_id: number | null;
+  second_factor_at: string | null;
+}
+
 export function findPasskey(
   queries: Queries,
   credentialId: string,
-): Promise<(Passkey & { email: string; merchant_id: number | null }) | undefined> {
+): Promise<(Passkey & PasskeyOwner) | undefined> {
   return queries.one(
     `select p.id, p.user_id, p.credential_id, p.public_key, p.counter, p.transports, p.name, p.created_at,
-        p.last_used_at, u.email, u.merchant_id
+        p.last_used_at, u.email, u.merchant_id, u.second_factor_at
       from passkeys p join users u on u.id = p.user_id where p.credential_id = $1`,
     [credentialId],
   );
