@@ -96,6 +96,14 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
 
     await openSecurity(page, AURORA.password);
     await page.getByText('9 codes left').waitFor();
+    // Another change in between: the next click must ask again.
+    await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
+    await page.getByRole('button', { name: 'Turn off?' }).waitFor();
+    await page.getByRole('button', { name: 'Create new recovery codes' }).click();
+    await savedCodes(page);
+    await page.getByRole('button', { name: 'I have saved the codes' }).click();
+    await page.getByText('10 codes left').waitFor();
+    await page.getByLabel('Your password').fill(AURORA.password);
     await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
     await page.getByRole('button', { name: 'Turn off?' }).click();
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
@@ -138,6 +146,33 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('alert').getByText('That did not work').waitFor();
     assert.equal((await login(dashboard.deskbell, BOREALIS)).status, 200);
+    await window.close();
+  });
+
+  it('says what is wrong: a list that cannot be read, too many passkeys, a password that is easy to guess', async () => {
+    const baseURL = dashboard.deskbell.url.replace('127.0.0.1', 'localhost');
+    const window = await dashboard.open({ baseURL, locale: 'es-ES', expectedErrors: /404|409|422/ });
+    const { page } = window;
+    const answerWith = (path: string, status: number, code: string) =>
+      page.route(path, (route) => route.fulfill({ status, json: { code, detail: code } }), { times: 1 });
+    const openSettings = async () => {
+      await button(page, 'Ajustes').click();
+      await button(page, 'Seguridad').click();
+    };
+    await answerWith('**/api/v1/auth/factors', 404, 'DOCUMENT_NOT_FOUND');
+    await openSettings();
+    await page.getByRole('alert').getByText('Ya no existe.').waitFor();
+    await page.reload();
+    await openSettings();
+
+    await page.getByLabel('Tu contraseña').fill(AURORA.password);
+    await answerWith('**/api/v1/auth/passkeys/options', 409, 'TOO_MANY_PASSKEYS');
+    await button(page, 'Añadir una llave de acceso').click();
+    await page.getByRole('alert').getByText('Ya tienes el máximo de llaves de acceso.').waitFor();
+
+    await page.getByLabel('Contraseña nueva').fill('password1234');
+    await button(page, 'Cambiar la contraseña').click();
+    await page.getByRole('alert').getByText('demasiado fácil de adivinar').waitFor();
     await window.close();
   });
 

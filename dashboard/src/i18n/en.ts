@@ -10,7 +10,7 @@ export const en = {
   loading: 'Loading',
   copyCurl: 'Copy as cURL',
   copyCurlDone: 'Copied. Set $TOKEN to your access token before you run it.',
-  copyCurlFailed: 'Your browser did not allow copying.',
+  copyFailed: 'Your browser did not allow copying.',
 
   signInTitle: 'Welcome to Deskbell',
   signInHint: 'Sign in to answer your customers.',
@@ -256,14 +256,17 @@ export const en = {
   passkeySignIn: 'Sign in with a passkey',
   errorCode: 'The code is wrong, has expired or was used before.',
   errorPassword: 'The password is wrong.',
-  errorPasskey: 'That did not work. Try again, or use another way.',
+  errorPasskeySignIn: 'That did not work. Try again, or sign in with your password.',
+  errorPasskeyAdd: 'The passkey was not added. Try again, or set up an authenticator app.',
+  errorNewPassword:
+    'This password is too easy to guess. Use at least {n} characters, for example a few uncommon words.',
   security: 'Security',
   securityHint:
     'With a second factor, a stolen password is not enough to sign in. Each change here signs out your other devices.',
   securityPassword: 'Your password, to change these settings',
   securityPasswordMissing: 'Please enter your password.',
   newPassword: 'New password',
-  newPasswordHint: 'At least 10 characters, and hard to guess.',
+  newPasswordHint: 'At least {n} characters, and hard to guess.',
   changePassword: 'Change password',
   securityChanged: 'Saved. Your other devices are signed out.',
   authenticatorApp: 'Authenticator app',
@@ -285,6 +288,7 @@ export const en = {
   passkeyRemoveConfirm: 'Remove {name}?',
   removeConfirm: 'Remove?',
   passkeyExists: 'This device already has a passkey for this account.',
+  passkeysTooMany: 'You have as many passkeys as allowed. Remove one first.',
   passkeyUnsupported:
     'Passkeys are not available here. They need HTTPS and the address of your Deskbell, not an IP address.',
   recoveryCodes: 'Recovery codes',

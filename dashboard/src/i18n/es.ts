@@ -11,7 +11,7 @@ export const es: Texts = {
   loading: 'Cargando',
   copyCurl: 'Copiar como cURL',
   copyCurlDone: 'Copiado. Antes de ejecutarlo, asigna tu token de acceso a $TOKEN.',
-  copyCurlFailed: 'El navegador no permitió copiar.',
+  copyFailed: 'El navegador no permitió copiar.',
 
   signInTitle: 'Te damos la bienvenida a Deskbell',
   signInHint: 'Inicia sesión para responder a tus clientes.',
@@ -269,14 +269,18 @@ export const es: Texts = {
   passkeySignIn: 'Iniciar sesión con una llave de acceso',
   errorCode: 'El código es incorrecto, ha caducado o ya se usó.',
   errorPassword: 'La contraseña es incorrecta.',
-  errorPasskey: 'No ha funcionado. Inténtalo de nuevo o usa otro método.',
+  errorPasskeySignIn: 'No ha funcionado. Inténtalo de nuevo o inicia sesión con tu contraseña.',
+  errorPasskeyAdd:
+    'No se ha añadido la llave de acceso. Inténtalo de nuevo o configura una aplicación de autenticación.',
+  errorNewPassword:
+    'Esta contraseña es demasiado fácil de adivinar. Usa al menos {n} caracteres, por ejemplo varias palabras poco comunes.',
   security: 'Seguridad',
   securityHint:
     'Con un segundo factor, una contraseña robada no basta para iniciar sesión. Cada cambio cierra la sesión en tus otros dispositivos.',
   securityPassword: 'Tu contraseña, para cambiar estos ajustes',
   securityPasswordMissing: 'Escribe tu contraseña.',
   newPassword: 'Contraseña nueva',
-  newPasswordHint: 'Al menos 10 caracteres, y difícil de adivinar.',
+  newPasswordHint: 'Al menos {n} caracteres, y difícil de adivinar.',
   changePassword: 'Cambiar la contraseña',
   securityChanged: 'Guardado. Se ha cerrado la sesión en tus otros dispositivos.',
   authenticatorApp: 'Aplicación de autenticación',
@@ -298,6 +302,7 @@ export const es: Texts = {
   passkeyRemoveConfirm: '¿Quitar {name}?',
   removeConfirm: '¿Quitar?',
   passkeyExists: 'Este dispositivo ya tiene una llave de acceso para esta cuenta.',
+  passkeysTooMany: 'Ya tienes el máximo de llaves de acceso. Quita una primero.',
   passkeyUnsupported:
     'Las llaves de acceso no están disponibles aquí. Necesitan HTTPS y la dirección de tu Deskbell, no una dirección IP.',
   recoveryCodes: 'Códigos de recuperación',

@@ -12,7 +12,7 @@ export const pt: Texts = {
   loading: 'Carregando',
   copyCurl: 'Copiar como cURL',
   copyCurlDone: 'Copiado. Antes de executar, coloque seu token de acesso em $TOKEN.',
-  copyCurlFailed: 'O navegador não permitiu copiar.',
+  copyFailed: 'O navegador não permitiu copiar.',
 
   signInTitle: 'Boas-vindas ao Deskbell',
   signInHint: 'Entre para responder aos seus clientes.',
@@ -271,14 +271,18 @@ export const pt: Texts = {
   passkeySignIn: 'Entrar com uma chave de acesso',
   errorCode: 'O código está incorreto, expirou ou já foi usado.',
   errorPassword: 'A senha está incorreta.',
-  errorPasskey: 'Não funcionou. Tente novamente ou use outro método.',
+  errorPasskeySignIn: 'Não funcionou. Tente novamente ou entre com sua senha.',
+  errorPasskeyAdd:
+    'A chave de acesso não foi adicionada. Tente novamente ou configure um aplicativo autenticador.',
+  errorNewPassword:
+    'Esta senha é fácil demais de adivinhar. Use pelo menos {n} caracteres, por exemplo algumas palavras incomuns.',
   security: 'Segurança',
   securityHint:
     'Com um segundo fator, uma senha roubada não basta para entrar. Cada alteração desconecta seus outros dispositivos.',
   securityPassword: 'Sua senha, para alterar estas configurações',
   securityPasswordMissing: 'Digite sua senha.',
   newPassword: 'Nova senha',
-  newPasswordHint: 'Pelo menos 10 caracteres, e difícil de adivinhar.',
+  newPasswordHint: 'Pelo menos {n} caracteres, e difícil de adivinhar.',
   changePassword: 'Alterar a senha',
   securityChanged: 'Salvo. Seus outros dispositivos foram desconectados.',
   authenticatorApp: 'Aplicativo autenticador',
@@ -300,6 +304,7 @@ export const pt: Texts = {
   passkeyRemoveConfirm: 'Remover {name}?',
   removeConfirm: 'Remover?',
   passkeyExists: 'Este dispositivo já tem uma chave de acesso para esta conta.',
+  passkeysTooMany: 'Você já tem o máximo de chaves de acesso. Remova uma primeiro.',
   passkeyUnsupported:
     'As chaves de acesso não estão disponíveis aqui. Elas precisam de HTTPS e do endereço do seu Deskbell, não de um endereço IP.',
   recoveryCodes: 'Códigos de recuperação',

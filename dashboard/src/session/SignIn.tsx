@@ -1,4 +1,4 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
@@ -8,6 +8,7 @@ import { LanguageSelect } from '../settings/LanguageSelect.tsx';
 import { hasDocs } from '../shell/docsLink.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
+import { PasswordField } from '../shell/PasswordField.tsx';
 import { passkeyErrorMessage, readPasskey, supportsPasskeys } from './passkeys.ts';
 import { type SignedOutReason, signIn, signInWithPasskey } from './session.ts';
 
@@ -49,7 +50,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
     setError(undefined);
     signInWithPasskey(readPasskey).catch((failure: unknown) => {
       setBusy(undefined);
-      setError(passkeyErrorMessage(translation, failure));
+      setError(passkeyErrorMessage('errorPasskeySignIn')(translation, failure));
     });
   };
   const startOver = () => {
@@ -100,15 +101,13 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
                 value={credentials.email}
                 onChange={(event) => setCredentials({ ...credentials, email: event.currentTarget.value })}
               />
-              <PasswordInput
+              <PasswordField
                 label={t('password')}
                 name="password"
                 autoComplete="current-password"
-                visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
                 required
-                withAsterisk={false}
                 value={credentials.password}
-                onChange={(event) => setCredentials({ ...credentials, password: event.currentTarget.value })}
+                onValue={(password) => setCredentials({ ...credentials, password })}
               />
             </>
           )}

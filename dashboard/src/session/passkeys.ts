@@ -33,13 +33,18 @@ export async function readPasskey(
   return startAuthentication({ optionsJSON });
 }
 
-/** The device's own errors are in English and technical. The most frequent one is that the user has cancelled. */
-export function passkeyErrorMessage(translation: Translation, error: unknown): string {
-  const { t } = translation;
-  if (!(error instanceof ApiError)) {
-    return t(error instanceof Error && error.name === 'InvalidStateError' ? 'passkeyExists' : 'errorPasskey');
-  }
-  if (error.code === 'CONFLICT') return t('passkeyUnsupported');
-  const isOfPasskey = error.field === undefined && [401, 403].includes(error.status);
-  return isOfPasskey ? t('errorPasskey') : errorMessage(translation, error);
-}
+/**
+ * The device's own errors are in English and technical. The most frequent one is that the user has cancelled. `failed`
+ * names what else the user can do.
+ */
+export const passkeyErrorMessage =
+  (failed: 'errorPasskeySignIn' | 'errorPasskeyAdd') =>
+  (translation: Translation, error: unknown): string => {
+    const { t } = translation;
+    if (!(error instanceof ApiError)) {
+      return t(error instanceof Error && error.name === 'InvalidStateError' ? 'passkeyExists' : failed);
+    }
+    if (error.code === 'CONFLICT') return t('passkeyUnsupported');
+    const isOfPasskey = error.field === undefined && [401, 403].includes(error.status);
+    return isOfPasskey ? t(failed) : errorMessage(translation, error);
+  };

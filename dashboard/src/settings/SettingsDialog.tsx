@@ -9,11 +9,11 @@ import { Icon } from '../shell/Icon.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
 import { savePreferences, usePreferences } from './preferences.ts';
-import type { SecurityStep } from './Security.tsx';
 import { Sessions } from './Sessions.tsx';
+import type { SecurityStep } from './security/Security.tsx';
 
 // Loaded on demand: it is rarely used, and draws QR codes.
-const Security = lazy(async () => ({ default: (await import('./Security.tsx')).Security }));
+const Security = lazy(async () => ({ default: (await import('./security/Security.tsx')).Security }));
 
 export function SettingsDialog(props: {
   opened: boolean;

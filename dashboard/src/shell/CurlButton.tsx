@@ -7,7 +7,7 @@ import { showToast } from './toasts.tsx';
 export function copyCurl(call: Call): void {
   navigator.clipboard.writeText(toCurl(call)).then(
     () => showToast('copyCurlDone'),
-    () => showToast('copyCurlFailed', { tone: 'error' }),
+    () => showToast('copyFailed', { tone: 'error' }),
   );
 }
 

@@ -1,3 +1,4 @@
+import { PASSWORD_LENGTH_MIN } from '../../../src/contract/passwords.ts';
 import { ApiError } from '../api/error.ts';
 import type { Translation } from '../i18n/translation.tsx';
 
@@ -12,6 +13,12 @@ export function errorMessage({ t, duration }: Translation, error: unknown): stri
     case 'FORBIDDEN':
       if (error.field === 'password') return t('errorPassword');
       return error.field === 'otp' ? t('errorCode') : error.message;
+    case 'VALIDATION_ERROR':
+      return error.field === 'new_password'
+        ? t('errorNewPassword', { n: PASSWORD_LENGTH_MIN })
+        : error.message;
+    case 'TOO_MANY_PASSKEYS':
+      return t('passkeysTooMany');
     case 'RATE_LIMITED':
       return t('errorRateLimited', { wait: duration(error.retryAfterSeconds ?? 60) });
     case 'SERVICE_UNAVAILABLE':

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useEffect, useRef } from 'react';
-import { useTranslation } from '../i18n/translation.tsx';
-import { showToast } from '../shell/toasts.tsx';
+import { useTranslation } from '../../i18n/translation.tsx';
+import { showToast } from '../../shell/toasts.tsx';
 
 /** New recovery codes. The server shows them only this once. */
 export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
@@ -12,7 +12,7 @@ export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; 
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => showToast('copied'),
-      () => showToast('copyCurlFailed', { tone: 'error' }),
+      () => showToast('copyFailed', { tone: 'error' }),
     );
   const download = () => {
     const link = document.createElement('a');

@@ -1,0 +1,95 @@
+import { Button, TextInput } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import type { FactorList, RecoveryCodes } from '../../../../src/contract/factors.ts';
+import { calls } from '../../api/calls.ts';
+import { request } from '../../api/client.ts';
+import { useTranslation } from '../../i18n/translation.tsx';
+import { createPasskey, passkeyErrorMessage, supportsPasskeys } from '../../session/passkeys.ts';
+import { Icon } from '../../shell/Icon.tsx';
+import { useNow } from '../../shell/useNow.ts';
+import type { Changes } from './useChanges.ts';
+
+export function Passkeys(props: { passkeys: FactorList['passkeys']; changes: Changes }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <h3>{t('passkeys')}</h3>
+      {props.passkeys.map((passkey) => (
+        <PasskeyRow key={passkey.id} passkey={passkey} changes={props.changes} />
+      ))}
+      {supportsPasskeys() ? (
+        <NewPasskey changes={props.changes} />
+      ) : (
+        <p className="muted">{t('passkeyUnsupported')}</p>
+      )}
+    </>
+  );
+}
+
+function PasskeyRow(props: { passkey: FactorList['passkeys'][number]; changes: Changes }) {
+  const { t, relative } = useTranslation();
+  const now = useNow();
+  const { id, name, last_used_at } = props.passkey;
+  const { remove, finish, busy, confirming } = props.changes;
+  const change = `passkey ${id}`;
+  const isConfirming = confirming === change;
+  return (
+    <div className="security-passkey">
+      <span>
+        {name}
+        <br />
+        <span className="muted">
+          {last_used_at === null
+            ? t('passkeyUnused')
+            : t('passkeyLastUsed', { time: relative(last_used_at, now) })}
+        </span>
+      </span>
+      <Button
+        variant="default"
+        aria-label={t(isConfirming ? 'passkeyRemoveConfirm' : 'passkeyRemove', { name })}
+        loading={busy === change}
+        onClick={() =>
+          remove(change, async (proof) => {
+            await request(calls.removePasskey(id, proof));
+            await finish();
+          })
+        }
+      >
+        {isConfirming ? t('removeConfirm') : <Icon name="trash" />}
+      </Button>
+    </div>
+  );
+}
+
+function NewPasskey({ changes }: { changes: Changes }) {
+  const { t } = useTranslation();
+  const [name, setName] = useState('');
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    changes.change(
+      'passkey',
+      async (proof) => {
+        const response = await createPasskey(proof);
+        const call = calls.addPasskey(name.trim() || t('passkeyDefaultName'), response);
+        const { recovery_codes } = await request<RecoveryCodes>(call);
+        setName('');
+        await changes.finish(recovery_codes);
+      },
+      passkeyErrorMessage('errorPasskeyAdd'),
+    );
+  };
+  return (
+    <form className="security" onSubmit={add}>
+      <TextInput
+        label={t('passkeyName')}
+        placeholder={t('passkeyDefaultName')}
+        maxLength={100}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Button type="submit" variant="default" loading={changes.busy === 'passkey'}>
+        {t('passkeyAdd')}
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,20 @@
+import { PasswordInput, type PasswordInputProps } from '@mantine/core';
+import type { Ref } from 'react';
+import { useTranslation } from '../i18n/translation.tsx';
+
+type PasswordFieldProps = PasswordInputProps & {
+  ref?: Ref<HTMLInputElement>;
+  onValue: (value: string) => void;
+};
+
+export function PasswordField({ onValue, ...props }: PasswordFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <PasswordInput
+      visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
+      withAsterisk={false}
+      onChange={(event) => onValue(event.currentTarget.value)}
+      {...props}
+    />
+  );
+}
