@@ -96,7 +96,7 @@ onEachEngine('the command line', (engine) => {
     ]);
     assertFailure(taken, 1, /User ALMA@shop\.example already exists/);
     assertFailure(short, 1, /at least 10 characters\. Nothing was changed\./);
-    assertFailure(weak, 1, /This password is too easy to guess: .* Nothing was changed\./);
+    assertFailure(weak, 1, /This password is too easy to guess.* Nothing was changed\./);
     assertFailure(silent, 1, /No password on standard input/);
     assertFailure(nowhere, 1, /no merchant 99/);
 
@@ -119,7 +119,7 @@ onEachEngine('the command line', (engine) => {
 
   it('refuses a new password that is easy to guess', async () => {
     const change = (password: string) => deskbell(['user', 'password', 'alma@shop.example'], `${password}\n`);
-    assertFailure(await change('qwertyuiop'), 1, /too easy to guess: this is a frequently used password\./);
+    assertFailure(await change('qwertyuiop'), 1, /too easy to guess\. Use a few uncommon words\./);
     assertFailure(await change('Café Öl Alma'), 1, /too easy to guess/);
     assert.equal((await change('velvet tractor 41')).code, 0);
   });
