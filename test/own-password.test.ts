@@ -33,10 +33,18 @@ onEachEngine('a user’s own password', (engine) => {
 
   it('must be hard to guess, also with the names of the user and the shop', async () => {
     const token = await deskbell.signIn();
-    for (const new_password of ['short', 'password123456', 'Aurora Coffee 1', 'owner@aurora.example']) {
+    for (const new_password of [
+      'short',
+      'password123456',
+      'Aurora Coffee 1',
+      'aurora-coffee',
+      'owner@aurora.example',
+    ]) {
       const reply = await change(token, { password: AURORA.password, new_password });
       assertError(reply, 422, 'VALIDATION_ERROR', 'new_password');
     }
+    const same = await change(token, { password: AURORA.password, new_password: AURORA.password });
+    assertError(same, 422, 'VALIDATION_ERROR', 'new_password');
     await deskbell.signIn();
   });
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { SERVER } from '../src/audit/record.ts';
+import { resetFactors } from '../src/auth/factors/change.ts';
+import type { Param } from '../src/database/database.ts';
 import {
   AUTH,
   Authenticator,
@@ -57,6 +60,26 @@ onEachEngine('passkeys', (engine) => {
     const { passkeys } = await factorsOf(deskbell, reply.json.access_token);
     assert.equal(passkeys[0].name, 'My phone');
     assert.ok(passkeys[0].last_used_at);
+  });
+
+  it('open no session if they are removed in the meantime', async () => {
+    const user = await addUserWithPasskey();
+    const { database } = server;
+    const { run } = database;
+    database.run = async <Row>(sql: string, params?: readonly Param[]) => {
+      const rows = await run<Row>(sql, params);
+      if (sql.startsWith('update passkeys set counter')) {
+        database.run = run;
+        await resetFactors(database, user.id, SERVER, server.clock.now());
+      }
+      return rows;
+    };
+    try {
+      assert.equal((await signInWithPasskey(deskbell, user.phone)).status, 401);
+      assert.equal(database.run, run, 'the passkey was removed');
+    } finally {
+      database.run = run;
+    }
   });
 
   it('are a second factor: the password alone is MFA_REQUIRED, with a recovery code it works', async () => {

@@ -28,7 +28,7 @@ const BAD_SETTINGS: Settings = {
   DATABASE_PREPARED_STATEMENTS: 'perhaps',
   SECRET_KEY: 'short',
   DEMO: 'maybe',
-  TRUST_PROXY: 'the one next door',
+  TRUST_PROXY: '10.0.0.999',
   PUBLIC_URL: 'https://shop.example/desk',
   ALLOWED_HOSTS: 'https://shop.example',
   CORS_ORIGINS: 'shop.example',

@@ -64,7 +64,8 @@ function existingParent(folder: string): string {
 
 const dataFiles: Check = async ({ config }) => {
   if (config.databaseUrl !== undefined || !existsSync(config.dataDir)) return [];
-  const open = filesOpenToOthers(config.dataDir);
+  // SQLite gives its other files the mode of the database, and they may exist only while this command reads it.
+  const open = filesOpenToOthers(config.dataDir).filter((file) => !/\.db-\w+$/.test(file));
   if (open.length > 0) {
     return open.flatMap((file) =>
       bad(`Other users of this machine can read ${file}.`, `Run chmod 600 ${file}`),

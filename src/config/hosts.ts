@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { hostName } from '../http/address.ts';
 
 /** Settings about the network: our own names, other websites, and proxies. */
@@ -51,9 +52,11 @@ export function readTrustProxy(given: string | undefined, problems: string[]): b
   if (given === 'true') return true;
   if (/^\d{1,2}$/.test(given)) return Number(given);
   const parts = given.split(',').map((part) => part.trim());
-  if (parts.every((part) => /^([\da-fA-F.:]+(\/\d{1,3})?|loopback|linklocal|uniquelocal)$/.test(part))) {
-    return parts.join(',');
-  }
+  const isProxy = (part: string) =>
+    ['loopback', 'linklocal', 'uniquelocal'].includes(part) ||
+    ipaddr.isValid(part) ||
+    ipaddr.isValidCIDR(part);
+  if (parts.every(isProxy)) return parts.join(',');
   problems.push('TRUST_PROXY must be a number of proxies, a list of their addresses, true or false.');
   return false;
 }

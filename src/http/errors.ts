@@ -76,7 +76,11 @@ function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiEr
   if (first.keyword === 'required') return required(String(first.params.missingProperty));
   const field = first.instancePath.split('/')[1] ?? 'body';
   if (field === 'body') return invalid(field, 'body must be a JSON object');
-  return invalid(field, first.keyword === 'minLength' ? `${field} is required` : `${field} ${first.message}`);
+  if (first.keyword === 'minLength') return invalid(field, `${field} is required`);
+  // One of several constants.
+  if (first.keyword === 'const' || first.keyword === 'anyOf')
+    return invalid(field, `${field} has an unknown value`);
+  return invalid(field, `${field} ${first.message}`);
 }
 
 /** Known path, other method: 405. Call it after all routes are registered. */

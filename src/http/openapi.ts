@@ -5,6 +5,7 @@ import {
   type ApiError,
   type Area,
   internalError,
+  misdirectedRequest,
   payloadTooLarge,
   rateLimited,
   serviceUnavailable,
@@ -68,8 +69,8 @@ export function describeRoute(
     summary,
     description,
     security: open ? [] : [{ bearer: [] }],
-    // The rate limit does not apply to monitoring.
-    errors: [...errors, ...(tag === 'operations' ? [] : [rateLimited(30)]), ...COMMON],
+    // Neither the rate limit nor the check of the host applies to monitoring.
+    errors: [...errors, ...(tag === 'operations' ? [] : [rateLimited(30), misdirectedRequest()]), ...COMMON],
     area,
   };
 }

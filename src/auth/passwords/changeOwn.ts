@@ -35,6 +35,9 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
   const withThread = createFairSlots(1, THREADS_WAITING_MAX);
   return async (caller, { password, new_password }) => {
     const user = await factors.prove(caller, { password });
+    if (new_password === password) {
+      throw invalid('new_password', 'This is your current password. Choose another one.');
+    }
     const shop = user.merchant_id === null ? undefined : await merchantNameOf(user.merchant_id);
     const known = [user.email, user.name, shop ?? ''];
     const problem = await withThread({ group: String(user.id), isKnown: true }, () =>
