@@ -2,6 +2,15 @@ import { caughtBy, type Mutation } from './mutation.ts';
 
 /** Tenants, transactions, races, and what the contract promises about a request. */
 export const DATA_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('src/notifications/listTurns.test.ts', [
+    {
+      name: 'whoever waits with the most gets every place for a large list',
+      file: 'src/notifications/listTurns.ts',
+      find: '.sort((a, b) => share(a) - share(b))',
+      replace: '.sort(() => 0 * share(queue[0]!))',
+      test: 'a place that becomes free goes to whoever has the fewest, not to who waits with the most',
+    },
+  ]),
   ...caughtBy('test/deadline.test.ts', [
     {
       name: 'a request that is out of time closes a healthy connection',

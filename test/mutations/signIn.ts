@@ -282,6 +282,13 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/passkeys.test.ts', [
     {
+      name: 'a passkey that is being removed opens a session',
+      file: 'src/auth/signIn.ts',
+      find: 'return open({ ...account, second_factor_at }, attempt',
+      replace: 'return open(account, attempt',
+      test: 'open no session if they are removed in the meantime',
+    },
+    {
       name: 'a passkey’s answer is accepted twice',
       file: 'src/auth/factors/passkeys/passkeys.ts',
       find: '(await useChallenge(database, challengeId, now())) &&',
@@ -290,6 +297,20 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
   ]),
   ...caughtBy('test/session.test.ts', [
+    {
+      name: 'a stolen cookie can be used without being replaced',
+      file: 'src/auth/sessions/sessions.ts',
+      find: '    if (isDashboard && !byBrowser) throw tokenInvalid();\n',
+      replace: '',
+      test: 'the API refuses the token of the cookie, which it would not replace',
+    },
+    {
+      name: 'a thief gets the current cookie right after its owner',
+      file: 'src/auth/sessions/sessions.ts',
+      find: ' && session.address === address',
+      replace: '',
+      test: 'an old cookie that is used elsewhere, right after the owner, ends the session as well',
+    },
     {
       name: 'the cookie is replaced for every tab',
       file: 'src/auth/sessions/sessions.ts',
