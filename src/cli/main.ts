@@ -8,7 +8,7 @@ import { createTable } from './terminal.ts';
 
 /** Each file is loaded only when its command is called. */
 const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<CommandFile> }>> = {
-  merchant: { about: 'Merchants: add, list', load: () => import('./merchant.ts') },
+  merchant: { about: 'Merchants: add, list, set', load: () => import('./merchant.ts') },
   user: {
     about: 'Users: add, list, password, role, disable, enable, reset-factors',
     load: () => import('./user.ts'),
