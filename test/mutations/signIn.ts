@@ -89,8 +89,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a user’s own change overwrites a password that the operator has just set',
       file: 'src/auth/users.ts',
-      find: 'password_hash = $3 and disabled_at is null',
-      replace: '$3 = $3',
+      find: "password_hash = $3 and disabled_at is null\n        ${sessionId === undefined ? '' : `and ${isOpenSession('$4')}`}",
+      replace: '$3 = $3 and $4 = $4',
       test: 'does not overwrite a password that the operator sets meanwhile, or survive the end of its session',
     },
     {
@@ -102,6 +102,13 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
   ]),
   ...caughtBy('test/keys.test.ts', [
+    {
+      name: 'a removed key signs tokens if the new one cannot be decrypted',
+      file: 'src/auth/keys.ts',
+      find: 'signer = nextSigner;',
+      replace: 'signer = nextSigner ?? signer;',
+      test: 'a key that cannot be decrypted signs nobody in: no token is issued that would be refused',
+    },
     {
       name: 'tokens of a removed key stay in the cache',
       file: 'src/auth/tokens.ts',
@@ -251,6 +258,30 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
   ]),
   ...caughtBy('test/second-factor.test.ts', [
+    {
+      name: 'above the limit a wrong code still gets the response of a wrong code',
+      file: 'src/auth/checkGuess.ts',
+      find: 'if (isWrong && (await countFailure(database, attempt, isKnown, found.account))) throw checked.wrong;',
+      replace: `if (isWrong) {
+    await countFailure(database, attempt, isKnown, found.account);
+    throw checked.wrong;
+  }`,
+      test: 'only codes within the limit are checked if sixty wrong ones come at once to confirm an app',
+    },
+    {
+      name: 'a session that has ended changes the second factors',
+      file: 'src/auth/factors/change.ts',
+      find: 'const before = await lockUser(tx, userId, sessionId);',
+      replace: 'const before = await lockUser(tx, userId, sessionId && undefined);',
+      test: 'do not change for a session that ends while the password is checked: it is INVALID_TOKEN',
+    },
+    {
+      name: 'a change of the second factors leaves the other sessions open',
+      file: 'src/auth/factors/change.ts',
+      find: '    await endSessionsOf(tx, userId, at, sessionId);\n',
+      replace: '',
+      test: 'new recovery codes replace the old ones and end the other sessions',
+    },
     {
       name: 'a code of the authenticator app is accepted twice',
       file: 'src/auth/factors/totp/store.ts',
