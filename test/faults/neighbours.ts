@@ -7,6 +7,7 @@ import type { Attack } from './neighbours/attack.ts';
 import { silentConnections } from './neighbours/connections.ts';
 import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { slowWebhook } from './neighbours/slowWebhook.ts';
 import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
@@ -22,6 +23,7 @@ const ATTACKS: readonly Attack[] = [
   wrongSignInsFromManyAddresses,
   accents,
   unsignedWebhook,
+  slowWebhook,
   silentConnections,
   eventStreams,
   largeContexts,
