@@ -8,6 +8,7 @@ import { silentConnections } from './neighbours/connections.ts';
 import { endedSession } from './neighbours/endedSession.ts';
 import { largeContexts, longList } from './neighbours/largeLists.ts';
 import { watchOthers } from './neighbours/others.ts';
+import { slowWebhook } from './neighbours/slowWebhook.ts';
 import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
@@ -24,6 +25,7 @@ const ATTACKS: readonly Attack[] = [
   endedSession,
   accents,
   unsignedWebhook,
+  slowWebhook,
   silentConnections,
   eventStreams,
   largeContexts,
