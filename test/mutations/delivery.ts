@@ -216,6 +216,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'checks a body only with the secret of the number that it names',
     },
     {
+      name: 'a number of another app is accepted',
+      file: 'src/delivery/channels/whatsapp/routes.ts',
+      find: 'byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false',
+      replace: 'byId.has(id)',
+      test: 'accepts only the numbers that the signature covers, and ignores others',
+    },
+  ]),
+  ...caughtBy('test/whatsapp-callers.test.ts', [
+    {
       name: 'calls that are not signed are not limited',
       file: 'src/delivery/channels/whatsapp/callers.ts',
       find: 'window.count += 1;',
@@ -235,13 +244,6 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       find: 'body.complete || body.destroy(requestTimeout())',
       replace: 'body.complete',
       test: 'do not keep out a signed one, which waits for nobody if its address has sent one before',
-    },
-    {
-      name: 'a number of another app is accepted',
-      file: 'src/delivery/channels/whatsapp/routes.ts',
-      find: 'byId.get(id)?.some(({ appSecret }) => appSecret === secret) ?? false',
-      replace: 'byId.has(id)',
-      test: 'accepts only the numbers that the signature covers, and ignores others',
     },
   ]),
   ...caughtBy('test/delivery-channel-change.test.ts', [

@@ -259,30 +259,6 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/second-factor.test.ts', [
     {
-      name: 'above the limit a wrong code still gets the response of a wrong code',
-      file: 'src/auth/checkGuess.ts',
-      find: 'if (isWrong && (await countFailure(database, attempt, isKnown, found.account))) throw checked.wrong;',
-      replace: `if (isWrong) {
-    await countFailure(database, attempt, isKnown, found.account);
-    throw checked.wrong;
-  }`,
-      test: 'only codes within the limit are checked if sixty wrong ones come at once to confirm an app',
-    },
-    {
-      name: 'a session that has ended changes the second factors',
-      file: 'src/auth/factors/change.ts',
-      find: 'const before = await lockUser(tx, userId, sessionId);',
-      replace: 'const before = await lockUser(tx, userId, sessionId && undefined);',
-      test: 'do not change for a session that ends while the password is checked: it is INVALID_TOKEN',
-    },
-    {
-      name: 'a change of the second factors leaves the other sessions open',
-      file: 'src/auth/factors/change.ts',
-      find: '    await endSessionsOf(tx, userId, at, sessionId);\n',
-      replace: '',
-      test: 'new recovery codes replace the old ones and end the other sessions',
-    },
-    {
       name: 'a code of the authenticator app is accepted twice',
       file: 'src/auth/factors/totp/store.ts',
       find: 'confirmed_at is not null and last_step < $2 returning user_id',
@@ -309,6 +285,32 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
       find: 'return { wrong: wrongOtp() };',
       replace: 'return { missing: wrongOtp() };',
       test: 'wrong codes count as failed sign-ins, missing ones do not',
+    },
+  ]),
+  ...caughtBy('test/factor-settings.test.ts', [
+    {
+      name: 'above the limit a wrong code still gets the response of a wrong code',
+      file: 'src/auth/checkGuess.ts',
+      find: 'if (isWrong && (await countFailure(database, attempt, isKnown, found.account))) throw checked.wrong;',
+      replace: `if (isWrong) {
+    await countFailure(database, attempt, isKnown, found.account);
+    throw checked.wrong;
+  }`,
+      test: 'only codes within the limit are checked if sixty wrong ones come at once to confirm an app',
+    },
+    {
+      name: 'a session that has ended changes the second factors',
+      file: 'src/auth/factors/change.ts',
+      find: 'const before = await lockUser(tx, userId, sessionId);',
+      replace: 'const before = await lockUser(tx, userId, sessionId && undefined);',
+      test: 'do not change for a session that ends while the password is checked: it is INVALID_TOKEN',
+    },
+    {
+      name: 'a change of the second factors leaves the other sessions open',
+      file: 'src/auth/factors/change.ts',
+      find: '    await endSessionsOf(tx, userId, at, sessionId);\n',
+      replace: '',
+      test: 'new recovery codes replace the old ones and end the other sessions',
     },
   ]),
   ...caughtBy('test/passkeys.test.ts', [
