@@ -90,6 +90,16 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     assert.equal(await page.locator(':focus').textContent(), 'Recovery codes');
     await assertStaysOpen(page);
     assert.equal(await page.locator('.toast').count(), 0);
+    await page.setViewportSize({ width: 320, height: 568 });
+    const lines = await page
+      .locator('.recovery-codes code')
+      .evaluateAll((all) =>
+        all.map(
+          (code) => code.getClientRects().length === 1 && code.offsetWidth <= code.parentElement!.offsetWidth,
+        ),
+      );
+    assert.ok(lines.every(Boolean));
+    await page.setViewportSize({ width: 390, height: 740 });
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     assert.equal((await downloading).suggestedFilename(), 'deskbell-recovery-codes.txt');

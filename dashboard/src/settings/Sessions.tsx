@@ -78,4 +78,4 @@ export function Sessions() {
 }
 
 /** What all devices of a network share. The marks keep its order in right-to-left text. */
-const startOf = (network: string) => `\u2066${network.replace(/(?<=\.)0\/\d+$|:\/\d+$/, '…')}\u2069`;
+const startOf = (network: string) => `\u2066${network.replace(/(?<=\.)0\/\d+$|(?<=:):\/\d+$/, '*')}\u2069`;
