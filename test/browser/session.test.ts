@@ -115,14 +115,14 @@ inBrowser('signing in to the dashboard', (dashboard) => {
   });
 
   it('signing out in one tab signs out in all of them, and signing in again continues in all of them', async () => {
-    const window = await dashboard.open();
-    const other = await window.tab();
-    await other.getByRole('navigation').waitFor();
+    const window = await dashboard.open({ expectedErrors: /401/ });
+    const [other, third] = await Promise.all([window.tab(), window.tab()]);
+    for (const tab of [other, third]) await tab.getByRole('navigation').waitFor();
     await button(window.page, 'Settings').click();
     await window.page.getByRole('button', { name: 'Sign out' }).click();
-    await other.getByText('You are signed out.').waitFor();
+    for (const tab of [other, third]) await tab.getByText('You are signed out.').waitFor();
     await window.signIn();
-    await rowOf(other, 9).waitFor();
+    await Promise.all([rowOf(other, 9).waitFor(), rowOf(third, 9).waitFor()]);
     await window.close();
   });
 

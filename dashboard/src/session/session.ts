@@ -1,7 +1,7 @@
 import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
-import { setDraftOwner } from '../shell/draftStorage.ts';
+import { removeAllDrafts, setDraftOwner } from '../shell/draftStorage.ts';
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
@@ -37,11 +37,10 @@ channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
     broadcast('busy');
     void runAllNow().finally(() => broadcast('done'));
   }
-  const { status } = session.get();
-  if (data === 'out' && status === 'signedIn') endSession('user');
+  if (data === 'out') endSession('user');
   if (typeof data !== 'object') return;
   if (isAnotherUser(data.userId)) void startAgain();
-  else if (status === 'signedOut') void restoreSession();
+  else if (session.get().status === 'signedOut') void restoreSession();
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
 
@@ -172,6 +171,7 @@ export async function signOut(): Promise<void> {
   await call('logout');
   broadcast('out');
   endSession('user');
+  removeAllDrafts();
 }
 
 /** The session is shared, so the other tabs must send their pending actions before it ends. */
