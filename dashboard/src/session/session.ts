@@ -98,13 +98,17 @@ function userIdOf(token: string): number {
 
 /** Calls that need a new token at the same time share one refresh. */
 export function refreshToken(): Promise<string> {
+  const previous = accessToken;
   refreshing ??= call('refresh')
     .then(async (response) => {
       const token = (await response.json()) as RefreshedToken;
       return isAnotherUser(userIdOf(token.access_token)) ? startAgain() : storeToken(token);
     })
     .catch((error: unknown) => {
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) endSession('expired');
+      const isRefused = error instanceof ApiError && (error.status === 401 || error.status === 403);
+      // A late response must not end a newer session, or give another reason after the user has signed out.
+      if (isRefused && accessToken === previous && session.get().status !== 'signedOut')
+        endSession('expired');
       throw error;
     })
     .finally(() => {
