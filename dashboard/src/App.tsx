@@ -8,7 +8,6 @@ import { resetList } from './inbox/notifications.ts';
 import { cursor, selection } from './inbox/view.ts';
 import { SignIn } from './session/SignIn.tsx';
 import { restoreSession, session, signOut } from './session/session.ts';
-import { removeAllDrafts } from './shell/draftStorage.ts';
 import { EmptyState } from './shell/EmptyState.tsx';
 import { Shell } from './shell/Shell.tsx';
 import { useStore } from './shell/store.ts';
@@ -61,9 +60,7 @@ function Gate() {
   const { t } = useTranslation();
   const state = useStore(session);
   useEffect(() => {
-    if (state.status !== 'signedOut') return;
-    clearUserData();
-    if (state.reason === 'user') removeAllDrafts();
+    if (state.status === 'signedOut') clearUserData();
   }, [state]);
   useEffect(() => {
     if (state.status !== 'unreachable') return;

@@ -156,6 +156,10 @@ export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Yo
 /** The heading above an answer that was sent. */
 export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Your answer/ });
 
+/** The text or, for a field, the name of the focused element. */
+export const focused = (page: Page) =>
+  page.evaluate<string>('document.activeElement.name || document.activeElement.textContent.trim()');
+
 /** Aurora's API. */
 export function apiOf(dashboard: Dashboard) {
   const api = async (method: string, path: string, body?: unknown) =>

@@ -111,6 +111,28 @@ inBrowser('every page of the dashboard', (dashboard) => {
     });
   }
 
+  it('shows every button of the sign-in page in full on a narrow phone, in every language', async () => {
+    const baseURL = dashboard.deskbell.url.replace('127.0.0.1', 'localhost');
+    for (const locale of ['en', 'es', 'pt', 'ar']) {
+      const window = await dashboard.open({
+        user: 'nobody',
+        baseURL,
+        locale,
+        viewport: { width: 320, height: 568 },
+      });
+      const { page } = window;
+      await page.locator('.sign-in-demo button').first().waitFor();
+      assert.equal(await page.getAttribute('html', 'lang'), locale);
+      const clipped = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('.sign-in .mantine-Button-label')]
+          .filter((label) => label.scrollWidth > label.clientWidth || label.scrollHeight > label.clientHeight)
+          .map((label) => label.textContent)`,
+      );
+      assert.deepEqual(clipped, [], locale);
+      await window.close();
+    }
+  });
+
   it('shows the dates of the overview chart in full on a phone, in every language', async () => {
     const window = await dashboard.open({ path: '/overview', viewport: { width: 390, height: 740 } });
     const { page } = window;

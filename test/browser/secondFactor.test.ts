@@ -3,7 +3,10 @@ import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { codeOf } from '../factors.ts';
 import { AURORA, BOREALIS, login } from '../harness.ts';
-import { button, inBrowser } from './browser.ts';
+import { button, focused, inBrowser } from './browser.ts';
+
+/** Keep in sync with settings/security/ConfirmButton.tsx. */
+const CONFIRM_AFTER_MS = 500;
 
 async function openSecurity(page: Page, password: string): Promise<void> {
   await button(page, 'Settings').click();
@@ -31,6 +34,11 @@ const signOut = async (page: Page) => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed out.').waitFor();
 };
+/** Answers the question of a button. An earlier click would be ignored. */
+const confirm = async (page: Page, question: string) => {
+  await page.waitForTimeout(CONFIRM_AFTER_MS);
+  await page.getByRole('button', { name: question }).click();
+};
 const savedCodes = async (page: Page) => {
   await page.getByText('Save these codes').waitFor();
   const codes = await page.locator('.recovery-codes code').allTextContents();
@@ -53,7 +61,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     const window = await dashboard.open({
       user: 'nobody',
       viewport: { width: 390, height: 740 },
-      expectedErrors: /401|403/,
+      expectedErrors: /401|403|dialog/,
     });
     const { page } = window;
     await window.signIn();
@@ -62,28 +70,53 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.locator('[data-mantine-color-scheme="dark"]').waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('alert').getByText('The password is wrong.').waitFor();
+    await page.locator('[name="password"]:focus').waitFor();
     await page.getByLabel('Your password').fill(AURORA.password);
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await focused(page), 'Authenticator app Off');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('img', { name: 'QR code' }).waitFor();
     assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
     await assertStaysOpen(page);
     const secret = (await page.locator('.security code').textContent())!.replaceAll(' ', '');
+    await page.getByLabel('Code from the app').fill('000000');
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByRole('alert').getByText('The code is wrong').waitFor();
+    await page.locator('[name="otp"]:focus').waitFor();
     await page.getByLabel('Code from the app').fill(codeOf(dashboard.deskbell, secret));
     await page.getByRole('button', { name: 'Confirm' }).click();
     const codes = await savedCodes(page);
     assert.equal(await page.locator(':focus').textContent(), 'Recovery codes');
     await assertStaysOpen(page);
+    assert.equal(await page.locator('.toast').count(), 0);
+    await page.setViewportSize({ width: 320, height: 568 });
+    const lines = await page
+      .locator('.recovery-codes code')
+      .evaluateAll((all) =>
+        all.map(
+          (code) => code.getClientRects().length === 1 && code.offsetWidth <= code.parentElement!.offsetWidth,
+        ),
+      );
+    assert.ok(lines.every(Boolean));
+    await page.setViewportSize({ width: 390, height: 740 });
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download' }).click();
     assert.equal((await downloading).suggestedFilename(), 'deskbell-recovery-codes.txt');
     await page.getByRole('button', { name: 'I have saved the codes' }).click();
     await page.getByText('10 codes left').waitFor();
+    assert.equal(await focused(page), 'Authenticator app On');
     await signOut(page);
 
     await page.getByLabel('Email').fill(AURORA.email);
     await page.getByLabel('Password', { exact: true }).fill(AURORA.password);
     await page.keyboard.press('Enter');
     const code = page.getByLabel('Code');
+    await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
+    await page.getByRole('button', { name: 'Back' }).click();
+    assert.equal(await focused(page), 'password');
+    await page.keyboard.type(AURORA.password);
+    await page.keyboard.press('Enter');
     await code.waitFor();
     assert.equal(await code.getAttribute('autocomplete'), 'one-time-code');
     assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
@@ -96,17 +129,25 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
 
     await openSecurity(page, AURORA.password);
     await page.getByText('9 codes left').waitFor();
-    // Another change in between: the next click must ask again.
-    await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
+    // A double click asks only, and the question goes away with the focus.
+    await page.getByRole('button', { name: 'Turn off the authenticator app' }).dblclick();
     await page.getByRole('button', { name: 'Turn off?' }).waitFor();
     await page.getByRole('button', { name: 'Create new recovery codes' }).click();
+    await page.getByRole('button', { name: 'Turn off the authenticator app' }).waitFor();
+    await confirm(page, 'The old codes stop working. Create new ones?');
+    await savedCodes(page);
+    // The browser asks before it leaves the page; the test says no.
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    assert.equal((await asked).type(), 'beforeunload');
     await savedCodes(page);
     await page.getByRole('button', { name: 'I have saved the codes' }).click();
     await page.getByText('10 codes left').waitFor();
     await page.getByLabel('Your password').fill(AURORA.password);
     await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
-    await page.getByRole('button', { name: 'Turn off?' }).click();
+    await confirm(page, 'Turn off?');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
+    assert.equal(await focused(page), 'Authenticator app Off');
     assert.equal(await page.getByLabel('Your password').inputValue(), '');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByText('Please enter your password.').waitFor();
@@ -130,6 +171,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByLabel('Your password').fill(BOREALIS.password);
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('alert').getByText('This device already has a passkey').waitFor();
+    assert.equal(await focused(page), 'Add a passkey');
     await signOut(page);
 
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -140,11 +182,12 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await openSecurity(page, BOREALIS.password);
     await page.locator('.security-passkey').getByText('Last used').waitFor();
     await page.getByRole('button', { name: 'Remove Laptop' }).click();
-    await page.getByRole('button', { name: 'Remove Laptop?' }).click();
+    await confirm(page, 'Remove Laptop?');
     await page.getByRole('button', { name: 'Remove Laptop' }).waitFor({ state: 'detached' });
     await signOut(page);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByRole('alert').getByText('That did not work').waitFor();
+    await page.getByRole('alert').getByText('This passkey is not known here.').waitFor();
+    assert.equal(await focused(page), 'Sign in with a passkey');
     assert.equal((await login(dashboard.deskbell, BOREALIS)).status, 200);
     await window.close();
   });

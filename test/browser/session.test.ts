@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { AURORA, BOREALIS, login, OPERATOR } from '../harness.ts';
-import { answerField, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+import { answerField, button, focused, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('signing in to the dashboard', (dashboard) => {
   it('works with email and password, survives a reload, and ends with sign-out', async () => {
@@ -55,13 +55,14 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await window.close();
   });
 
-  it('a wrong password shows an error', async () => {
+  it('a wrong password shows an error, and the password can be typed again at once', async () => {
     const window = await dashboard.open({ user: 'nobody', expectedErrors: /401/ });
     const { page } = window;
     await page.getByLabel('Email').fill(AURORA.email);
     await page.getByLabel('Password', { exact: true }).fill('wrong');
-    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('alert').getByText('Wrong email or password.').waitFor();
+    await page.locator('[name="password"]:focus').waitFor();
     await window.close();
   });
 
@@ -78,13 +79,50 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await window.close();
   });
 
-  it('signing out in one tab signs out in all of them', async () => {
+  it('signing out asks first if it would delete a draft', async () => {
+    const window = await dashboard.open({ path: '/inbox/9' });
+    const { page } = window;
+    await answerField(page).fill('Half an answer');
+    await button(page, 'Settings').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You have text that is not sent or saved yet.').waitFor();
+    assert.equal(await focused(page), 'Cancel');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal(await focused(page), 'Settings');
+    assert.equal(await answerField(page).inputValue(), 'Half an answer');
+
+    await page.keyboard.press('ControlOrMeta+k');
+    await page.getByRole('option', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out and delete it' }).click();
+    await page.getByText('You are signed out.').waitFor();
+    await window.signIn();
+    assert.equal(await answerField(page).inputValue(), '');
+    await window.close();
+  });
+
+  it('a dialog that closes returns the focus to the button that opened it', async () => {
     const window = await dashboard.open();
-    const other = await window.tab();
-    await other.getByRole('navigation').waitFor();
+    const { page } = window;
+    for (const key of ['Escape', 'Enter']) {
+      await button(page, 'Settings').click();
+      await page.getByRole('button', { name: 'Close' }).focus();
+      await page.keyboard.press(key);
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      assert.equal(await focused(page), 'Settings');
+    }
+    await window.close();
+  });
+
+  it('signing out in one tab signs out in all of them, and signing in again continues in all of them', async () => {
+    const window = await dashboard.open({ expectedErrors: /401/ });
+    const [other, third] = await Promise.all([window.tab(), window.tab()]);
+    for (const tab of [other, third]) await tab.getByRole('navigation').waitFor();
     await button(window.page, 'Settings').click();
     await window.page.getByRole('button', { name: 'Sign out' }).click();
-    await other.getByText('You are signed out.').waitFor();
+    for (const tab of [other, third]) await tab.getByText('You are signed out.').waitFor();
+    await window.signIn();
+    await Promise.all([rowOf(other, 9).waitFor(), rowOf(third, 9).waitFor()]);
     await window.close();
   });
 
@@ -98,19 +136,51 @@ inBrowser('signing in to the dashboard', (dashboard) => {
   });
 
   it('a session that was revoked on the server leads back to the sign-in page', async () => {
-    const window = await dashboard.open({ expectedErrors: /401/ });
-    await dashboard.deskbell.database.run('update sessions set revoked_at = created_at');
-    await window.page.reload();
-    await window.page.getByLabel('Email').waitFor();
+    const window = await dashboard.open({ path: '/inbox/9', expectedErrors: /401/ });
+    const { page } = window;
+    const end = () => dashboard.deskbell.database.run('update sessions set revoked_at = created_at');
+    await end();
+    await page.reload();
+    await page.getByText('Your session has ended. Sign in again.').waitFor();
+    assert.equal(await page.getByText('Your draft is saved').count(), 0);
+
+    await window.signIn();
+    await answerField(page).fill('Half an answer');
+    await end();
+    await page.reload();
+    await page.getByText('Your draft is saved on this device.').waitFor();
+    await window.signIn();
+    assert.equal(await answerField(page).inputValue(), 'Half an answer');
     await window.close();
   });
 });
 
 inBrowser('two users in one browser', (dashboard) => {
+  it('the next user starts at the inbox, and the same user where they were', async () => {
+    const window = await dashboard.open({ path: '/inbox/9' });
+    const { page } = window;
+    const signOut = async () => {
+      await button(page, 'Settings').click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByText('You are signed out.').waitFor();
+      await page.reload();
+    };
+    await signOut();
+    await window.signIn(AURORA);
+    await answerField(page).waitFor();
+    await signOut();
+    await window.signIn(BOREALIS);
+    await rowOf(page, 7).waitFor();
+    assert.equal(new URL(page.url()).pathname, '/');
+    await window.close();
+  });
+
   it('a tab reloads when somebody else signs in in another tab, before it sends anything in their name', async () => {
-    const window = await dashboard.open({ user: 'nobody', expectedErrors: /401/ });
+    const window = await dashboard.open({ user: 'nobody', expectedErrors: /401|ERR_FAILED/ });
     const { page } = window;
     const other = await window.tab();
+    // The other tab has no connection when this one signs in, so it stays on the sign-in page.
+    await other.route('**/session/refresh', (route) => route.abort());
     await window.signIn(AURORA);
     await rowOf(page, 9).waitFor();
     await waitUntilLive(page);
@@ -129,6 +199,7 @@ inBrowser('two users in one browser', (dashboard) => {
     await other.getByRole('button', { name: 'Sign in', exact: true }).click();
     await rowOf(other, 7).waitFor();
     await rowOf(page, 7).waitFor();
+    await page.getByText('You are now signed in as').waitFor();
     assert.equal(await rowOf(page, 9).count(), 0);
     assert.equal(reloaded, true);
     assert.deepEqual(early, []);
@@ -167,15 +238,28 @@ inBrowser('two users in one browser', (dashboard) => {
 });
 
 inBrowser('the list of sessions', (dashboard) => {
-  it('shows where the user is signed in, and signs out elsewhere', async () => {
-    const elsewhere = (await login(dashboard.deskbell)).json;
+  it('shows where the user is signed in, this device first, and signs out elsewhere', async () => {
     const window = await dashboard.open();
+    dashboard.deskbell.clock.advance(5);
+    const elsewhere = (await login(dashboard.deskbell)).json;
+    dashboard.deskbell.clock.advance(5);
+    await login(dashboard.deskbell);
     const { page } = window;
     await button(page, 'Settings').click();
     await page.getByText('Where you are signed in').click();
-    await page.getByText('This device').waitFor();
-    await button(page, 'Sign out 127.0.0.0/24').click();
-    await button(page, 'Sign out 127.0.0.0/24').waitFor({ state: 'detached' });
+    const rows = page.locator('.sessions li');
+    await rows.nth(2).waitFor();
+    assert.match(
+      (await rows.first().textContent())!,
+      /^Network .127\.0\.0\.\*. This deviceSigned in .*Last used/,
+    );
+    const ends = page.getByRole('button', { name: /^Sign out: Network .127\.0\.0\.\*., Signed in/ });
+    const labels = await ends.evaluateAll((all) => all.map((end) => end.getAttribute('aria-label')));
+    assert.equal(new Set(labels).size, 2);
+    await ends.last().click();
+    await page.getByText('That device is signed out.').waitFor();
+    await rows.nth(2).waitFor({ state: 'detached' });
+    await page.locator('.sessions summary:focus').waitFor();
     const reply = await dashboard.deskbell.call('GET', '/api/v1/auth/me', { token: elsewhere.access_token });
     assert.equal(reply.status, 401);
     await page.getByText('This device').waitFor();

@@ -11,7 +11,6 @@ import { textOfNotification, useNotifications } from '../inbox/notifications.ts'
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { view } from '../inbox/view.ts';
 import { searchable } from '../searchable.ts';
-import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { copyCurl } from '../shell/CurlButton.tsx';
 import { Icon, type IconName } from '../shell/Icon.tsx';
@@ -30,7 +29,14 @@ const NO_IDS: readonly number[] = [];
 const NOTIFICATIONS_MAX = 8;
 const NONE: readonly Notification[] = [];
 
-export function CommandPalette(props: { onClose: () => void; onHelp: () => void; onSettings: () => void }) {
+interface CommandPaletteProps {
+  onClose: () => void;
+  onHelp: () => void;
+  onSettings: () => void;
+  onSignOut: () => void;
+}
+
+export function CommandPalette(props: CommandPaletteProps) {
   const { t, direction } = useTranslation();
   const [search, setSearch] = useState('');
   const [index, setIndex] = useState(0);
@@ -112,7 +118,7 @@ export function CommandPalette(props: { onClose: () => void; onHelp: () => void;
   );
 }
 
-function useCommands({ onHelp, onSettings }: { onHelp: () => void; onSettings: () => void }): Command[] {
+function useCommands({ onHelp, onSettings, onSignOut }: CommandPaletteProps): Command[] {
   const { t, setLanguage } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
@@ -176,7 +182,7 @@ function useCommands({ onHelp, onSettings }: { onHelp: () => void; onSettings: (
       run: () => setLanguage(language as Language),
     });
   }
-  commands.push({ icon: 'signOut', text: t('signOut'), run: () => void signOut().catch(() => {}) });
+  commands.push({ icon: 'signOut', text: t('signOut'), run: onSignOut });
   return commands;
 }
 

@@ -6,7 +6,9 @@ import { ApiError } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { LanguageSelect } from '../settings/LanguageSelect.tsx';
 import { hasDocs } from '../shell/docsLink.ts';
+import { hasDrafts } from '../shell/draftStorage.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
+import { useFocusWhen, useKeptFocus } from '../shell/focus.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { PasswordField } from '../shell/PasswordField.tsx';
 import { passkeyErrorMessage, readPasskey, supportsPasskeys } from './passkeys.ts';
@@ -22,6 +24,8 @@ async function fetchDemoUsers(): Promise<DemoUsers> {
   return response.ok ? ((await response.json()) as DemoUsers) : { users: [] };
 }
 
+const HINTS = { firstVisit: 'signInHint', user: 'signedOut', expired: 'sessionExpired' } as const;
+
 export function SignIn({ reason }: { reason: SignedOutReason }) {
   const translation = useTranslation();
   const { t } = translation;
@@ -29,10 +33,15 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
   const [credentials, setCredentials] = useState<LoginBody>({ email: '', password: '' });
   const [busy, setBusy] = useState<string>();
   const [error, setError] = useState<string>();
+  /** Changes when the user must type again: in the password field, or in the field of the code. */
+  const [typeAgain, setTypeAgain] = useState<object>();
+  const field = useFocusWhen<HTMLInputElement>(typeAgain);
+  const keepFocus = useKeptFocus(busy !== undefined);
   /** Set after the password, if the account needs a second factor. */
   const [needsCode, setNeedsCode] = useState(false);
 
   const submit = (given: LoginBody, busyButton: string) => {
+    keepFocus();
     setBusy(busyButton);
     setError(undefined);
     signIn(given).catch((failure: unknown) => {
@@ -42,10 +51,12 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
         setNeedsCode(true);
       } else {
         setError(errorMessage(translation, failure));
+        if (failure instanceof ApiError && failure.code === 'INVALID_CREDENTIALS') setTypeAgain({});
       }
     });
   };
   const submitPasskey = () => {
+    keepFocus();
     setBusy('passkey');
     setError(undefined);
     signInWithPasskey(readPasskey).catch((failure: unknown) => {
@@ -57,6 +68,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
     setNeedsCode(false);
     setError(undefined);
     setCredentials({ email: credentials.email, password: '' });
+    setTypeAgain({});
   };
   return (
     <main className="sign-in">
@@ -64,10 +76,9 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
         <span className="sign-in-bell">
           <Icon name="bell" size={34} />
         </span>
-        <h1>{t('signInTitle')}</h1>
-        <p className="muted">
-          {needsCode ? t('codeHint') : reason === 'user' ? t('signedOut') : t('signInHint')}
-        </p>
+        <h1>{t(needsCode ? 'codeTitle' : 'signInTitle')}</h1>
+        <p className="muted">{t(needsCode ? 'codeHint' : HINTS[reason])}</p>
+        {!needsCode && reason === 'expired' && hasDrafts() && <p className="muted">{t('draftKept')}</p>}
         <form
           onSubmit={(event) => {
             event.preventDefault();
@@ -82,6 +93,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
               autoCapitalize="none"
               spellCheck={false}
               autoFocus
+              ref={field}
               required
               dir="ltr"
               withAsterisk={false}
@@ -105,6 +117,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
                 label={t('password')}
                 name="password"
                 autoComplete="current-password"
+                ref={field}
                 required
                 value={credentials.password}
                 onValue={(password) => setCredentials({ ...credentials, password })}

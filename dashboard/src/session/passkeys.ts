@@ -46,5 +46,6 @@ export const passkeyErrorMessage =
     }
     if (error.code === 'CONFLICT') return t('passkeyUnsupported');
     const isOfPasskey = error.field === undefined && [401, 403].includes(error.status);
-    return isOfPasskey ? t(failed) : errorMessage(translation, error);
+    if (isOfPasskey) return t(failed === 'errorPasskeySignIn' ? 'errorPasskeyUnknown' : failed);
+    return errorMessage(translation, error);
   };

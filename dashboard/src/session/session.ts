@@ -1,8 +1,10 @@
 import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
-import { setDraftOwner } from '../shell/draftStorage.ts';
+import { removeAllDrafts, setDraftOwner } from '../shell/draftStorage.ts';
+import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
+import { showToast } from '../shell/toasts.tsx';
 import { discardAll, hasPendingActions, runAllNow } from '../shell/undo.ts';
 
 /** `user`: the user signed out. `expired`: the server ended the session. */
@@ -22,6 +24,8 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
 const COOKIE_HINT_KEY = 'deskbell.session';
+/** The id of the user whose page this tab shows or showed last. It survives a reload. */
+const TAB_USER_KEY = 'deskbell.tabUser';
 /**
  * Between tabs. `leaving`: a tab is about to sign out; tabs with pending actions reply `busy`, and `done` when the server
  * has them. `out`: it has signed out. An id: it has signed in as this user.
@@ -34,7 +38,9 @@ channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
     void runAllNow().finally(() => broadcast('done'));
   }
   if (data === 'out') endSession('user');
-  if (typeof data === 'object' && isAnotherUser(data.userId)) void startAgain();
+  if (typeof data !== 'object') return;
+  if (isAnotherUser(data.userId)) void startAgain();
+  else if (session.get().status === 'signedOut') void restoreSession();
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
 
@@ -92,13 +98,17 @@ function userIdOf(token: string): number {
 
 /** Calls that need a new token at the same time share one refresh. */
 export function refreshToken(): Promise<string> {
+  const previous = accessToken;
   refreshing ??= call('refresh')
     .then(async (response) => {
       const token = (await response.json()) as RefreshedToken;
       return isAnotherUser(userIdOf(token.access_token)) ? startAgain() : storeToken(token);
     })
     .catch((error: unknown) => {
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) endSession('expired');
+      const isRefused = error instanceof ApiError && (error.status === 401 || error.status === 403);
+      // A late response must not end a newer session, or give another reason after the user has signed out.
+      if (isRefused && accessToken === previous && session.get().status !== 'signedOut')
+        endSession('expired');
       throw error;
     })
     .finally(() => {
@@ -122,21 +132,38 @@ async function begin(response: Response): Promise<void> {
   const token = storeToken((await response.json()) as RefreshedToken);
   const user = await fetchUser(token);
   setCookieHint(true);
-  enter(user);
+  enter(user, token);
   broadcast({ userId: user.id });
 }
 
-function enter(user: User): void {
+/** Returns whether the tab belonged to another user. */
+function enter(user: User, token: string): boolean {
+  // Another tab may have signed in at the same time. The token of one user must not be used on the page of another.
+  if (token !== accessToken) {
+    void startAgain();
+    return false;
+  }
+  const previous = sessionStorage.getItem(TAB_USER_KEY);
+  const isNew = previous !== null && previous !== String(user.id);
+  sessionStorage.setItem(TAB_USER_KEY, String(user.id));
   setDraftOwner(user.id);
+  // The page that is open belongs to the previous user.
+  if (isNew) navigate({ page: 'inbox', id: undefined }, 'replace');
   session.set({ status: 'signedIn', user });
+  return isNew;
 }
 
 /** At startup: continues the session of the last visit. */
 export async function restoreSession(): Promise<void> {
   if (localStorage.getItem(COOKIE_HINT_KEY) === null)
     return session.set({ status: 'signedOut', reason: 'firstVisit' });
+  const previous = sessionStorage.getItem(TAB_USER_KEY);
+  if (previous !== null) setDraftOwner(Number(previous));
   try {
-    enter(await fetchUser(await refreshToken()));
+    const token = await refreshToken();
+    const user = await fetchUser(token);
+    // The user did not sign in here, so they may not expect it.
+    if (enter(user, token)) showToast('signedInAs', { values: { name: user.name }, durationMs: 8000 });
   } catch {
     if (session.get().status === 'loading') session.set({ status: 'unreachable' });
   }
@@ -148,6 +175,7 @@ export async function signOut(): Promise<void> {
   await call('logout');
   broadcast('out');
   endSession('user');
+  removeAllDrafts();
 }
 
 /** The session is shared, so the other tabs must send their pending actions before it ends. */

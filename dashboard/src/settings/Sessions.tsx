@@ -5,14 +5,16 @@ import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ignoreNotFound } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { ErrorNotice } from '../shell/ErrorNotice.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
+import { useFocusWhen, useKeptFocus } from '../shell/focus.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
 
 /** Where the user is signed in. The session of this page ends with the dialog's own button. */
 export function Sessions() {
   const translation = useTranslation();
-  const { t, relative, dateTime } = translation;
+  const { t, relative, exactTime } = translation;
   const now = useNow();
   const { data, error, refetch } = useQuery({
     queryKey: ['sessions'],
@@ -24,33 +26,45 @@ export function Sessions() {
     onSuccess: () => showToast('sessionEnded'),
     onSettled: () => refetch(),
   });
-  const failure = end.error ?? error;
+  const keepFocus = useKeptFocus(end.isPending);
+  const heading = useFocusWhen<HTMLElement>(end.isSuccess && end.submittedAt);
+  // This device first; the server sorts the others by their last use.
+  const sessions = data?.toSorted((one, other) => Number(other.current) - Number(one.current));
   return (
     <details className="sessions">
-      <summary>{t('sessions')}</summary>
-      {failure && (
-        <p className="notice" role="alert">
-          {errorMessage(translation, failure)}
-        </p>
-      )}
+      <summary ref={heading}>{t('sessions')}</summary>
+      <ErrorNotice text={error ? errorMessage(translation, error) : undefined} />
       <ul>
-        {data?.map(({ id, address, last_used_at, current }) => {
-          const network = address ?? t('sessionUnknownNetwork');
+        {sessions?.map(({ id, address, created_at, last_used_at, current }) => {
+          const network =
+            address === null
+              ? t('sessionUnknownNetwork')
+              : t('sessionNetwork', { address: startOf(address) });
+          const signedIn = t('sessionSignedIn', { when: exactTime(created_at) });
+          const failure = end.variables === id ? end.error : null;
           return (
             <li key={id}>
               <span>
-                <bdi>{network}</bdi> {current && <span className="tag">{t('sessionCurrent')}</span>}
+                {network} {current && <span className="tag">{t('sessionCurrent')}</span>}
                 <br />
-                <time className="muted" dateTime={last_used_at} title={dateTime(last_used_at)}>
+                <time className="muted" dateTime={created_at}>
+                  {signedIn}
+                </time>
+                <br />
+                <time className="muted" dateTime={last_used_at} title={exactTime(last_used_at)}>
                   {t('sessionLastUsed', { when: relative(last_used_at, now) })}
                 </time>
+                <ErrorNotice text={failure ? errorMessage(translation, failure) : undefined} />
               </span>
               {!current && (
                 <Button
                   variant="default"
-                  aria-label={t('sessionEnd', { address: network })}
+                  aria-label={`${t('signOut')}: ${network}, ${signedIn}`}
                   loading={end.isPending && end.variables === id}
-                  onClick={() => end.mutate(id)}
+                  onClick={() => {
+                    keepFocus();
+                    end.mutate(id);
+                  }}
                 >
                   {t('signOut')}
                 </Button>
@@ -62,3 +76,6 @@ export function Sessions() {
     </details>
   );
 }
+
+/** What all devices of a network share. The marks keep its order in right-to-left text. */
+const startOf = (network: string) => `\u2066${network.replace(/(?<=\.)0\/\d+$|(?<=:):\/\d+$/, '*')}\u2069`;

@@ -3,10 +3,8 @@ import { lazy, Suspense, useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { playBell } from '../inbox/sound.ts';
-import { signOut } from '../session/session.ts';
 import { hasDocs } from '../shell/docsLink.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { showToast } from '../shell/toasts.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';
 import { savePreferences, usePreferences } from './preferences.ts';
 import { Sessions } from './Sessions.tsx';
@@ -21,6 +19,7 @@ export function SettingsDialog(props: {
   onClose: () => void;
   onHelp: () => void;
   onPalette: () => void;
+  onSignOut: () => Promise<void>;
 }) {
   const { t } = useTranslation();
   const { sound, badge } = usePreferences();
@@ -108,9 +107,7 @@ export function SettingsDialog(props: {
                 loading={leaving}
                 onClick={() => {
                   setLeaving(true);
-                  void signOut()
-                    .catch(() => showToast('errorNetwork', { tone: 'error' }))
-                    .finally(() => setLeaving(false));
+                  void props.onSignOut().finally(() => setLeaving(false));
                 }}
               >
                 {t('signOut')}

@@ -13,6 +13,7 @@ export function PasswordField({ onValue, ...props }: PasswordFieldProps) {
     <PasswordInput
       visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
       withAsterisk={false}
+      errorProps={{ role: 'alert' }}
       onChange={(event) => onValue(event.currentTarget.value)}
       {...props}
     />

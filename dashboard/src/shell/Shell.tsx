@@ -1,17 +1,19 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { useNotifications } from '../inbox/notifications.ts';
 import { useAlerts } from '../inbox/useAlerts.ts';
+import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
+import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
-import { undoLast } from './toasts.tsx';
+import { showToast, undoLast } from './toasts.tsx';
 
 // Loaded on demand, so that the inbox opens faster.
 const KnowledgePage = lazy(async () => ({
@@ -32,8 +34,11 @@ const ShortcutHelp = lazy(async () => ({
 const SettingsDialog = lazy(async () => ({
   default: (await import('../settings/SettingsDialog.tsx')).SettingsDialog,
 }));
+const SignOutDialog = lazy(async () => ({
+  default: (await import('../session/SignOutDialog.tsx')).SignOutDialog,
+}));
 
-type Dialog = 'palette' | 'help' | 'settings';
+type Dialog = 'palette' | 'help' | 'settings' | 'signOut';
 
 export function Shell({ user }: { user: User }) {
   const { t } = useTranslation();
@@ -42,13 +47,16 @@ export function Shell({ user }: { user: User }) {
   const { data: items } = useNotifications();
   const pending = useAlerts(items, t('appName'));
   const withTestPhone = useHasTestPhone();
-  const [dialog, setDialog] = useState<Dialog>();
-  const close = () => setDialog(undefined);
+  const { dialog, open, close } = useDialog();
+  const leave = async () => {
+    if (dialog !== 'signOut' && hasDrafts()) return open('signOut');
+    await signOut().catch(() => showToast('errorNetwork', { tone: 'error' }));
+  };
 
   useEffect(() => startLiveUpdates(client), [client]);
   useShortcuts({
-    'mod+k': () => setDialog('palette'),
-    '?': () => setDialog('help'),
+    'mod+k': () => open('palette'),
+    '?': () => open('help'),
     z: undoLast,
     t: () => savePreferences({ showTestPhone: !readPreferences().showTestPhone }),
     ...Object.fromEntries(PAGES.map(({ key, route: to }) => [`g ${key}`, () => navigate(to)])),
@@ -61,8 +69,8 @@ export function Shell({ user }: { user: User }) {
       <Navigation
         pending={pending}
         withTestPhone={withTestPhone}
-        onPalette={() => setDialog('palette')}
-        onSettings={() => setDialog('settings')}
+        onPalette={() => open('palette')}
+        onSettings={() => open('settings')}
       />
       <main id="content" className="content" tabIndex={-1}>
         <Suspense fallback={null}>
@@ -74,8 +82,9 @@ export function Shell({ user }: { user: User }) {
         {dialog === 'palette' && (
           <CommandPalette
             onClose={close}
-            onHelp={() => setDialog('help')}
-            onSettings={() => setDialog('settings')}
+            onHelp={() => open('help')}
+            onSettings={() => open('settings')}
+            onSignOut={() => void leave()}
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
@@ -84,13 +93,37 @@ export function Shell({ user }: { user: User }) {
             opened
             user={user}
             onClose={close}
-            onHelp={() => setDialog('help')}
-            onPalette={() => setDialog('palette')}
+            onHelp={() => open('help')}
+            onPalette={() => open('palette')}
+            onSignOut={leave}
           />
         )}
+        {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>
     </div>
   );
+}
+
+/** The open dialog. When it closes, the focus returns to where it was. */
+function useDialog() {
+  const [dialog, setDialog] = useState<Dialog>();
+  const opener = useRef<Element>(null);
+  useEffect(() => {
+    if (
+      dialog === undefined &&
+      document.activeElement === document.body &&
+      opener.current instanceof HTMLElement
+    )
+      opener.current.focus({ preventScroll: true });
+  }, [dialog]);
+  return {
+    dialog,
+    open(next: Dialog) {
+      if (dialog === undefined) opener.current = document.activeElement;
+      setDialog(next);
+    },
+    close: () => setDialog(undefined),
+  };
 }
 
 function Page({ route }: { route: Route }) {

@@ -37,9 +37,13 @@ export function removeStoredDraft(name: string | number): void {
   localStorage.removeItem(keyOf(name));
 }
 
+export const hasDrafts = (): boolean => keysWith(keyOf('')).length > 0;
+
 /** Removes the drafts of the user who has just signed out. */
 export const removeAllDrafts = (): void => removeAll(keyOf(''));
 
+const keysWith = (prefix: string) => Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+
 function removeAll(prefix: string): void {
-  for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key);
+  for (const key of keysWith(prefix)) localStorage.removeItem(key);
 }

@@ -5,15 +5,17 @@ import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { createPasskey, passkeyErrorMessage, supportsPasskeys } from '../../session/passkeys.ts';
+import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { Icon } from '../../shell/Icon.tsx';
 import { useNow } from '../../shell/useNow.ts';
+import { ConfirmButton } from './ConfirmButton.tsx';
+import { Section } from './Section.tsx';
 import type { Changes } from './useChanges.ts';
 
 export function Passkeys(props: { passkeys: FactorList['passkeys']; changes: Changes }) {
   const { t } = useTranslation();
   return (
-    <>
-      <h3>{t('passkeys')}</h3>
+    <Section name="passkeys" title={t('passkeys')} changes={props.changes}>
       {props.passkeys.map((passkey) => (
         <PasskeyRow key={passkey.id} passkey={passkey} changes={props.changes} />
       ))}
@@ -22,7 +24,7 @@ export function Passkeys(props: { passkeys: FactorList['passkeys']; changes: Cha
       ) : (
         <p className="muted">{t('passkeyUnsupported')}</p>
       )}
-    </>
+    </Section>
   );
 }
 
@@ -30,9 +32,6 @@ function PasskeyRow(props: { passkey: FactorList['passkeys'][number]; changes: C
   const { t, relative } = useTranslation();
   const now = useNow();
   const { id, name, last_used_at } = props.passkey;
-  const { remove, finish, busy, confirming } = props.changes;
-  const change = `passkey ${id}`;
-  const isConfirming = confirming === change;
   return (
     <div className="security-passkey">
       <span>
@@ -44,19 +43,18 @@ function PasskeyRow(props: { passkey: FactorList['passkeys'][number]; changes: C
             : t('passkeyLastUsed', { time: relative(last_used_at, now) })}
         </span>
       </span>
-      <Button
-        variant="default"
-        aria-label={t(isConfirming ? 'passkeyRemoveConfirm' : 'passkeyRemove', { name })}
-        loading={busy === change}
-        onClick={() =>
-          remove(change, async (proof) => {
-            await request(calls.removePasskey(id, proof));
-            await finish();
-          })
-        }
+      <ConfirmButton
+        name={`passkey ${id}`}
+        changes={props.changes}
+        question={t('removeConfirm')}
+        labels={{ button: t('passkeyRemove', { name }), question: t('passkeyRemoveConfirm', { name }) }}
+        work={async (proof) => {
+          await request(calls.removePasskey(id, proof));
+          await props.changes.finish('passkeys');
+        }}
       >
-        {isConfirming ? t('removeConfirm') : <Icon name="trash" />}
-      </Button>
+        <Icon name="trash" />
+      </ConfirmButton>
     </div>
   );
 }
@@ -73,7 +71,7 @@ function NewPasskey({ changes }: { changes: Changes }) {
         const call = calls.addPasskey(name.trim() || t('passkeyDefaultName'), response);
         const { recovery_codes } = await request<RecoveryCodes>(call);
         setName('');
-        await changes.finish(recovery_codes);
+        await changes.finish('passkeys', recovery_codes);
       },
       passkeyErrorMessage('errorPasskeyAdd'),
     );
@@ -90,6 +88,7 @@ function NewPasskey({ changes }: { changes: Changes }) {
       <Button type="submit" variant="default" loading={changes.busy === 'passkey'}>
         {t('passkeyAdd')}
       </Button>
+      <ErrorNotice text={changes.failureAt('passkey')?.text} />
     </form>
   );
 }

@@ -1,19 +1,20 @@
 import { Button } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { showToast } from '../../shell/toasts.tsx';
+import { CopyButton } from '../../shell/CopyButton.tsx';
 
 /** New recovery codes. The server shows them only this once. */
 export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
   const { t } = useTranslation();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => {
+    heading.current?.focus();
+    // Browsers ask before they leave the page.
+    const warn = (event: Event) => event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, []);
   const text = `${codes.join('\n')}\n`;
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => showToast('copied'),
-      () => showToast('copyFailed', { tone: 'error' }),
-    );
   const download = () => {
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
@@ -34,9 +35,7 @@ export function RecoveryCodeList({ codes, onDone }: { codes: readonly string[]; 
           </li>
         ))}
       </ul>
-      <Button variant="default" onClick={() => void copy()}>
-        {t('copy')}
-      </Button>
+      <CopyButton text={text} />
       <Button variant="default" onClick={download}>
         {t('download')}
       </Button>

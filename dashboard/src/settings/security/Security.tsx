@@ -4,10 +4,12 @@ import type { FactorList, TotpSetup } from '../../../../src/contract/factors.ts'
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
+import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { useFocusWhen } from '../../shell/focus.ts';
 import { PasswordField } from '../../shell/PasswordField.tsx';
-import { AuthenticatorApp, AuthenticatorSetup } from './AuthenticatorApp.tsx';
-import { ErrorNotice } from './ErrorNotice.tsx';
+import { AuthenticatorApp } from './AuthenticatorApp.tsx';
+import { AuthenticatorSetup } from './AuthenticatorSetup.tsx';
 import { Passkeys } from './Passkeys.tsx';
 import { PasswordForm } from './PasswordForm.tsx';
 import { RecoveryCodeList } from './RecoveryCodeList.tsx';
@@ -30,6 +32,9 @@ export function Security({ onStep }: { onStep: (step: SecurityStep) => void }) {
   const changes = useChanges();
   const [setup, setSetup] = useState<TotpSetup>();
 
+  const { password } = changes;
+  const passwordField = useFocusWhen<HTMLInputElement>(password.failure);
+
   const isShown = setup !== undefined || changes.codes.length > 0;
   const step = isShown ? 'shown' : changes.busy === undefined ? 'none' : 'saving';
   useEffect(() => {
@@ -37,29 +42,24 @@ export function Security({ onStep }: { onStep: (step: SecurityStep) => void }) {
     return () => onStep('none');
   }, [step, onStep]);
 
-  if (changes.codes.length > 0) return <RecoveryCodeList codes={changes.codes} onDone={changes.clearCodes} />;
+  if (changes.codes.length > 0) return <RecoveryCodeList codes={changes.codes} onDone={changes.codesSaved} />;
   if (setup) {
-    const close = () => {
-      setSetup(undefined);
-      changes.clearError();
-    };
-    return <AuthenticatorSetup setup={setup} changes={changes} onClose={close} />;
+    return <AuthenticatorSetup setup={setup} changes={changes} onClose={() => setSetup(undefined)} />;
   }
   if (!factors) return error && <ErrorNotice text={errorMessage(translation, error)} />;
-  const { password } = changes;
   return (
     <div className="security">
       <p className="muted">{t('securityHint')}</p>
       <PasswordField
-        ref={password.ref}
+        ref={passwordField}
         label={t('securityPassword')}
+        description={t('securityPasswordHint')}
         name="password"
         autoComplete="current-password"
-        error={password.isMissing && t('securityPasswordMissing')}
+        error={password.failure?.text}
         value={password.value}
         onValue={password.set}
       />
-      <ErrorNotice text={changes.error} />
       <PasswordForm changes={changes} />
       <AuthenticatorApp isOn={factors.totp} changes={changes} onSetup={setSetup} />
       <Passkeys passkeys={factors.passkeys} changes={changes} />

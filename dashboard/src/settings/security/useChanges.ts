@@ -1,83 +1,94 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
+import { ApiError } from '../../api/error.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { useKeptFocus } from '../../shell/focus.ts';
 import { showToast } from '../../shell/toasts.tsx';
 
-type Work = (proof: { password: string }) => Promise<void>;
+export type Work = (proof: { password: string }) => Promise<void>;
+export type SectionName = 'password' | 'totp' | 'passkeys' | 'codes';
 
 export type Changes = ReturnType<typeof useChanges>;
+
+/** Where a failure of the current password is shown. Others are shown at their change. */
+const PASSWORD_FIELD = 'current password';
+const isAboutPassword = (error: unknown) =>
+  error instanceof ApiError && error.code === 'FORBIDDEN' && error.field === 'password';
 
 /** Changes to the user's security settings, one at a time. Most of them need the password again. */
 export function useChanges() {
   const translation = useTranslation();
   const client = useQueryClient();
   const [password, setPassword] = useState('');
-  const [passwordMissing, setPasswordMissing] = useState(false);
-  /** The change that is being saved, and the one that waits for a second click. */
+  /** The change that is being saved. */
   const [busy, setBusy] = useState<string>();
-  const [confirming, setConfirming] = useState<string>();
-  const [error, setError] = useState<string>();
+  const [failure, setFailure] = useState<{ at: string; text: string }>();
+  /** The last section that changed. An object, so that the same section can change twice. */
+  const [changed, setChanged] = useState<{ section: SectionName }>();
   /** New recovery codes that the user must save. */
   const [codes, setCodes] = useState<readonly string[]>([]);
-  const passwordField = useRef<HTMLInputElement>(null);
+  const keepFocus = useKeptFocus(busy !== undefined);
 
-  const run = (name: string, work: () => Promise<void>, describe = errorMessage) => {
+  const run = async (name: string, work: () => Promise<void>, describe = errorMessage) => {
+    keepFocus();
     setBusy(name);
-    setConfirming(undefined);
-    setError(undefined);
-    void work()
-      .catch((failure: unknown) => setError(describe(translation, failure)))
-      .finally(() => setBusy(undefined));
+    setFailure(undefined);
+    try {
+      await work();
+    } catch (error) {
+      setFailure({ at: isAboutPassword(error) ? PASSWORD_FIELD : name, text: describe(translation, error) });
+    }
+    setBusy(undefined);
+  };
+
+  const checkPassword = (): boolean => {
+    if (password === '') setFailure({ at: PASSWORD_FIELD, text: translation.t('securityPasswordMissing') });
+    return password !== '';
   };
 
   /** Runs a change with the password as proof. */
   const change = (name: string, work: Work, describe?: typeof errorMessage) => {
-    setConfirming(undefined);
-    setPasswordMissing(password === '');
-    if (password !== '') {
-      run(name, () => work({ password }), describe);
-      return;
-    }
-    passwordField.current?.focus({ preventScroll: true });
-    passwordField.current?.scrollIntoView({ block: 'center' });
-  };
-
-  /** The first click asks, the second one runs the change. */
-  const remove = (name: string, work: Work) => {
-    if (password !== '' && confirming !== name) setConfirming(name);
-    else change(name, work);
+    if (checkPassword()) void run(name, () => work({ password }), describe);
   };
 
   /** Call it when the server has saved a change. */
-  const finish = async (newCodes: readonly string[] = []) => {
+  const finish = async (section: SectionName, newCodes: readonly string[] = []) => {
+    setChanged({ section });
     setCodes(newCodes);
     setPassword('');
-    showToast('securityChanged');
+    // A toast would cover the codes and their buttons.
+    if (newCodes.length === 0) showToast('securityChanged');
     await Promise.all([
       client.invalidateQueries({ queryKey: ['factors'] }),
       client.invalidateQueries({ queryKey: ['sessions'] }),
     ]);
   };
 
+  const failureAt = (at: string) => (failure?.at === at ? failure : undefined);
   return {
     busy,
-    confirming,
-    error,
+    changed,
     codes,
+    failureAt,
     run,
+    checkPassword,
     change,
-    remove,
     finish,
-    clearError: () => setError(undefined),
-    clearCodes: () => setCodes([]),
+    cancel(section: SectionName) {
+      setFailure(undefined);
+      setChanged({ section });
+    },
+    codesSaved() {
+      setCodes([]);
+      showToast('securityChanged');
+    },
     password: {
-      ref: passwordField,
       value: password,
-      isMissing: passwordMissing,
+      failure: failureAt(PASSWORD_FIELD),
       set(value: string) {
         setPassword(value);
-        setPasswordMissing(false);
+        if (failureAt(PASSWORD_FIELD)) setFailure(undefined);
       },
     },
   };

@@ -1,4 +1,4 @@
-/** An error that scrolls into view: the button that caused it may be far below. */
+/** An error that scrolls into view, because it may be below the screen. */
 export const ErrorNotice = ({ text }: { text: string | undefined }) =>
   text !== undefined && (
     <p ref={scrollIntoView} className="notice" role="alert">
