@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { EVENTS, type EventName, type MergeRule } from '../contract/audit.ts';
+import { EVENTS, type EventName, type MergeRule } from '../contract/auditEvents.ts';
 import type { Queries } from '../database/database.ts';
 import { shortAddress } from '../http/address.ts';
 

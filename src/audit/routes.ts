@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { AuditEventList, AuditQuery, EVENT_NAMES, type EventName } from '../contract/audit.ts';
+import { AuditEventList, AuditQuery } from '../contract/audit.ts';
+import { EVENT_NAMES, type EventName } from '../contract/auditEvents.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { invalid, ownerRequired, TOKEN_ERRORS } from '../errors.ts';

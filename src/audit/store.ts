@@ -1,4 +1,5 @@
-import type { AuditEvent, EventName } from '../contract/audit.ts';
+import type { AuditEvent } from '../contract/audit.ts';
+import type { EventName } from '../contract/auditEvents.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Param, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';

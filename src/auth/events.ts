@@ -1,5 +1,5 @@
 import { recordEvent, type Who } from '../audit/record.ts';
-import type { EventName } from '../contract/audit.ts';
+import type { EventName } from '../contract/auditEvents.ts';
 import type { Queries } from '../database/database.ts';
 
 /** A user, for the audit log. */

@@ -1,5 +1,5 @@
 import { recordEvent, type Who } from '../audit/record.ts';
-import type { EventName } from '../contract/audit.ts';
+import type { EventName } from '../contract/auditEvents.ts';
 import type { User } from '../contract/auth.ts';
 import {
   type Database,

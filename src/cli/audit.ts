@@ -1,5 +1,5 @@
 import { listAllEvents, listEvents, type Position, type StoredEvent } from '../audit/store.ts';
-import { EVENT_NAMES } from '../contract/audit.ts';
+import { EVENT_NAMES } from '../contract/auditEvents.ts';
 import { command, UsageError } from './command.ts';
 import { merchantOf, pagesOf } from './database.ts';
 import { minute } from './terminal.ts';

@@ -1,49 +1,6 @@
 import { type Static, Type } from 'typebox';
+import { EVENT_NAMES } from './auditEvents.ts';
 import { Timestamp } from './common.ts';
-
-/**
- * Every event by name. A new one is an entry here. `repeats`: equal ones within an hour are one row with a count.
- * `mergesAbove`: those of a user after the first thousand in an hour are one row, too, which names none of them. Those
- * without an id are about many things at once.
- */
-export const EVENTS = {
-  'sign_in.succeeded': { repeats: true },
-  'sign_in.failed': { repeats: true },
-  'session.ended': { repeats: true },
-  'session.refused': { repeats: true },
-  'session.reused_token': { repeats: true },
-  'factor.added': {},
-  'factor.removed': {},
-  'recovery_codes.created': { repeats: true },
-  'user.added': {},
-  'user.password_changed': {},
-  'user.role_changed': {},
-  'user.disabled': {},
-  'user.enabled': {},
-  'key.rotated': {},
-  'merchant.added': {},
-  'merchant.changed': {},
-  'channel.changed': {},
-  'channel.removed': {},
-  'channel.limit_changed': {},
-  'channel.stopped': { repeats: true },
-  'channel.resumed': {},
-  'notification.deleted': { mergesAbove: 'notification_id' },
-  'document.deleted': { mergesAbove: 'document_id' },
-  'documents.imported': {},
-  'conversation.added': {},
-  'conversations.imported': {},
-  'delivery.retried': { mergesAbove: 'delivery_id' },
-  'delivery.cancelled': { mergesAbove: 'delivery_id' },
-  'database.migrated': {},
-  'demo.added': {},
-} as const satisfies Record<string, MergeRule>;
-export interface MergeRule {
-  repeats?: true;
-  mergesAbove?: 'notification_id' | 'document_id' | 'delivery_id';
-}
-export type EventName = keyof typeof EVENTS;
-export const EVENT_NAMES = Object.keys(EVENTS) as EventName[];
 
 const NullOr = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
   Type.Union([type, Type.Null()]);

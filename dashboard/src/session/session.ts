@@ -40,7 +40,7 @@ channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
   if (data === 'out') endSession('user');
   if (typeof data !== 'object') return;
   if (isAnotherUser(data.userId)) void startAgain();
-  else if (session.get().status === 'signedOut') void restoreSession();
+  else if (session.get().status === 'signedOut') void continueSession();
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
 
@@ -51,15 +51,27 @@ const DONE_WITHIN_MS = 5000;
 /** The token is refreshed after 80% of its lifetime, before it expires. */
 const REFRESH_AT_SHARE = 0.8;
 
+const CALL_MAX_MS = 15_000;
+
+/**
+ * All tabs share the cookie, so their calls wait for each other: the late response to a refresh must not replace the
+ * cookie of a sign-in. (Browsers have no locks for pages that came over plain HTTP from another machine.)
+ */
+const oneAtATime = <T>(send: () => Promise<T>): Promise<T> =>
+  navigator.locks ? navigator.locks.request('deskbell.session', send) : send();
+
 async function call(path: string, body?: unknown): Promise<Response> {
-  const response = await fetch(`/session/${path}`, {
-    method: 'POST',
-    headers: {
-      'X-Deskbell-Dashboard': '1',
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch(() => {
+  const response = await oneAtATime(() =>
+    fetch(`/session/${path}`, {
+      method: 'POST',
+      headers: {
+        'X-Deskbell-Dashboard': '1',
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(CALL_MAX_MS),
+    }),
+  ).catch(() => {
     throw networkError();
   });
   if (!response.ok) throw await readApiError(response);
@@ -167,6 +179,12 @@ export async function restoreSession(): Promise<void> {
   } catch {
     if (session.get().status === 'loading') session.set({ status: 'unreachable' });
   }
+}
+
+/** Somebody has signed in in another tab. A refresh that began before that is refused. */
+async function continueSession(): Promise<void> {
+  await refreshing?.catch(() => {});
+  await restoreSession();
 }
 
 export async function signOut(): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { EventName } from '../../contract/audit.ts';
+import type { EventName } from '../../contract/auditEvents.ts';
 import type { Sessions as ListedSessions, RefreshedTokens } from '../../contract/auth.ts';
 import { type Database, REVOCATIONS } from '../../database/database.ts';
 import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../../errors.ts';

@@ -1,5 +1,5 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
-import type { EventName } from '../../contract/audit.ts';
+import type { EventName } from '../../contract/auditEvents.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
