@@ -168,7 +168,11 @@ function enter(user: User, token: string): boolean {
 /** At startup: continues the session of the last visit. */
 export async function restoreSession(): Promise<void> {
   if (localStorage.getItem(COOKIE_HINT_KEY) === null)
-    return session.set({ status: 'signedOut', reason: 'firstVisit' });
+    session.set({ status: 'signedOut', reason: 'firstVisit' });
+  else await resume();
+}
+
+async function resume(): Promise<void> {
   const previous = sessionStorage.getItem(TAB_USER_KEY);
   if (previous !== null) setDraftOwner(Number(previous));
   try {
@@ -181,10 +185,10 @@ export async function restoreSession(): Promise<void> {
   }
 }
 
-/** Somebody has signed in in another tab. A refresh that began before that is refused. */
+/** Another tab has signed in. The hint may reach this one later. A refresh that began before the sign-in is refused. */
 async function continueSession(): Promise<void> {
   await refreshing?.catch(() => {});
-  await restoreSession();
+  await resume();
 }
 
 export async function signOut(): Promise<void> {
