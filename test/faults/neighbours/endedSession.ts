@@ -6,16 +6,17 @@ import { none } from '../fault.ts';
 import type { Attack } from './attack.ts';
 import { post } from './post.ts';
 
-const CONNECTIONS = { short: 40, full: 260 };
+const CONNECTIONS = 260;
 /** The command that disables a user takes one or two seconds. */
-const SECONDS = { short: 3, full: 10 };
+const SECONDS = 10;
 const what = 'refreshes of an ended session';
 
 /** A former employee repeats the refresh token of an ended session. Meanwhile the operator disables another user. */
 export const endedSession: Attack = {
   what,
+  fullOnly: true,
   settings: { TRUST_PROXY: '1' },
-  async run({ server, size, testDatabase }) {
+  async run({ server, testDatabase }) {
     const signIn = async (body: object) =>
       (await call(server.url, 'POST', '/api/v1/auth/login', { body })).json;
     const { refresh_token } = await signIn(AURORA);
@@ -23,10 +24,10 @@ export const endedSession: Attack = {
     const { access_token: token } = await signIn(OPERATOR);
 
     const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-    const until = performance.now() + SECONDS[size] * 1000;
+    const until = performance.now() + SECONDS * 1000;
     let sent = 0;
     let accepted = 0;
-    const attackers = Array.from({ length: CONNECTIONS[size] }, async () => {
+    const attackers = Array.from({ length: CONNECTIONS }, async () => {
       while (performance.now() < until) {
         sent += 1;
         const path = '/api/v1/auth/refresh';

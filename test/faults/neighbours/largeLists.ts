@@ -8,7 +8,7 @@ import type { Attack, Target } from './attack.ts';
 
 const CLIENTS = 4;
 const MEMORY_MAX_MB = 100;
-const SECONDS: Record<Size, number> = { short: 3, full: 20 };
+const SECONDS: Record<Size, number> = { short: 1, full: 20 };
 
 interface Contexts {
   count: number;
