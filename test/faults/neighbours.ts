@@ -72,7 +72,7 @@ async function runAttack(attack: Attack, engine: Engine, size: Size): Promise<Fi
           what: `${attack.what}: longest wait of others`,
           value: longestMs,
           unit: 'ms',
-          atMost: size === 'short' ? SHORT_MAX_MS : OTHERS_MAX_MS,
+          atMost: size === 'short' ? SHORT_MAX_MS : (attack.othersMaxMs ?? OTHERS_MAX_MS),
         },
       ];
     } finally {
