@@ -18,6 +18,9 @@ const OTHERS_MAX_MS = 100;
 /** Tests of other files run beside the short version, so it only notices an attack that stops everybody. */
 const SHORT_MAX_MS = 1500;
 
+/** A single wait is easily disturbed: the server, its database, the attacker and the others share the cores. */
+const AGAIN_MAX = 2;
+
 /** A new attack is one entry here. */
 const ATTACKS: readonly Attack[] = [
   wrongSignInsFromOneAddress,
@@ -40,9 +43,12 @@ export const neighbours: Fault = {
     const findings: Finding[] = [];
     const attacks = ATTACKS.filter(({ fullOnly }) => size === 'full' || !fullOnly);
     for (const attack of attacks) {
-      const first = await runAttack(attack, engine, size);
+      let measured = await runAttack(attack, engine, size);
       // Here, so that one disturbed attack does not repeat them all.
-      findings.push(...(mayRetry(first) ? await runAttack(attack, engine, size) : first));
+      for (let again = 0; again < AGAIN_MAX && mayRetry(measured); again += 1) {
+        measured = await runAttack(attack, engine, size);
+      }
+      findings.push(...measured);
     }
     return findings;
   },
@@ -72,7 +78,7 @@ async function runAttack(attack: Attack, engine: Engine, size: Size): Promise<Fi
           what: `${attack.what}: longest wait of others`,
           value: longestMs,
           unit: 'ms',
-          atMost: size === 'short' ? SHORT_MAX_MS : (attack.othersMaxMs ?? OTHERS_MAX_MS),
+          atMost: size === 'short' ? SHORT_MAX_MS : OTHERS_MAX_MS,
         },
       ];
     } finally {

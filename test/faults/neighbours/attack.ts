@@ -7,8 +7,6 @@ import type { Finding, Size } from '../fault.ts';
 export interface Attack {
   /** The start of its figures' names. */
   what: string;
-  /** If others wait longer than they should: the limit that holds today. docs/reliability.md gives the reason. */
-  othersMaxMs?: number;
   /** Takes too long for the short version. */
   fullOnly?: true;
   /** Settings of the server, besides its database. */

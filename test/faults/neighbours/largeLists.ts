@@ -32,7 +32,6 @@ export const longList: Attack = {
     short: [{ count: 15_000, bytes: 60 }],
     full: [{ count: 100_000, bytes: 60 }],
   }),
-  othersMaxMs: 200,
   fullOnly: true,
 };
 

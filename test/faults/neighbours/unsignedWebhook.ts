@@ -14,7 +14,6 @@ const secretOf = (n: number) => `secret-of-the-app-of-merchant-${n}`;
 /** Large bodies to the WhatsApp webhook, without a signature or with a wrong one. */
 export const unsignedWebhook: Attack = {
   what: 'unsigned webhook calls',
-  othersMaxMs: 200,
   prepare: addChannels,
   async run(target) {
     const rounds = target.size === 'short' ? 1 : 10;
