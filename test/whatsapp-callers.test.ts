@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { assertError, onEachEngine } from './harness.ts';
 import { openConnection } from './process.ts';
-import { bodyWith, META, signed } from './stand-ins/meta.ts';
+import { bodyWith, META, signed, slowCall } from './stand-ins/meta.ts';
 import { useWhatsApp } from './whatsapp.ts';
 
 const WEBHOOK = '/webhooks/whatsapp';
@@ -61,20 +61,8 @@ onEachEngine('large bodies from many addresses to the WhatsApp webhook', (engine
         headers: { ...signed(body)[1], 'x-forwarded-for': address },
       })
     ).status;
-  /** It looks signed, and sends one byte of its body. */
   const openSlow = (address: string) =>
-    openConnection(
-      Number(new URL(whatsapp.deskbell.url).port),
-      [
-        `POST ${WEBHOOK} HTTP/1.1`,
-        'Host: localhost',
-        `X-Forwarded-For: ${address}`,
-        `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`,
-        'Content-Type: application/json',
-        'Content-Length: 3000000',
-        '\r\n{',
-      ].join('\r\n'),
-    );
+    openConnection(Number(new URL(whatsapp.deskbell.url).port), slowCall(address));
 
   it('do not keep out a signed one, which waits for nobody if its address has sent one before', async () => {
     let ended = 0;

@@ -314,3 +314,15 @@ export function signed(
   const signature = createHmac('sha256', secret).update(body).digest('hex');
   return [body, { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` }];
 }
+
+/** The beginning of a large call that looks signed, up to the first byte of its body. */
+export const slowCall = (address: string): string =>
+  [
+    'POST /webhooks/whatsapp HTTP/1.1',
+    'Host: localhost',
+    `X-Forwarded-For: ${address}`,
+    `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`,
+    'Content-Type: application/json',
+    'Content-Length: 3000000',
+    '\r\n{',
+  ].join('\r\n');

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../../harness.ts';
 import { openConnection } from '../../process.ts';
-import { bodyWith, metaEnv, signed } from '../../stand-ins/meta.ts';
+import { bodyWith, metaEnv, signed, slowCall } from '../../stand-ins/meta.ts';
 import { none } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';
 
@@ -55,13 +55,5 @@ async function sendSigned({ server: { url } }: Target, bytes: number): Promise<n
 }
 
 async function openSlow({ server: { port } }: Target, address: string): Promise<Socket> {
-  const head = [
-    `POST ${WEBHOOK} HTTP/1.1`,
-    'Host: localhost',
-    `X-Forwarded-For: ${address}`,
-    `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`,
-    'Content-Type: application/json',
-    'Content-Length: 3000000',
-  ];
-  return (await openConnection(port, `${head.join('\r\n')}\r\n\r\n{`)).socket;
+  return (await openConnection(port, slowCall(address))).socket;
 }
