@@ -6,7 +6,7 @@ import { firstLineOf, type Sample } from './samples.ts';
  */
 export interface NotRun {
   page: string;
-  /** The sample's first line. */
+  /** The sample's first line, without its comment. */
   first: string;
   because: string;
 }
@@ -15,15 +15,15 @@ const MINUTES = 'takes minutes and runs separately';
 
 export const NOT_RUN: readonly NotRun[] = [
   { page: 'README.md', first: 'npm test', because: 'this test is a part of it' },
-  { page: 'CONTRIBUTING.md', first: 'npm start                # run the server', because: MINUTES },
+  { page: 'CONTRIBUTING.md', first: 'npm start', because: MINUTES },
   {
     page: 'docs/performance.md',
-    first: 'npm run bench                  # against the theoretical maximum',
+    first: 'npm run bench',
     because: MINUTES,
   },
   {
     page: 'docs/reliability.md',
-    first: 'npm run test:faults -- --write   # all faults, about 15 minutes',
+    first: 'npm run test:faults -- --write',
     because: MINUTES,
   },
   {

@@ -39,6 +39,7 @@ export function samplesOf(page: string): Sample[] {
 /** The text of a page without its samples. */
 export const proseOf = (page: string) => readPage(page).replace(/^ *```[\s\S]*?^ *```/gm, '');
 
-export const firstLineOf = ({ text }: Sample) => text.split('\n', 1)[0]!;
+/** Without a comment at its end, which may change freely. */
+export const firstLineOf = ({ text }: Sample) => text.split('\n', 1)[0]!.replace(/\s+# .*$/, '');
 export const titleOf = (sample: Sample) =>
   `${sample.page}:${sample.line} ${sample.language}: ${firstLineOf(sample)}`;
