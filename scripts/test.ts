@@ -67,10 +67,14 @@ if (options.quick) {
   findBrowser();
   buildDashboard();
 }
+// Imported only now, because it reads the address of PostgreSQL when it is loaded.
+const { prepareDemoDatabases } = await import('../test/databases.ts');
+const demo = await prepareDemoDatabases();
 try {
   await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
 } finally {
+  await demo.remove();
   await Promise.all(services.map((service) => service.stop()));
 }
 

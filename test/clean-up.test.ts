@@ -54,7 +54,7 @@ const TABLES: Record<string, { expired: number; name: string; columns: string; v
     values: `1, $1, $1, 'user.added', 'server', concat('clean-up ', i), '{}'`,
   },
   inbound_updates: {
-    expired: 200_000,
+    expired: 20_000,
     name: 'id',
     columns: 'id, channel_id, payload, received_at, done_at',
     values: `concat('clean-up ', i), 'whatsapp:1', '{}', $1, $1`,
@@ -98,13 +98,14 @@ onEachEngine('clean-up', (engine) => {
   const deletes: { sql: string; params: readonly Param[]; deleted: number }[] = [];
   const logged: string[] = [];
   /** The server does this every ten minutes. */
-  async function clean(): Promise<void> {
+  async function clean(afterBatch = async () => {}): Promise<void> {
     const { database, config, clock } = deskbell;
     const recording = {
       ...database,
       async run<Row>(sql: string, params: readonly Param[] = []) {
         const rows = await database.run<Row>(sql, params);
         deletes.push({ sql, params, deleted: rows.length });
+        await afterBatch();
         return rows;
       },
     };
@@ -113,7 +114,7 @@ onEachEngine('clean-up', (engine) => {
   }
 
   it('continues with the other tables if one fails', async () => {
-    await withoutTable('idempotency_keys', clean);
+    await withoutTable('idempotency_keys', () => clean());
     assert.equal(logged.filter((line) => line.includes('"table":"idempotency_keys"')).length, 1, `${logged}`);
     assert.equal(logged.length, 1);
     // PostgreSQL may still run the one batch that was abandoned.
@@ -137,44 +138,31 @@ onEachEngine('clean-up', (engine) => {
     await work().finally(() => client.end());
   }
 
-  it('removes 200,000 expired rows in batches of 1,000, and the rest in the next run', async () => {
+  it('removes 20,000 expired rows in batches of 1,000, and the rest in the next run', async () => {
     const sizes = deletes
       .filter(({ sql }) => sql.includes('from inbound_updates'))
       .map(({ deleted }) => deleted);
     assert.equal(Math.max(...sizes), 1000);
     assert.equal(
       sizes.reduce((sum, size) => sum + size),
-      200_000,
+      20_000,
     );
     await clean();
     assert.equal(logged.length, 1, logged.join(''));
     assert.equal(await countOf('idempotency_keys'), CURRENT_ROWS);
   });
 
-  it('does not delay requests', async (t) => {
-    await fill('inbound_updates', 300_000, 30_000, -30 * DAY_MS);
+  it('lets other requests write between its batches', async () => {
+    await fill('inbound_updates', 300_000, 3000, -30 * DAY_MS);
     const token = await deskbell.signIn();
-    let running = true;
-    const times: number[] = [];
-    const asking = (async () => {
-      while (running) {
-        const startedAt = performance.now();
-        // Throws unless the response is 200.
-        await raise(deskbell, token);
-        times.push(performance.now() - startedAt);
-      }
-    })();
-    await clean().finally(() => {
-      running = false;
+    let raised = 0;
+    await clean(async () => {
+      // Throws unless the response is 200. It would wait for ever for a lock that the clean-up keeps.
+      await raise(deskbell, token);
+      raised += 1;
     });
-    await asking;
+    assert.ok(raised > 3, `${raised}`);
     assert.equal(await countOf('inbound_updates'), CURRENT_ROWS);
-    const longest = Math.max(...times);
-    t.diagnostic(
-      `${engine}: ${times.length} requests during the clean-up, the longest ${longest.toFixed(0)} ms`,
-    );
-    assert.ok(times.length >= 5, `${times.length} requests`);
-    assert.ok(longest < 3000, `${longest} ms`);
   });
 
   it('finds expired rows by an index', async () => {

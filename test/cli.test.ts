@@ -6,7 +6,8 @@ import { after, before, describe, it } from 'node:test';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
 import { type Run, root, run } from './command.ts';
-import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { onEachEngine } from './harness.ts';
 
 function assertFailure({ code, stdout, stderr }: Run, expectedCode: number, message: RegExp): void {
   assert.match(stderr, message);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { engines, NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from './harness.ts';
+import { engines } from './databases.ts';
+import { NOTIFICATIONS, outcome, QUESTION, raise, useDeskbell } from './harness.ts';
 
 /** PostgreSQL ends one of two transactions that wait for each other, and asks to run it again. SQLite writes one at a time. */
 if (engines.includes('postgres')) {

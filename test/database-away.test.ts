@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findProgram, type Service, startPostgres } from '../scripts/services.ts';
 import { newSecretKey } from '../src/secrets.ts';
+import { engines } from './databases.ts';
 import { freeze } from './freezing.ts';
 import {
   AURORA,
   type CallOptions,
   call,
   type Deskbell,
-  engines,
   NOTIFICATIONS,
   type Reply,
   startDeskbell,

@@ -8,8 +8,9 @@ import { DatabaseUnavailable } from '../src/database/database.ts';
 import { runWithDeadline } from '../src/database/deadline.ts';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { newSecretKey } from '../src/secrets.ts';
+import { engines } from './databases.ts';
 import { type LoopbackProxy, startProxy } from './faults/proxy.ts';
-import { AURORA, call, engines, NOTIFICATIONS, QUESTION, type Reply, useDeskbell } from './harness.ts';
+import { AURORA, call, NOTIFICATIONS, QUESTION, type Reply, useDeskbell } from './harness.ts';
 import { newFolder, type Serving, serve } from './process.ts';
 
 /** The rest is for a busy machine. It is less than the time-out of one statement. */

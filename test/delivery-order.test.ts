@@ -3,15 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
-import {
-  createTestDatabase,
-  type Deskbell,
-  engines,
-  onEachEngine,
-  raise,
-  startDeskbell,
-  type TestDatabase,
-} from './harness.ts';
+import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { enqueue } from './sending.ts';
 

@@ -5,11 +5,12 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
 import { run } from './command.ts';
+import { createTestDatabase, engines } from './databases.ts';
 import { isNotRun, NOT_RUN } from './docs/notRun.ts';
 import { runPage } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
 import { openShell } from './docs/shell.ts';
-import { createTestDatabase, engines, onEachEngine } from './harness.ts';
+import { onEachEngine } from './harness.ts';
 import { root } from './process.ts';
 import { startReceiver } from './receiver.ts';
 

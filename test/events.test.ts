@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { engines } from './databases.ts';
 import {
   assertError,
   BOREALIS,
   type Deskbell,
-  engines,
   NOTIFICATIONS,
   OPERATOR,
   onEachEngine,

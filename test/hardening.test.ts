@@ -24,9 +24,9 @@ import { createLogger } from '../src/log.ts';
 import { createVault, newSecretKey, VaultError } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
 import { run } from './command.ts';
+import { createTestDatabase } from './databases.ts';
 import {
   assertError,
-  createTestDatabase,
   type Deskbell,
   onEachEngine,
   type Reply,

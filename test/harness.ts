@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
-import pg from 'pg';
 import { type Config, readConfig } from '../src/config.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
-import { newSecretKey } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
+import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
 
 /** The real server on a real database, called over HTTP. Only the clock is a test clock. */
 export interface Deskbell {
@@ -73,54 +69,11 @@ export const AURORA = { email: 'owner@aurora.example', password: 'aurora-demo' }
 export const BOREALIS = { email: 'owner@borealis.example', password: 'borealis-demo' };
 export const OPERATOR = { email: 'operator@deskbell.example', password: 'operator-demo' };
 
-const postgresUrl = process.env.TEST_POSTGRESQL_URL;
 export const redisUrl = process.env.TEST_REDIS_URL;
-export const engines: readonly Engine[] = postgresUrl ? ['sqlite', 'postgres'] : ['sqlite'];
 
 /** Declares the same tests for each engine. */
 export function onEachEngine(title: string, tests: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${title} (${engine})`, () => tests(engine));
-}
-
-/** A database for a test: the settings to connect to it, and a function to remove it. */
-export interface TestDatabase {
-  env: Record<string, string>;
-  remove(): Promise<void>;
-}
-
-/** Creates an empty database. */
-export async function createTestDatabase(engine: Engine): Promise<TestDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), 'deskbell-test-'));
-  if (engine === 'sqlite') {
-    return {
-      env: { DATA_DIR: folder },
-      async remove() {
-        rmSync(folder, { recursive: true, force: true });
-      },
-    };
-  }
-  if (!postgresUrl) throw new Error('no PostgreSQL: run the tests with npm test');
-  const name = `t${randomBytes(8).toString('hex')}`;
-  await asAdmin(`create database ${name}`);
-  const url = new URL(postgresUrl);
-  url.pathname = name;
-  return {
-    env: { DATA_DIR: folder, DATABASE_URL: url.href, SECRET_KEY: newSecretKey(), DEMO: 'true' },
-    async remove() {
-      await asAdmin(`drop database ${name} with (force)`);
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-async function asAdmin(sql: string): Promise<void> {
-  const client = new pg.Client(postgresUrl);
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }
 
 /** A server for a whole suite: it starts before the first test and closes after the last. */
@@ -142,7 +95,8 @@ export async function startDeskbell(
   settings: Record<string, string> = {},
   shared?: TestDatabase,
 ): Promise<Deskbell> {
-  const testDatabase = shared ?? (await createTestDatabase(engine));
+  const create = settings.DEMO === undefined ? createDemoDatabase : createTestDatabase;
+  const testDatabase = shared ?? (await create(engine));
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'info',

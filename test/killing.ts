@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../src/config.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { AURORA, call, createTestDatabase, type TestDatabase } from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { AURORA, call } from './harness.ts';
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
 

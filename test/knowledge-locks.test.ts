@@ -4,14 +4,8 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import pg from 'pg';
 import { run } from './command.ts';
-import {
-  createTestDatabase,
-  NOTIFICATIONS,
-  onEachEngine,
-  QUESTION,
-  raise,
-  startDeskbell,
-} from './harness.ts';
+import { createTestDatabase } from './databases.ts';
+import { NOTIFICATIONS, onEachEngine, QUESTION, raise, startDeskbell } from './harness.ts';
 import { KNOWLEDGE } from './teaching.ts';
 
 const DOCUMENTS = 80;

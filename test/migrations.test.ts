@@ -8,7 +8,8 @@ import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { onEachEngine } from './harness.ts';
 import { root } from './process.ts';
 
 /** What version 0.1 stored for its migrations: the checksums of whole files, including comments. */

@@ -16,15 +16,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run as runCommand } from './command.ts';
-import {
-  AURORA,
-  call,
-  createTestDatabase,
-  NOTIFICATIONS,
-  onEachEngine,
-  QUESTION,
-  type TestDatabase,
-} from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
 import { root, type Serving, serve } from './process.ts';
 
 /** A new channel is one folder and one line in registry.ts. This adds one, to a copy of the sources. */

@@ -7,13 +7,12 @@ import { rotateKeys } from '../src/auth/keys.ts';
 import { disableUser, enableUser, setPassword } from '../src/auth/users.ts';
 import { openVault } from '../src/auth/vault.ts';
 import { run, settingsOf } from './command.ts';
+import { createTestDatabase, engines } from './databases.ts';
 import { serverKey } from './faults/tokens/forgeries.ts';
 import {
   addUser,
   assertError,
-  createTestDatabase,
   type Deskbell,
-  engines,
   login,
   logout,
   me,

@@ -8,17 +8,8 @@ import { readConfig } from '../src/config.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { root, run, settingsOf } from './command.ts';
-import {
-  addUser,
-  assertError,
-  createTestDatabase,
-  login,
-  me,
-  OPERATOR,
-  onEachEngine,
-  refresh,
-  useDeskbell,
-} from './harness.ts';
+import { createTestDatabase } from './databases.ts';
+import { addUser, assertError, login, me, OPERATOR, onEachEngine, refresh, useDeskbell } from './harness.ts';
 
 onEachEngine('roles', (engine) => {
   describe('on the command line', () => {

@@ -12,7 +12,8 @@ import { startWorker, type Worker } from '../src/delivery/worker/worker.ts';
 import { createLogger } from '../src/log.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
 import type { Vault } from '../src/secrets.ts';
-import { type Clock, createClock, createTestDatabase, type TestDatabase } from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { type Clock, createClock } from './harness.ts';
 
 /** The queue, the worker and the channels without a server, with two merchants and a test clock. */
 export interface Sending {

@@ -3,11 +3,11 @@ import { it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import { FAILURES_MAX } from '../src/auth/attempts.ts';
 import { disableUser } from '../src/auth/users.ts';
+import { createTestDatabase } from './databases.ts';
 import {
   AURORA,
   addUser,
   assertError,
-  createTestDatabase,
   type Deskbell,
   login,
   me,

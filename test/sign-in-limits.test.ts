@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { SERVER } from '../src/audit/record.ts';
 import { setPassword } from '../src/auth/users.ts';
+import { createTestDatabase } from './databases.ts';
 import {
   AURORA,
   addUser,
   assertError,
   BOREALIS,
-  createTestDatabase,
   type Deskbell,
   login,
   onEachEngine,

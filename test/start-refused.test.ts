@@ -7,7 +7,8 @@ import { describe, it } from 'node:test';
 import pg from 'pg';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { newSecretKey } from '../src/secrets.ts';
-import { call, createTestDatabase, engines } from './harness.ts';
+import { createTestDatabase, engines } from './databases.ts';
+import { call } from './harness.ts';
 import { newFolder, run, type Settings, serve } from './process.ts';
 
 /** One line per mistake on stderr and nothing else, exit code 1, and no secret anywhere. */

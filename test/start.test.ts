@@ -3,12 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { createTestDatabase, engines } from './databases.ts';
 import {
   AURORA,
   BOREALIS,
   call,
-  createTestDatabase,
-  engines,
   NOTIFICATIONS,
   OPERATOR,
   onEachEngine,

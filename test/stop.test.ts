@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../scripts/services.ts';
-import { AURORA, call, createTestDatabase, NOTIFICATIONS, onEachEngine } from './harness.ts';
+import { createTestDatabase } from './databases.ts';
+import { AURORA, call, NOTIFICATIONS, onEachEngine } from './harness.ts';
 import { newFolder, openConnection, root, type Serving, serve } from './process.ts';
 
 /** How long a supervisor waits before it kills the process. */

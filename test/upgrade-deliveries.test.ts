@@ -6,13 +6,8 @@ import type { Database } from '../src/database/database.ts';
 import { forEngine } from '../src/database/migrate.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { run, settingsOf } from './command.ts';
-import {
-  createTestDatabase,
-  type Deskbell,
-  onEachEngine,
-  startDeskbell,
-  type TestDatabase,
-} from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { type Deskbell, onEachEngine, startDeskbell } from './harness.ts';
 import { phoneOf } from './shops.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';
 

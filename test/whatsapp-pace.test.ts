@@ -12,7 +12,8 @@ import {
   type Turn,
 } from '../src/delivery/channels/whatsapp/pace.ts';
 import { insertMerchant } from '../src/merchants/store.ts';
-import { createTestDatabase, onEachEngine, type TestDatabase } from './harness.ts';
+import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { onEachEngine } from './harness.ts';
 import { root, run } from './process.ts';
 import { enqueue, FIRST } from './sending.ts';
 import { META, type Meta, metaEnv, startMeta } from './stand-ins/meta.ts';

@@ -4,7 +4,8 @@ import { after, before, describe } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
-import { AURORA, type Deskbell, engines, QUESTION, raise, startDeskbell } from '../harness.ts';
+import { engines } from '../databases.ts';
+import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { root } from '../process.ts';
 
 /** The dashboard in a real browser, with its own server. */

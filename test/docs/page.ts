@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import type { Engine } from '../../src/database/database.ts';
-import { QUESTION, raise, startDeskbell, type TestDatabase } from '../harness.ts';
+import type { TestDatabase } from '../databases.ts';
+import { QUESTION, raise, startDeskbell } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Receiver, webhookEnv } from '../receiver.ts';
 import { isNotRun } from './notRun.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { AURORA, BOREALIS, call, createTestDatabase } from '../harness.ts';
+import { createTestDatabase } from '../databases.ts';
+import { AURORA, BOREALIS, call } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Attack, exchange } from './abuse/exchange.ts';
 import { malformedTraffic } from './abuse/malformed.ts';

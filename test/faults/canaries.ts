@@ -1,13 +1,7 @@
 import pg from 'pg';
 import type { Engine } from '../../src/database/database.ts';
-import {
-  AURORA,
-  createTestDatabase,
-  type Deskbell,
-  rawCall,
-  startDeskbell,
-  type TestDatabase,
-} from '../harness.ts';
+import { createTestDatabase, type TestDatabase } from '../databases.ts';
+import { AURORA, type Deskbell, rawCall, startDeskbell } from '../harness.ts';
 import { openConnection } from '../process.ts';
 import { CANARY, type Call, callsByDocument, callsByHand, OPERATIONS, PHONE } from './canaries/calls.ts';
 import { runCommands, throughSimulator, throughWebhook, throughWhatsApp } from './canaries/channels.ts';

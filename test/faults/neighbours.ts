@@ -1,5 +1,6 @@
 import type { Engine } from '../../src/database/database.ts';
-import { AURORA, call, createTestDatabase } from '../harness.ts';
+import { createTestDatabase } from '../databases.ts';
+import { AURORA, call } from '../harness.ts';
 import { serve } from '../process.ts';
 import { type Fault, type Finding, mayRetry, none, type Size } from './fault.ts';
 import { accents } from './neighbours/accents.ts';

@@ -1,7 +1,8 @@
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { AURORA, call, createTestDatabase, NOTIFICATIONS, outcome, QUESTION } from '../harness.ts';
+import { createTestDatabase } from '../databases.ts';
+import { AURORA, call, NOTIFICATIONS, outcome, QUESTION } from '../harness.ts';
 import { type Fault, none } from './fault.ts';
 import { type KillableServer, startKillableServer } from './servers.ts';
 

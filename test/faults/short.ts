@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { engines } from '../harness.ts';
+import { engines } from '../databases.ts';
 import { type Fault, holds, lineOf, mayRetry } from './fault.ts';
 
 /** Declares the short version of a fault as a test on each engine that it applies to. */

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AURORA, call, createTestDatabase, NOTIFICATIONS, QUESTION } from '../harness.ts';
+import { createTestDatabase } from '../databases.ts';
+import { AURORA, call, NOTIFICATIONS, QUESTION } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
 import { type Fault, none } from './fault.ts';
 import { percentile } from './figures.ts';

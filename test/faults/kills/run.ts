@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import { createTestDatabase } from '../../harness.ts';
+import { createTestDatabase } from '../../databases.ts';
 import { type Meta, metaEnv, startMeta } from '../../stand-ins/meta.ts';
 import {
   makeDue,

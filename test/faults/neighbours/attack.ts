@@ -1,5 +1,5 @@
 import type { Engine } from '../../../src/database/database.ts';
-import type { TestDatabase } from '../../harness.ts';
+import type { TestDatabase } from '../../databases.ts';
 import type { Serving, Settings } from '../../process.ts';
 import type { Finding, Size } from '../fault.ts';
 

@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
-import { NOTIFICATIONS, startDeskbell, type TestDatabase } from '../../harness.ts';
+import type { TestDatabase } from '../../databases.ts';
+import { NOTIFICATIONS, startDeskbell } from '../../harness.ts';
 import { type Finding, none, type Size } from '../fault.ts';
 import { monitorServer } from '../monitor.ts';
 import type { Attack, Target } from './attack.ts';

@@ -1,6 +1,7 @@
 import { openVault } from '../../../src/auth/vault.ts';
 import { channelPurpose } from '../../../src/delivery/channels/settings.ts';
-import { startDeskbell, type TestDatabase } from '../../harness.ts';
+import type { TestDatabase } from '../../databases.ts';
+import { startDeskbell } from '../../harness.ts';
 import { bodyWith, signed } from '../../stand-ins/meta.ts';
 import { none } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';
