@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import compress from '@fastify/compress';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Assistant } from './assistant/assistant.ts';
@@ -30,6 +29,7 @@ import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
 import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
@@ -129,7 +129,7 @@ export async function buildApp(
   limitConnections(app, { perAddress: config.connectionsPerAddress, log });
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
-  await app.register(compress, { threshold: 2048, encodings: ['gzip', 'br'], globalDecompression: false });
+  await compressResponses(app);
   identifyCallers(app, parts.tokens);
   const { redisUrl: url, tokenIssuer } = config;
   const runScript = url ? await connectRedis(app, { url, keyPrefix: `${tokenIssuer}:`, log }) : undefined;
