@@ -1,6 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
 import { DatabaseProblem, DatabaseUnavailable } from './database/database.ts';
+import { loadPhoneNumbers } from './delivery/phone.ts';
 import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
 import { createLogger } from './log.ts';
@@ -39,6 +40,8 @@ async function main(): Promise<void> {
     throw listenError(error as ListenFailure, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config));
+  // Not with the first request that has a number: it would wait for it, and all others with it.
+  loadPhoneNumbers();
   // Node writes the cache at exit, but a killed process has no exit: its next start would take twice as long.
   flushCompileCache();
 }
