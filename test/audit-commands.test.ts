@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import type { AuditEvent } from '../src/contract/audit.ts';
-import { root, run, settingsOf } from './command.ts';
+import { root, run, runHere, settingsOf } from './command.ts';
 import { onEachEngine, raise, useDeskbell } from './harness.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
@@ -129,7 +129,7 @@ onEachEngine('the audit log of the command line', (engine) => {
     );
     const table = await command(['audit', 'list', '--what', 'user.disabled']);
     assert.match(table.stdout, /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4/);
-    const wrong = await command(['audit', 'list', '--what', 'nothing']);
+    const wrong = await runHere(['audit', 'list', '--what', 'nothing']);
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
   });
 });
