@@ -32,6 +32,8 @@ export interface Shell {
   folder: string;
   url: string;
   run(script: string, input?: string): Promise<Result>;
+  /** Removes the variables. */
+  forget(): void;
   node(script: string, env?: Record<string, string>): Script;
   /** Runs in the background until the server responds; an earlier server is stopped first. */
   startServer(script: string): Promise<void>;
@@ -111,6 +113,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
     folder,
     url,
     run: (script, input) => bash(`${script}\nexport -p > .variables\n`, input).ended,
+    forget: () => rmSync(join(folder, '.variables'), { force: true }),
     node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
     async startServer(script) {
       await stopServer();
