@@ -123,12 +123,12 @@ onEachEngine('the audit log of the command line', (engine) => {
     const ofShop = await list('--merchant', '3');
     assert.ok(ofShop.length > 5 && ofShop.every(({ merchant_id }) => merchant_id === 3));
     assert.deepEqual(await list('--since', '2999-01-01T00:00Z'), []);
-    assert.deepEqual(
-      (await list('--what', 'channel.removed')).map(({ what }) => what),
-      ['channel.removed'],
-    );
     const table = await command(['audit', 'list', '--what', 'user.disabled']);
-    assert.match(table.stdout, /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4/);
+    // Only one event has this name.
+    assert.match(
+      table.stdout,
+      /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4[^\n]*\n$/,
+    );
     const wrong = await runHere(['audit', 'list', '--what', 'nothing']);
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
   });
