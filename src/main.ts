@@ -1,11 +1,11 @@
 import { flushCompileCache } from 'node:module';
 import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
-import { DatabaseProblem, DatabaseUnavailable } from './database/database.ts';
+import { loadPhoneNumbers } from './delivery/phone.ts';
 import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
 import { createLogger } from './log.ts';
-import { VaultError } from './secrets.ts';
 import { openServer, type Server } from './server.ts';
+import { startProblem } from './startProblem.ts';
 
 /**
  * Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
@@ -39,6 +39,8 @@ async function main(): Promise<void> {
     throw listenError(error as ListenFailure, config) ?? error;
   }
   if (!config.production) console.log(banner(url, config));
+  // Not with the first request that has a number: it would wait for it, and all others with it.
+  loadPhoneNumbers();
   // Node writes the cache at exit, but a killed process has no exit: its next start would take twice as long.
   flushCompileCache();
 }
@@ -122,17 +124,7 @@ function listenError({ code, port }: ListenFailure, config: Config): ConfigError
   }
 }
 
-/** One clear line for each wrong setting; a stack trace only for a bug. */
-function explain(error: unknown): string {
-  if (error instanceof ConfigError) return error.problems.join('\n');
-  if (error instanceof DatabaseProblem || error instanceof VaultError) return error.message;
-  if (error instanceof DatabaseUnavailable)
-    return `The database cannot be used: ${(error.cause as Error).message}.`;
-  const { syscall, message, stack } = error as NodeJS.ErrnoException;
-  return syscall === undefined ? (stack ?? message) : message;
-}
-
 main().catch((error: unknown) => {
-  console.error(explain(error));
+  console.error(startProblem(error));
   process.exit(1);
 });

@@ -98,6 +98,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'errors.ts': [],
   'metrics.ts': [],
   'secrets.ts': [],
+  'startProblem.ts': ['config.ts', PORT, 'secrets.ts'],
   'storage.ts': ['config.ts', 'knowledge/versions.ts', 'merchants/storage.ts', 'notifications/store.ts'],
   'version.ts': [],
 };

@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import type { AuditEvent } from '../src/contract/audit.ts';
-import { root, run, settingsOf } from './command.ts';
+import { root, run, runHere, settingsOf } from './command.ts';
 import { onEachEngine, raise, useDeskbell } from './harness.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
@@ -123,13 +123,13 @@ onEachEngine('the audit log of the command line', (engine) => {
     const ofShop = await list('--merchant', '3');
     assert.ok(ofShop.length > 5 && ofShop.every(({ merchant_id }) => merchant_id === 3));
     assert.deepEqual(await list('--since', '2999-01-01T00:00Z'), []);
-    assert.deepEqual(
-      (await list('--what', 'channel.removed')).map(({ what }) => what),
-      ['channel.removed'],
-    );
     const table = await command(['audit', 'list', '--what', 'user.disabled']);
-    assert.match(table.stdout, /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4/);
-    const wrong = await command(['audit', 'list', '--what', 'nothing']);
+    // Only one event has this name.
+    assert.match(
+      table.stdout,
+      /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4[^\n]*\n$/,
+    );
+    const wrong = await runHere(['audit', 'list', '--what', 'nothing']);
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
-import { type Run, root, run } from './command.ts';
+import { type Run, root, run, runHere } from './command.ts';
 import { onEachEngine } from './harness.ts';
 import { run as start } from './process.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
@@ -136,16 +136,16 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('refuse wrong values, name the option, and never print a secret', async () => {
-    const set = (args: string[], input = '') =>
-      deskbell(['channel', 'set', ...args, '--merchant', '2'], input);
+    const call = (args: string[]) => ['channel', 'set', ...args, '--merchant', '2'];
+    const set = (args: string[], input = '') => deskbell(call(args), input);
     const before = await json(['channel', 'show', '--merchant', '2']);
     const [missing, both, inside, stray, unknown, argument, few, members, broken] = await Promise.all([
       set(['webhook'], SECRET),
       set(['webhook', '--url', 'ftp://hooks.example'], 'hunter2'),
       set(['webhook', '--url', receiver.url], SECRET),
-      set(['webhook', '--url', receiver.url, '--template', 'a'], SECRET),
-      set(['pigeon']),
-      set(['webhook', '--url', receiver.url, '--secret', 'hunter2']),
+      runHere(call(['webhook', '--url', receiver.url, '--template', 'a'])),
+      runHere(call(['pigeon'])),
+      runHere(call(['webhook', '--url', receiver.url, '--secret', 'hunter2'])),
       set(['whatsapp', '--phone-number-id', '123456789'], 'hunter2'),
       set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2", "secret": "hunter2"}'),
       set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2"'),
@@ -185,7 +185,7 @@ onEachEngine('channels on the command line', (engine) => {
 
     assert.equal((await json(['channel', 'limit', 'default', '--merchant', '1'])).limit, 1);
     for (const wrong of ['0', '1.5', 'many', '99999999999']) {
-      assertFailure(await deskbell(['channel', 'limit', wrong, '--merchant', '1']), 2, /N is a whole number/);
+      assertFailure(await runHere(['channel', 'limit', wrong, '--merchant', '1']), 2, /N is a whole number/);
     }
   });
 
@@ -231,7 +231,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.equal((await sending.row(Number(id))).state, 'sent');
     assertFailure(await deskbell(['delivery', 'retry', id, '--merchant', '1']), 1, /has not failed/);
     assertFailure(
-      await deskbell(['delivery', 'list', '--merchant', '1', '--state', 'lost']),
+      await runHere(['delivery', 'list', '--merchant', '1', '--state', 'lost']),
       2,
       /--state is one of/,
     );

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
-import { type Run, root, run } from './command.ts';
+import { type Run, root, run, runHere } from './command.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { onEachEngine } from './harness.ts';
 
@@ -65,7 +65,7 @@ onEachEngine('the command line', (engine) => {
       (await deskbell(['merchant', 'list'])).stdout,
       /^ID +NAME +COUNTRY +ADDED \(UTC\)\n1 +Café Öl +– +20/,
     );
-    assertFailure(await deskbell(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
+    assertFailure(await runHere(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
   });
 
   it('adds users with a password from standard input', async () => {
@@ -110,8 +110,8 @@ onEachEngine('the command line', (engine) => {
 
   it('never accepts a password as an argument, and does not print one', async () => {
     const [option, argument] = await Promise.all([
-      deskbell(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
-      deskbell(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
+      runHere(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
+      runHere(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
     ]);
     assertFailure(option, 2, /reads the first line of standard input/);
     assertFailure(argument, 2, /Too many arguments/);
@@ -155,7 +155,7 @@ onEachEngine('the command line', (engine) => {
     const [listed] = await json(['conversation', 'list', '--merchant', '1']);
     assert.equal(listed.customer_phone, '+34611550101');
     assert.deepEqual(await json(['conversation', 'list', '--merchant', '2']), []);
-    assertFailure(await deskbell(['conversation', 'list']), 2, /--merchant ID is required/);
+    assertFailure(await runHere(['conversation', 'list']), 2, /--merchant ID is required/);
   });
 
   it('rotates keys, and detects a wrong SECRET_KEY', async () => {
@@ -234,11 +234,11 @@ onEachEngine('the command line', (engine) => {
 describe('the command line without a database', () => {
   it('shows help for the program, a group and a command', async () => {
     const [bare, help, group, command, version] = await Promise.all([
-      run([]),
+      runHere([]),
       run(['help']),
-      run(['user', '--help']),
-      run(['help', 'user', 'add']),
-      run(['--version']),
+      runHere(['user', '--help']),
+      runHere(['help', 'user', 'add']),
+      runHere(['--version']),
     ]);
     assert.equal(bare.stdout, help.stdout);
     assert.match(help.stdout, /conversation +Conversations: add, list, import/);
@@ -284,7 +284,7 @@ describe('the command line without a database', () => {
     ],
   ];
   it('reports wrong usage with a hint and exit code 2', async () => {
-    const runs = await Promise.all(misuses.map(([args]) => run(args)));
+    const runs = await Promise.all(misuses.map(([args]) => runHere(args)));
     for (const [index, [, message]] of misuses.entries()) assertFailure(runs[index]!, 2, message);
   });
 

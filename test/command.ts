@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../src/cli/program.ts';
 import type { Deskbell } from './harness.ts';
 
 /** Runs the command line in its own process, as users do. */
@@ -46,6 +47,29 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr, json: parsed(stdout || stderr) }));
   });
+}
+
+/**
+ * Runs the command line in this process, which takes a hundredth of the time. Only for help and wrong usage: such a
+ * call reads no settings and no input.
+ */
+export async function runHere(args: readonly string[]): Promise<Run> {
+  let stdout = '';
+  let stderr = '';
+  const code = await runProgram(args, {
+    async print(text) {
+      stdout += `${text}\n`;
+    },
+    printError(text) {
+      stderr += `${text}\n`;
+    },
+    // A call that should have been refused finds no database.
+    loadSettings() {
+      delete process.env.DATABASE_URL;
+      process.env.DATA_DIR = '/dev/null';
+    },
+  });
+  return { code, stdout, stderr, json: parsed(stdout || stderr) };
 }
 
 function parsed(text: string): unknown {

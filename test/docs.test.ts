@@ -4,10 +4,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
-import { run } from './command.ts';
-import { createTestDatabase, engines } from './databases.ts';
+import { runHere } from './command.ts';
+import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
 import { isNotRun, NOT_RUN } from './docs/notRun.ts';
-import { runPage } from './docs/page.ts';
+import { runPage, useParts } from './docs/page.ts';
 import { firstLineOf, PAGES, proseOf, readPage, type Sample, samplesOf, titleOf } from './docs/samples.ts';
 import { openShell } from './docs/shell.ts';
 import { onEachEngine } from './harness.ts';
@@ -16,7 +16,7 @@ import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
-/** Pages whose samples call a server with the demo data, on both engines. */
+/** Pages whose samples call a server with the demo data, on both engines. The second changes a merchant's channel. */
 const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
 /** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
@@ -43,14 +43,14 @@ describe('the samples in the docs', () => {
 });
 
 onEachEngine('the docs, with a server', (engine) => {
-  for (const page of WITH_DEMO) {
-    describe(page, () => runPage(page, () => withDemo(engine)));
-  }
+  const parts = useParts(() => withDemo(engine));
+  for (const page of WITH_DEMO) describe(page, () => runPage(page, parts));
 });
 
 async function withDemo(engine: Engine) {
-  const testDatabase = await createTestDatabase(engine);
-  const shell = await openShell(testDatabase.env);
+  const testDatabase = await createDemoDatabase(engine);
+  // Its samples run with npm on the first engine.
+  const shell = await openShell(testDatabase.env, { withoutNpm: engine !== engines[0] });
   const receiver = await startReceiver();
   await shell.startServer('npm start');
   const standIns = {
@@ -62,7 +62,7 @@ async function withDemo(engine: Engine) {
 }
 
 describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreSQL' }, () => {
-  runPage(PRODUCTION, async () => {
+  const parts = useParts(async () => {
     const testDatabase = await createTestDatabase('postgres');
     const shell = await openShell();
     const { DATABASE_URL: url = '' } = testDatabase.env;
@@ -74,14 +74,16 @@ describe(PRODUCTION, { skip: engines.includes('postgres') ? false : 'no PostgreS
     };
     return { engine: 'postgres' as const, shell, testDatabase, standIns };
   });
+  runPage(PRODUCTION, parts);
 });
 
 describe('the other pages', () => {
   for (const page of PAGES.filter((one) => !WITH_DEMO.includes(one) && one !== PRODUCTION)) {
     if (samplesOf(page).some((sample) => sample.language !== 'text' && !isNotRun(sample))) {
-      describe(page, () =>
-        runPage(page, async () => ({ engine: 'sqlite' as const, shell: await openShell(), standIns: {} })),
-      );
+      describe(page, () => {
+        const open = async () => ({ engine: 'sqlite' as const, shell: await openShell(), standIns: {} });
+        runPage(page, useParts(open));
+      });
     }
   }
 });
@@ -127,7 +129,7 @@ describe('the text of the docs', () => {
   for (const command of mentioned) {
     it(`mentions "${command}", which exists with these options`, async () => {
       const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
-      const { code, stderr } = await run([...words, '--help']);
+      const { code, stderr } = await runHere([...words, '--help']);
       assert.equal(code, 0, stderr);
     });
   }

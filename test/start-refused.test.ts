@@ -6,20 +6,46 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import pg from 'pg';
 import { ConfigError, readConfig } from '../src/config.ts';
+import { createLogger } from '../src/log.ts';
 import { newSecretKey } from '../src/secrets.ts';
-import { createTestDatabase, engines } from './databases.ts';
-import { call } from './harness.ts';
-import { newFolder, run, type Settings, serve } from './process.ts';
+import { openServer } from '../src/server.ts';
+import { startProblem } from '../src/startProblem.ts';
+import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
+import { startDeskbell } from './harness.ts';
+import { newFolder, run, type Settings } from './process.ts';
 
-/** One line per mistake on stderr and nothing else, exit code 1, and no secret anywhere. */
-async function refuses(settings: Settings, ...lines: RegExp[]): Promise<void> {
+/** One line on stderr and nothing else, exit code 1, and no secret anywhere. */
+async function refuses(settings: Settings, line: RegExp): Promise<void> {
   const program = run({ PORT: '0', ...settings });
   const { code } = await program.ended;
-  const said = program.stderr().split('\n').slice(0, -1);
-  assert.equal(said.length, lines.length, program.stderr());
-  for (const [index, line] of lines.entries()) assert.match(said[index]!, line);
+  assertLine(program.stderr(), line);
   assert.equal(code, 1);
-  assert.doesNotMatch(program.stdout() + program.stderr(), /hunter2|^\s+at /m);
+  assert.doesNotMatch(program.stdout(), /hunter2|^\s+at /m);
+}
+
+/**
+ * The same without a process of its own, for everything that the server finds out after its ports: the program prints
+ * this line to stderr and exits with 1, as the tests with a process show.
+ */
+async function refusesToOpen(settings: Settings, line: RegExp): Promise<void> {
+  const logged: string[] = [];
+  const log = createLogger({ logLevel: 'info', logPretty: false }, { write: (text) => logged.push(text) });
+  const error = await openServer(readConfig({ PORT: '0', ...settings }), log).then(
+    async (server) => {
+      await server.close();
+      assert.fail('the server has opened');
+    },
+    (refusal: unknown) => refusal,
+  );
+  assertLine(`${startProblem(error)}\n`, line);
+  assert.doesNotMatch(logged.join(''), /hunter2/);
+}
+
+function assertLine(text: string, line: RegExp): void {
+  const said = text.split('\n').slice(0, -1);
+  assert.equal(said.length, 1, text);
+  assert.match(said[0]!, line);
+  assert.doesNotMatch(text, /hunter2|^\s+at /m);
 }
 
 const BAD_SETTINGS: Settings = {
@@ -149,7 +175,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
   it('for a data folder inside a file', () =>
     refuses({ DATA_DIR: '/dev/null/x' }, /^The data folder \/dev\/null\/x cannot be created: /));
   it('for a data folder where not even root can create a file', () =>
-    refuses(
+    refusesToOpen(
       { DATA_DIR: '/sys/deskbell' },
       /^The data folder \/sys\/deskbell cannot be created: permission denied/,
     ));
@@ -161,27 +187,28 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     it(`for a data folder whose ${file} cannot be opened`, () => {
       const folder = newFolder();
       mkdirSync(join(folder, file));
-      return refuses({ DATA_DIR: folder }, line);
+      return refusesToOpen({ DATA_DIR: folder }, line);
     });
   }
   it('for a key file without a key', () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'secret.key'), '\n');
-    return refuses({ DATA_DIR: folder }, /^The key in \S+ is too short/);
+    return refusesToOpen({ DATA_DIR: folder }, /^The key in \S+ is too short/);
   });
   it('for a missing key file if the database was encrypted with it, and creates no new one', async () => {
-    const folder = newFolder();
-    await (await serve({ DATA_DIR: folder })).stop();
-    rmSync(join(folder, 'secret.key'));
-    await refuses({ DATA_DIR: folder }, /^\S+secret\.key is missing.*Restore it; .*keys rotate --revoke/);
-    assert.ok(!existsSync(join(folder, 'secret.key')));
+    const { env, remove } = await createDemoDatabase('sqlite');
+    const file = join(env.DATA_DIR!, 'secret.key');
+    rmSync(file);
+    await refusesToOpen(env, /^\S+secret\.key is missing.*Restore it; .*keys rotate --revoke/);
+    assert.ok(!existsSync(file));
+    await remove();
   });
   it('for a data folder that another process uses, and that process keeps running', async () => {
-    const folder = newFolder();
-    const first = await serve({ DATA_DIR: folder });
+    const first = await startDeskbell('sqlite');
+    const folder = first.config.dataDir;
     await refuses({ DATA_DIR: folder }, /^The data folder \S+ is in use by another Deskbell\./);
-    assert.equal((await call(first.url, 'GET', '/readyz')).status, 200);
-    await first.stop();
+    assert.equal((await first.call('GET', '/readyz')).status, 200);
+    await first.close();
   });
 
   it('for PostgreSQL without SECRET_KEY', () =>
@@ -192,7 +219,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       /^The PostgreSQL of DATABASE_URL cannot be used: nothing answers/,
     ));
   it('for several servers if none can be reached', () =>
-    refuses(
+    refusesToOpen(
       {
         DATABASE_URL: 'postgres://deskbell:hunter2@127.0.0.1:1,[::1]:1/deskbell',
         SECRET_KEY: newSecretKey(),
@@ -205,13 +232,13 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     const { port } = silent.address() as { port: number };
     try {
       const there = `postgres://deskbell:hunter2@127.0.0.1:${port}/deskbell`;
-      await refuses({ DATABASE_URL: there, SECRET_KEY: newSecretKey() }, /cannot be used: .*timeout/);
+      await refusesToOpen({ DATABASE_URL: there, SECRET_KEY: newSecretKey() }, /cannot be used: .*timeout/);
     } finally {
       silent.close();
     }
   });
   it('for an address whose password is not encoded', () =>
-    refuses(
+    refusesToOpen(
       { DATABASE_URL: 'postgres://deskbell:hunter2%@127.0.0.1:1/deskbell', SECRET_KEY: newSecretKey() },
       /^The PostgreSQL of DATABASE_URL cannot be used: /,
     ));
@@ -219,7 +246,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     it('for a PostgreSQL that does not have the database', async () => {
       const testDatabase = await createTestDatabase('postgres');
       await testDatabase.remove();
-      await refuses(
+      await refusesToOpen(
         testDatabase.env,
         /^The PostgreSQL of DATABASE_URL cannot be used: database "\w+" does not exist\.$/,
       );
@@ -233,7 +260,7 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
       await client.end();
       try {
         const several = testDatabase.env.DATABASE_URL!.replace(host, `127.0.0.1:1,${host}`);
-        await refuses(
+        await refusesToOpen(
           { ...testDatabase.env, DATABASE_URL: several },
           /cannot be used: none of its hosts accepts writes\.$/,
         );
@@ -243,33 +270,36 @@ describe('one clear line and exit code 1', { concurrency: 3 }, () => {
     });
   }
 
-  for (const [title, settings, change, line] of [
+  for (const [title, settings, change, line, refuse] of [
     [
       'a SECRET_KEY that does not belong to the database',
       { SECRET_KEY: newSecretKey() },
       'select 1',
       /^SECRET_KEY is not the key of this database/,
+      refuses,
     ],
     [
       'a database that is newer than the program',
       {},
       `insert into schema_migrations values (9999, 'from_the_future', 'x', 'now')`,
       /^The database is newer than this Deskbell: it has migration 9999_from_the_future\./,
+      refusesToOpen,
     ],
     [
       'a migration that was changed after it was applied',
       {},
       `update schema_migrations set checksum = 'other' where version = 1`,
       /^Migration 1_\w+ was changed after it was applied\./,
+      refusesToOpen,
     ],
   ] as const) {
     it(`for ${title}`, async () => {
-      const folder = newFolder();
-      await (await serve({ DATA_DIR: folder })).stop();
-      const database = new DatabaseSync(join(folder, 'deskbell.db'));
+      const { env, remove } = await createDemoDatabase('sqlite');
+      const database = new DatabaseSync(join(env.DATA_DIR!, 'deskbell.db'));
       database.exec(change);
       database.close();
-      await refuses({ DATA_DIR: folder, ...settings }, line);
+      await refuse({ ...env, ...settings }, line);
+      await remove();
     });
   }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { createTestDatabase, engines } from './databases.ts';
@@ -71,13 +71,12 @@ describe('the first start, with only a folder and a port set', () => {
 });
 
 describe('settings in a file', () => {
-  it('are read from .env, and the environment takes precedence', async () => {
+  it('are read from .env, and the environment takes precedence: no demo with DEMO=false', async () => {
     const folder = newFolder();
-    writeFileSync(join(folder, '.env'), 'DEMO=false\nDATA_DIR=from-file\nTOKEN_ISSUER=file\n');
-    const server = await serve({ TOKEN_ISSUER: 'environment' }, undefined, folder);
-    assert.equal((await signIn(server, AURORA)).status, 401);
-    assert.ok(statSync(join(folder, 'from-file', 'deskbell.db')).isFile());
-    await server.stop();
+    writeFileSync(join(folder, '.env'), 'DEMO=false\nDATA_DIR=from-file\n');
+    const server = await serve({ DATA_DIR: 'from-environment' }, undefined, folder);
+    await stopAndAssertDemo(server, false);
+    assert.deepEqual(readdirSync(folder).sort(), ['.env', 'from-environment']);
   });
 });
 
@@ -125,7 +124,6 @@ const plain = (row: object) => ({ ...row });
 describe('the demo is created', { concurrency: 2 }, () => {
   for (const [title, engine, settings, written] of [
     ['not with NODE_ENV=production', 'sqlite', { NODE_ENV: 'production' }, false],
-    ['not with DEMO=false', 'sqlite', { DEMO: 'false' }, false],
     ['not if other machines can reach the server', 'sqlite', { HOST: '0.0.0.0' }, false],
     ['with another name of this machine', 'sqlite', { HOST: 'localhost' }, true],
     ['not in PostgreSQL by default', 'postgres', {}, false],
@@ -136,16 +134,17 @@ describe('the demo is created', { concurrency: 2 }, () => {
       const testDatabase = await createTestDatabase(engine);
       const { DEMO: _, ...env } = testDatabase.env;
       const server = await serve({ ...env, ...settings });
-      assert.equal((await signIn(server, AURORA)).status, written ? 200 : 401);
-      await server.stop();
+      await stopAndAssertDemo(server, written);
       await testDatabase.remove();
-      assert.equal(
-        server.stdout().includes(AURORA.password),
-        written,
-        'the demo accounts are printed only if they exist',
-      );
       assert.equal(server.stdout().includes('/docs'), !('NODE_ENV' in settings));
-      assert.equal(/no users yet.* user add --merchant 1/.test(server.stdout()), !written);
     });
   }
 });
+
+/** The demo accounts exist and are printed, or neither; then a line says how to add a user. */
+async function stopAndAssertDemo(server: Serving, exists: boolean): Promise<void> {
+  assert.equal((await signIn(server, AURORA)).status, exists ? 200 : 401);
+  await server.stop();
+  assert.equal(server.stdout().includes(AURORA.password), exists);
+  assert.equal(/no users yet.* user add --merchant 1/.test(server.stdout()), !exists);
+}

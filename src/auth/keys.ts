@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
 import { recordEvent, type Who } from '../audit/record.ts';
 import { type Database, type Queries, REVOCATIONS } from '../database/database.ts';
 import { withoutDeadline } from '../database/deadline.ts';
 import { type Vault, VaultError } from '../secrets.ts';
 
 export const ALGORITHM = 'EdDSA';
+/** Commands that only list keys, or compare them with SECRET_KEY, start faster without it. */
+const loadJose = () => import('jose');
 
 /** Every process reloads the keys this often, so a key rotation needs no restart. */
 const RELOAD_AFTER_MS = 30_000;
@@ -159,12 +161,14 @@ function readKeys(queries: Pick<Queries, 'all'>): Promise<KeyRow[]> {
 
 async function publicHalf(row: KeyRow): Promise<SigningKey> {
   const publicJwk = JSON.parse(row.public_jwk) as JWK;
+  const { importJWK } = await loadJose();
   const publicKey = (await importJWK(publicJwk, ALGORITHM)) as CryptoKey;
   return { kid: row.kid, publicJwk, publicKey, createdAt: row.created_at };
 }
 
 async function privateHalf(row: KeyRow, vault: Vault): Promise<CryptoKey> {
   const jwk = JSON.parse(vault.open(row.sealed_private_key, purposeOf(row.kid))) as JWK;
+  const { importJWK } = await loadJose();
   return (await importJWK(jwk, ALGORITHM)) as CryptoKey;
 }
 
@@ -206,6 +210,7 @@ export function listKeys(queries: Queries): Promise<{ kid: string; created_at: s
 }
 
 async function makeKey(vault: Vault): Promise<Omit<KeyRow, 'created_at'>> {
+  const { exportJWK, generateKeyPair } = await loadJose();
   const pair = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
   const publicJwk = await exportJWK(pair.publicKey);
   const kid = createHash('sha256').update(String(publicJwk.x)).digest('base64url').slice(0, 16);

@@ -1,4 +1,4 @@
-import { DELIVERY_STATES } from '../contract/delivery.ts';
+import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import {

@@ -1,16 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { DELIVERY_STATES } from './deliveryStates.ts';
 
-export const DELIVERY_STATES = [
-  'queued',
-  'sending',
-  'waiting',
-  'sent',
-  'delivered',
-  'read',
-  'failed',
-  'cancelled',
-] as const;
 export const DeliveryStateName = Type.Enum([...DELIVERY_STATES], {
   description:
     '`waiting`: for the daily limit or for the customer to write. `sent`: the channel has it. `delivered` and ' +

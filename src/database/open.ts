@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import type { Database } from './database.ts';
-import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import { databaseFile } from './sqliteFolder.ts';
 
@@ -19,6 +18,8 @@ export async function openDatabase(
   onConnectionLost?: (error: Error) => void,
 ): Promise<Database> {
   if (options.databaseUrl === undefined) return openSqlite(options.dataDir, { lock: purpose === 'serve' });
+  // Loaded only here: the driver would add a tenth to the start of every command on the embedded database.
+  const { openPostgres } = await import('./postgres.ts');
   return openPostgres(options.databaseUrl, {
     poolSize: options.databasePoolSize,
     preparedStatements: options.databasePreparedStatements,

@@ -1,12 +1,23 @@
-import {
-  type CountryCode,
-  getCountries,
-  ParseError,
-  parsePhoneNumberWithError,
-  validatePhoneNumberLength,
-} from 'libphonenumber-js/min';
+import { createRequire } from 'node:module';
+import type { CountryCode } from 'libphonenumber-js/min';
 
 export type { CountryCode };
+
+type Library = typeof import('libphonenumber-js/min');
+const require = createRequire(import.meta.url);
+let loaded: { library: Library; countries: ReadonlySet<string> } | undefined;
+
+/**
+ * The library has a hundred files, a third of the start of the command line, and most commands read no number. So it is
+ * loaded with the first one; a server calls this before that.
+ */
+export function loadPhoneNumbers() {
+  if (!loaded) {
+    const library: Library = require('libphonenumber-js/min');
+    loaded = { library, countries: new Set(library.getCountries()) };
+  }
+  return loaded;
+}
 
 /**
  * `problem` is the rest of a sentence that starts with the name of the field or with the number, and has no full
@@ -34,10 +45,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   INVALID_LENGTH: 'has the wrong number of digits for its country',
 };
 
-const countries: ReadonlySet<string> = new Set(getCountries());
-
 /** ISO 3166-1 alpha-2, in capitals. */
-export const isCountry = (text: string): text is CountryCode => countries.has(text);
+export const isCountry = (text: string): text is CountryCode => loadPhoneNumbers().countries.has(text);
 
 /**
  * Returns the number as E.164, with +. A number that starts with + or 00 has its own country code; any other belongs
@@ -54,6 +63,7 @@ export function parsePhone(text: string, country: CountryCode | undefined): Pars
 }
 
 function parse(written: string, defaultCountry?: CountryCode): ParsedPhone {
+  const { ParseError, parsePhoneNumberWithError, validatePhoneNumberLength } = loadPhoneNumbers().library;
   try {
     const { number, ext } = parsePhoneNumberWithError(written, {
       extract: false,

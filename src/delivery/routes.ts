@@ -5,7 +5,6 @@ import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   ChangedMany,
-  DELIVERY_STATES,
   type Delivery,
   DeliveryList,
   DeliveryStateName,
@@ -14,6 +13,7 @@ import {
   ManyDeliveries,
   RetryBody,
 } from '../contract/delivery.ts';
+import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database, type Queries } from '../database/database.ts';
 import {

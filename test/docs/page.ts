@@ -31,18 +31,25 @@ interface Parts {
   standIns: Record<string, string>;
 }
 
-/** Runs the samples of a page from top to bottom, each as a test. */
-export function runPage(page: string, open: () => Promise<Parts>): void {
-  let parts: Parts;
-  let last: Result | undefined;
+/** An environment for the pages of a suite: it opens before the first sample and closes after the last. */
+export function useParts(open: () => Promise<Parts>): Parts {
+  const parts = {} as Parts;
   before(async () => {
-    parts = await open();
+    Object.assign(parts, await open());
   });
   after(async () => {
-    await parts?.shell.close();
-    await parts?.receiver?.close();
-    await parts?.testDatabase?.remove();
+    await parts.shell?.close();
+    await parts.receiver?.close();
+    await parts.testDatabase?.remove();
   });
+  return parts;
+}
+
+/** Runs the samples of a page from top to bottom, each as a test. */
+export function runPage(page: string, parts: Parts): void {
+  let last: Result | undefined;
+  // A page does not use the variables of another one.
+  before(() => parts.shell.forget());
   const samples = samplesOf(page).filter((sample) => !isNotRun(sample) && sample.language !== 'text');
   for (const [index, sample] of samples.entries()) {
     it(titleOf(sample), async () => {

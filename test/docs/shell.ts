@@ -19,6 +19,13 @@ curl() { command curl --fail-with-body "$@"; }
 set -a
 [ ! -f .variables ] || . ./.variables
 `;
+/** Runs the command line as npm does, but without npm, which takes half of the time of each command. */
+const WITHOUT_NPM = `npm() {
+  [ "$1 $2 $3" = 'run deskbell --' ] || { command npm "$@"; return; }
+  shift 3
+  NODE_COMPILE_CACHE=node_modules/.cache/node node src/cli/main.ts "$@"
+}
+`;
 const READY_MAX_MS = 90_000;
 
 export interface Result {
@@ -32,6 +39,8 @@ export interface Shell {
   folder: string;
   url: string;
   run(script: string, input?: string): Promise<Result>;
+  /** Removes the variables. */
+  forget(): void;
   node(script: string, env?: Record<string, string>): Script;
   /** Runs in the background until the server responds; an earlier server is stopped first. */
   startServer(script: string): Promise<void>;
@@ -48,7 +57,11 @@ interface Script {
   ended: Promise<Result>;
 }
 
-export async function openShell(settings: Record<string, string> = {}): Promise<Shell> {
+/** Without npm for samples that are also run with it. */
+export async function openShell(
+  settings: Record<string, string> = {},
+  { withoutNpm = false } = {},
+): Promise<Shell> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-docs-'));
   for (const name of CLONED) symlinkSync(join(root, name), join(folder, name));
   const port = await freePort();
@@ -60,6 +73,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
     ...settings,
   };
   const url = `http://127.0.0.1:${port}`;
+  const prelude = withoutNpm ? WITHOUT_NPM + PRELUDE : PRELUDE;
   const running = new Set<ChildProcess>();
   let server: Script | undefined;
 
@@ -95,7 +109,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
       },
     };
   }
-  const bash = (script: string, input?: string) => start('bash', ['-c', PRELUDE + script], {}, input);
+  const bash = (script: string, input?: string) => start('bash', ['-c', prelude + script], {}, input);
 
   async function stop({ child, ended }: Script): Promise<Result> {
     // Only to npm, as a service manager does: npm forwards it.
@@ -111,6 +125,7 @@ export async function openShell(settings: Record<string, string> = {}): Promise<
     folder,
     url,
     run: (script, input) => bash(`${script}\nexport -p > .variables\n`, input).ended,
+    forget: () => rmSync(join(folder, '.variables'), { force: true }),
     node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
     async startServer(script) {
       await stopServer();
