@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { decodeProtectedHeader } from 'jose';
 import {
   assertError,
@@ -205,24 +206,46 @@ describe('every response', () => {
     }
   });
 
-  it('is compressed if it is long and the client accepts it', async () => {
-    const get = async (path: string, encoding: string) => {
-      const response = await fetch(deskbell.url + path, { headers: { 'accept-encoding': encoding } });
-      return {
-        encoding: response.headers.get('content-encoding'),
-        vary: response.headers.get('vary'),
-        text: await response.text(),
-      };
+  const get = async (path: string, encoding: string, token = '') => {
+    const headers = { 'accept-encoding': encoding, authorization: `Bearer ${token}` };
+    const response = await fetch(deskbell.url + path, { headers });
+    return {
+      encoding: response.headers.get('content-encoding'),
+      vary: response.headers.get('vary'),
+      bytes: Number(response.headers.get('content-length')),
+      text: await response.text(),
     };
+  };
+
+  it('is compressed if it is long and the client accepts it', async () => {
     const plain = await get('/openapi.json', 'identity');
     assert.equal(plain.encoding, null);
-    for (const encoding of ['gzip', 'br']) {
-      const packed = await get('/openapi.json', encoding);
-      assert.equal(packed.encoding, encoding);
+    for (const [accepted, used] of [
+      ['gzip', 'gzip'],
+      ['br, GZIP;q=0.5', 'gzip'],
+      ['*', 'gzip'],
+      ['gzip;q=0', null],
+      // This document is only kept with gzip.
+      ['br', null],
+    ] as const) {
+      const packed = await get('/openapi.json', accepted);
+      assert.equal(packed.encoding, used, accepted);
       assert.match(packed.vary!, /accept-encoding/i);
       assert.equal(packed.text, plain.text);
     }
     assert.equal((await get('/healthz', 'gzip')).encoding, null);
+  });
+
+  it('is compressed with Brotli at a quality that takes as long as gzip, not three hundred times as long', async () => {
+    const list = `${NOTIFICATIONS}/`;
+    const token = await deskbell.signIn();
+    const plain = await get(list, 'identity', token);
+    const packed = await get(list, 'br', token);
+    assert.equal(packed.encoding, 'br');
+    assert.equal(packed.text, plain.text);
+    const withQuality = (quality: number) =>
+      brotliCompressSync(plain.text, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }).length;
+    assert.deepEqual([packed.bytes, packed.bytes > withQuality(11)], [withQuality(4), true]);
   });
 });
 

@@ -49,7 +49,7 @@ async function loadDocument(): Promise<Document> {
 }
 
 const acceptsGzip = (accepted = '') =>
-  accepted.split(',').some((entry) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/.test(entry));
+  accepted.split(',').some((entry) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(entry));
 
 /** The package offers its script only through its plugin, so fetch it from a private server. */
 async function loadScript(): Promise<Buffer> {
