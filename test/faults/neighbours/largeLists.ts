@@ -33,7 +33,6 @@ export const longList: Attack = {
     short: [{ count: 15_000, bytes: 60 }],
     full: [{ count: 100_000, bytes: 60 }],
   }),
-  fullOnly: true,
 };
 
 function readAgainAndAgain(what: string, contexts: Record<Size, readonly Contexts[]>): Attack {
