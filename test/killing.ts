@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../src/config.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { openDatabase } from '../src/database/open.ts';
-import { createTestDatabase, type TestDatabase } from './databases.ts';
+import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, call } from './harness.ts';
 import { type Serving, serve } from './process.ts';
 import { makeQueuesDue } from './sending.ts';
@@ -38,7 +38,7 @@ export function useKilling(engine: Engine): Killing {
   /** The running servers, with their settings. */
   const running = new Map<Serving, string>();
   before(async () => {
-    killing.testDatabase = await createTestDatabase(engine);
+    killing.testDatabase = await createDemoDatabase(engine);
   });
   after(async () => {
     for (const server of running.keys()) await killing.kill(server);

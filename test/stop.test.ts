@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../scripts/services.ts';
-import { createTestDatabase } from './databases.ts';
-import { AURORA, call, NOTIFICATIONS, onEachEngine } from './harness.ts';
+import { createDemoDatabase, type TestDatabase } from './databases.ts';
+import { AURORA, call } from './harness.ts';
 import { newFolder, openConnection, root, type Serving, serve } from './process.ts';
 
 /** How long a supervisor waits before it kills the process. */
@@ -13,6 +13,15 @@ const LOGIN = JSON.stringify(AURORA);
 const signIn = (url: string) => call(url, 'POST', '/api/v1/auth/login', { body: LOGIN });
 const HALF_A_HEAD = 'POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n';
 const HALF_A_BODY = `${HALF_A_HEAD}Content-Type: application/json\r\nContent-Length: ${LOGIN.length}\r\n\r\n{"em`;
+
+const databases: TestDatabase[] = [];
+after(() => Promise.all(databases.map((database) => database.remove())));
+
+async function serveDemo(): Promise<Serving> {
+  const database = await createDemoDatabase('sqlite');
+  databases.push(database);
+  return serve(database.env);
+}
 
 async function isOpen(port: number): Promise<boolean> {
   try {
@@ -36,7 +45,7 @@ async function timed<T>(work: Promise<T>): Promise<[T, ms: number]> {
 describe('a signal', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal} lets requests in flight finish, closes the port and exits with code 0`, async () => {
-      const server = await serve({ DATA_DIR: newFolder() });
+      const server = await serveDemo();
       const idle = await openConnection(server.port, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await idle.until(/"ok"/);
 
@@ -49,11 +58,13 @@ describe('a signal', { concurrency: 3 }, () => {
       });
       await Promise.race(signIns);
       assert.ok(answered < 8, 'some are in flight');
-      const [{ code }, ms] = await timed(server.stop(signal));
+      const end = server.stop(signal);
       assert.deepEqual(
         (await Promise.all(signIns)).map(({ status }) => status),
         Array(8).fill(200),
       );
+      // From the last answer: how long that takes depends on the machine.
+      const [{ code }, ms] = await timed(end);
       assert.equal(code, 0);
       assert.ok(ms < STOP_MAX_MS / 2, `${ms} ms: idle connections delayed the stop`);
       assert.equal(await isOpen(server.port), false);
@@ -63,7 +74,7 @@ describe('a signal', { concurrency: 3 }, () => {
   }
 
   it('is not delayed by requests that never arrive completely', async () => {
-    const server = await serve({ DATA_DIR: newFolder() });
+    const server = await serveDemo();
     await openConnection(server.port, HALF_A_HEAD);
     await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
@@ -76,7 +87,7 @@ describe('a signal', { concurrency: 3 }, () => {
   });
 
   it('stops the process at once if it is the second one', async () => {
-    const server = await serve({ DATA_DIR: newFolder() });
+    const server = await serveDemo();
     await openConnection(server.port, HALF_A_BODY);
     await untilRead(server);
     server.child.kill('SIGTERM');
@@ -107,65 +118,3 @@ describe('a signal', { concurrency: 3 }, () => {
     isEmpty();
   });
 });
-
-onEachEngine('kill -9 during writes', (engine) => {
-  it('loses nothing that was acknowledged, and the next start needs no repair', async () => {
-    const testDatabase = await createTestDatabase(engine);
-    const first = await serve(testDatabase.env);
-    const token = (await signIn(first.url)).json.access_token;
-    const acknowledged = new Map<string, string>();
-    let writes = 0;
-    await writeUntilItDies(first, token, acknowledged, () => {
-      writes += 1;
-      if (writes === 300) first.child.kill('SIGKILL');
-    });
-    assert.equal((await first.ended).signal, 'SIGKILL');
-    assert.ok(acknowledged.size > 150, 'half of the writes are answers');
-
-    const second = await serve(testDatabase.env);
-    const { json } = await call(second.url, 'GET', `${NOTIFICATIONS}/`, { token });
-    const found = new Map<string, string>();
-    for (const { id, context, status } of json)
-      found.set(`${NOTIFICATIONS}/${id}`, `${context.question} ${status}`);
-    for (const [location, expected] of acknowledged) assert.equal(found.get(location), expected, location);
-    await second.stop();
-    await testDatabase.remove();
-  });
-});
-
-/** Eight clients that raise questions and answer every second one. */
-async function writeUntilItDies(
-  { url }: Serving,
-  token: string,
-  acknowledged: Map<string, string>,
-  onWrite: () => void,
-): Promise<void> {
-  const write = (path: string, body: unknown) =>
-    call(url, 'POST', `${NOTIFICATIONS}${path}`, { token, body });
-  const writer = async (name: number) => {
-    for (let count = 0; ; count += 1) {
-      const question = `${name}-${count}`;
-      const raised = await write('/request', {
-        notification_type: 'user_question_request',
-        conversation_id: 1,
-        context: { question },
-      });
-      assert.equal(raised.status, 200, raised.text);
-      const location = raised.headers.get('location')!;
-      acknowledged.set(location, `${question} requested`);
-      onWrite();
-      if (count % 2 === 0) continue;
-      // From here until the acknowledgement the answer may be stored or not.
-      acknowledged.delete(location);
-      const answered = await write(`/${location.split('/').at(-1)}/answer`, { answer: 'Yes.' });
-      assert.equal(answered.status, 200, answered.text);
-      acknowledged.set(location, `${question} answered`);
-      onWrite();
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: 8 }, (_, name) => writer(name)));
-  for (const end of ends) {
-    // `fetch failed` means that the server was killed. A response other than 200 is a bug.
-    if (end.status === 'rejected' && !(end.reason instanceof TypeError)) throw end.reason;
-  }
-}

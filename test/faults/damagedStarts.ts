@@ -1,7 +1,17 @@
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newSecretKey } from '../../src/secrets.ts';
+import { createDemoDatabase } from '../databases.ts';
 import { AURORA, call } from '../harness.ts';
 import { newFolder, root, run, serve } from '../process.ts';
 import type { Size } from './fault.ts';
@@ -20,7 +30,7 @@ interface Damage {
   undo?(folder: string): void;
   empty?: true;
   folder?: string;
-  /** Left out of the short run, because another kind of damage uses the same code. */
+  /** Left out of the short run, because another kind of damage, or a plain test, uses the same code. */
   fullOnly?: true;
   /** The maximum file size, in blocks of 512 bytes. */
   blocks?: number;
@@ -76,6 +86,7 @@ const DAMAGES: readonly Damage[] = [
   },
   {
     title: 'another key',
+    fullOnly: true,
     line: /^The key in \S+ is not the key of this database/,
     apply: (f) => writeFileSync(join(f, 'secret.key'), newSecretKey()),
   },
@@ -90,11 +101,21 @@ const DAMAGES: readonly Damage[] = [
   { title: 'no space to continue', fullOnly: true, line: FULL, apply: () => {}, blocks: 0 },
 ];
 
+/** Fills a folder as the first start does. In the full run, the first start must do that itself. */
+export async function copyDemo(folder: string): Promise<void> {
+  const demo = await createDemoDatabase('sqlite');
+  cpSync(demo.env.DATA_DIR!, folder, { recursive: true });
+  await demo.remove();
+}
+
 /** Starts on damaged folders. Each start must say why it fails in one line, and work after the damage is repaired. */
 export async function startOnDamagedFolders(size: Size): Promise<{ refused: number; unclear: number }> {
   const intact = newFolder();
-  const { code } = await (await serve({ DATA_DIR: intact })).stop();
-  if (code !== 0) throw new Error('the server did not shut down cleanly, so there is no folder to damage');
+  await copyDemo(intact);
+  if (!existsSync(databaseIn(intact))) {
+    const { code } = await (await serve({ DATA_DIR: intact })).stop();
+    if (code !== 0) throw new Error('the server did not shut down cleanly, so there is no folder to damage');
+  }
   const readOnly = folderOnSmallDisk();
   const damages: readonly Damage[] = [
     ...DAMAGES.filter(({ fullOnly }) => size === 'full' || !fullOnly),
@@ -127,7 +148,12 @@ async function startDamaged(damage: Damage, intact: string, size: Size): Promise
   damage.apply(folder);
   const command = [process.execPath, MAIN];
   const limited = ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$@"`, ...command];
-  const settings = { DATA_DIR: folder, PORT: '0', NODE_DISABLE_COMPILE_CACHE: '1' };
+  const settings = {
+    DATA_DIR: folder,
+    PORT: '0',
+    // With a limited file size, Node could not write the cache either.
+    ...(size === 'full' || blocks !== undefined ? { NODE_DISABLE_COMPILE_CACHE: '1' } : {}),
+  };
   const program = run(settings, blocks === undefined ? command : limited, folder);
   const end = await Promise.race([program.ended, sleep(REFUSED_MAX_MS, undefined, { ref: false })]);
   if (end === undefined) await program.stop('SIGKILL');
@@ -135,7 +161,7 @@ async function startDamaged(damage: Damage, intact: string, size: Size): Promise
   const lines = program.stderr().split('\n').slice(0, -1);
   damage.undo?.(folder);
   if (code !== 1 || lines.length !== 1 || !line.test(lines[0]!))
-    return `exit code ${code}, ${program.stderr()}`;
+    return `exit code ${code}, signal ${end?.signal}, ${program.stderr()}`;
   // In the short run only if the start itself may have written something.
   if (size === 'short' && blocks === undefined) return undefined;
   // Repair it as the owner would: copy the backup over it, with free space again.

@@ -3,9 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AURORA, call, NOTIFICATIONS, type Reply } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
-import { startOnDamagedFolders } from './damagedStarts.ts';
+import { copyDemo, startOnDamagedFolders } from './damagedStarts.ts';
 import { type Fault, type Finding, none } from './fault.ts';
-import { folderOnSmallDisk, folderWithQuota, type LimitedFolder } from './limitedDisk.ts';
+import {
+  folderOnSmallDisk,
+  folderWithBothLimits,
+  folderWithQuota,
+  type LimitedFolder,
+} from './limitedDisk.ts';
 
 const WRITERS = 4;
 const RECOVERY_MAX_MS = 5000;
@@ -17,10 +22,11 @@ export const disk: Fault = {
   engines: ['sqlite'],
   async run(_engine, size) {
     const findings: Finding[] = [];
-    for (const limited of [folderWithQuota(), folderOnSmallDisk()]) {
+    const folders = size === 'short' ? [folderWithBothLimits()] : [folderWithQuota(), folderOnSmallDisk()];
+    for (const limited of folders) {
       if (!limited) continue;
       try {
-        findings.push(...(await fillAndFree(limited, size === 'short' ? 1 : 10)));
+        findings.push(...(await fillAndFree(limited, size === 'short' ? 2 : 10)));
       } finally {
         limited.remove();
       }
@@ -28,7 +34,7 @@ export const disk: Fault = {
     const { refused, unclear } = await startOnDamagedFolders(size);
     return [
       ...findings,
-      { what: 'starts refused', value: refused, atLeast: size === 'short' ? 6 : 12 },
+      { what: 'starts refused', value: refused, atLeast: size === 'short' ? 5 : 12 },
       none('… without one clear line, or with changes on disk', unclear),
     ];
   },
@@ -43,6 +49,7 @@ interface Written {
 /** Keeps writing while the disk is filled and freed several times. Then checks what is in the database. */
 async function fillAndFree(limited: LimitedFolder, times: number): Promise<Finding[]> {
   const { kind, folder } = limited;
+  await copyDemo(folder);
   const server = await serve({ DATA_DIR: folder, LOG_LEVEL: 'fatal', RATE_LIMIT_PER_MINUTE: '0' });
   const pid = server.child.pid!;
   const written: Written[] = [];
@@ -52,7 +59,7 @@ async function fillAndFree(limited: LimitedFolder, times: number): Promise<Findi
     const token = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA })).json.access_token;
     const work = { stopped: false };
     const writers = Array.from({ length: WRITERS }, (_, n) =>
-      write(server, token, `${kind.replace(' ', '-')}-${n}`, written, work),
+      write(server, token, `${kind.replaceAll(' ', '-')}-${n}`, written, work),
     );
     const refusals = () => written.filter(isRefused).length;
     const successes = () => written.filter(({ answered }) => answered?.status === 200).length;

@@ -8,8 +8,8 @@ import { type Pair, startPair } from './pair.ts';
 
 const RECOVERY_MAX_S = 10;
 const DISCONNECT_MAX_MS = 5000;
-const CLIENTS = 24;
-const PAUSE_MS = 100;
+const CLIENTS = { short: 12, full: 24 };
+const PAUSE_MS = { short: 300, full: 100 };
 
 export const failover: Fault = {
   name: 'failover',
@@ -30,7 +30,7 @@ export const failover: Fault = {
       return postgres;
     };
     const beginLoad = async (): Promise<Load> => {
-      const load = await startLoad({ urls: pair!.urls, clients: CLIENTS, pauseMs: PAUSE_MS });
+      const load = await startLoad({ urls: pair!.urls, clients: CLIENTS[size], pauseMs: PAUSE_MS[size] });
       loads.push(load);
       await sleep(full ? 5000 : 700);
       return load;
@@ -71,6 +71,7 @@ export const failover: Fault = {
       const [first, second] = [one, two].map(({ url }) => new URL(url).host);
       pair = await startPair(
         `postgres://deskbell@${first},${second}/postgres?target_session_attrs=read-write`,
+        full ? 20 : 100,
       );
 
       const killed = await beginLoad();

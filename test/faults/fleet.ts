@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { createTestDatabase } from '../databases.ts';
+import { createDemoDatabase } from '../databases.ts';
 import { AURORA, call, NOTIFICATIONS } from '../harness.ts';
 import { type DashboardClient, seenKey, startDashboardClient } from './dashboardClient.ts';
 import { shortenWaits, type WaitLimits } from './disturbances.ts';
@@ -15,13 +15,14 @@ interface FleetOptions {
   /** The run lasts until both are reached. */
   seconds: number;
   kills: number;
+  clients: number;
   /** Absent: the messages of a killed worker wait until the lease expires, as in production. */
   waits?: WaitLimits;
 }
 
 const SIZES: Record<'short' | 'full', FleetOptions> = {
-  short: { seconds: 3, kills: 2, waits: { retryMs: 300, settleMs: 2000, leaseMs: 2000 } },
-  full: { seconds: 90, kills: 20 },
+  short: { seconds: 0, kills: 2, clients: 6, waits: { retryMs: 300, settleMs: 2000, leaseMs: 2000 } },
+  full: { seconds: 90, kills: 20, clients: 12 },
 };
 const KILL_AFTER_MS = [300, 1000] as const;
 const SEEN_MAX_MS = 5000;
@@ -34,7 +35,7 @@ export const fleet: Fault = {
   engines: ['postgres'],
   async run(engine, size) {
     const options = SIZES[size];
-    const testDatabase = await createTestDatabase(engine);
+    const testDatabase = await createDemoDatabase(engine);
     const env = {
       LOG_LEVEL: 'error',
       RATE_LIMIT_PER_MINUTE: '0',
@@ -47,7 +48,7 @@ export const fleet: Fault = {
     let database: Database | undefined;
     const running: { stop(): Promise<void> }[] = [];
     try {
-      // The first one creates the tables.
+      // The first one creates the tables, if there are none.
       const first = await startKillableServer(env);
       processes.push(first);
       const others = [startKillableWorker(env), startKillableServer(env), startKillableWorker(env)] as const;
@@ -63,7 +64,7 @@ export const fleet: Fault = {
       const token: string = (await call(url, 'POST', '/api/v1/auth/login', { body: AURORA })).json
         .access_token;
       const dashboard = startDashboardClient(url, token);
-      const clients = startRetryingClients(url);
+      const clients = startRetryingClients(url, options.clients);
       running.push(dashboard, clients);
       const kills = await killInTurn(processes, options);
       await clients.stop();

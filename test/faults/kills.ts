@@ -12,11 +12,12 @@ interface Options extends Omit<RoundOptions, 'engine'> {
 
 const SIZES: Readonly<Record<'short' | 'full', Options>> = {
   short: {
-    kills: 3,
-    scenariosPerRound: 30,
-    writesMin: 200,
-    replayedAtEnd: 40,
+    kills: 2,
+    scenariosPerRound: 24,
+    writesMin: 120,
+    replayedAtEnd: 20,
     timeOuts: false,
+    clientRetryMs: 400,
     waits: { retryMs: 300, settleMs: 2000, leaseMs: 6000 },
   },
   full: {
@@ -25,6 +26,7 @@ const SIZES: Readonly<Record<'short' | 'full', Options>> = {
     writesMin: 5000,
     replayedAtEnd: 200,
     timeOuts: true,
+    clientRetryMs: 100,
     // The lease stays longer than any attempt, including its time-out.
     waits: { retryMs: 1000, settleMs: 4000, leaseMs: 13_000 },
   },

@@ -18,17 +18,38 @@ const mustRun = (program: string, ...args: string[]) => {
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
 };
 
+const limitFiles = (pid: number, bytes: '0' | 'unlimited') =>
+  mustRun('prlimit', '--pid', String(pid), `--fsize=${bytes}:unlimited`);
+
 /** Forbids the process to make files larger. Needs no special rights. */
 export function folderWithQuota(): LimitedFolder {
   const folder = newFolder();
-  const limit = (pid: number, soft: string) =>
-    mustRun('prlimit', '--pid', String(pid), `--fsize=${soft}:unlimited`);
   return {
     kind: 'quota',
     folder,
-    fill: (pid) => limit(pid, '0'),
-    free: (pid) => limit(pid, 'unlimited'),
+    fill: (pid) => limitFiles(pid, '0'),
+    free: (pid) => limitFiles(pid, 'unlimited'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Both in one folder, in turn: the quota, then the full disk. Without the rights for a disk, only the quota. */
+export function folderWithBothLimits(): LimitedFolder {
+  const disk = folderOnSmallDisk();
+  if (!disk) return folderWithQuota();
+  let times = 0;
+  return {
+    ...disk,
+    kind: 'quota and full disk',
+    fill(pid) {
+      times += 1;
+      if (times % 2 === 1) limitFiles(pid, '0');
+      else disk.fill(pid);
+    },
+    free(pid) {
+      limitFiles(pid, 'unlimited');
+      disk.free(pid);
+    },
   };
 }
 

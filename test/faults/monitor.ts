@@ -4,11 +4,13 @@ import { Worker } from 'node:worker_threads';
 import { call } from '../harness.ts';
 import type { Serving } from '../process.ts';
 import { coreWaitMs } from './cores.ts';
+import type { Size } from './fault.ts';
 
 /** The state of a server, by its own metrics and as a second client sees it. */
 export interface ServerHealth {
   residentMb: number[];
   stalls: Stall[];
+  /** Empty in the short run, where other tests disturb the second client. */
   latenciesMs: number[];
   /** Failed requests, as the server counts them. */
   failed: number;
@@ -25,13 +27,14 @@ const POLL_INTERVAL_MS = 200;
 /** The event loop delay is sampled by a timer with this period, which is included in each sample. */
 const RESOLUTION_MS = 10;
 
-export function monitorServer({ url, child }: Serving): { stop(): Promise<ServerHealth> } {
+export function monitorServer({ url, child }: Serving, size: Size): { stop(): Promise<ServerHealth> } {
   const residentMb: number[] = [];
   const stalls: Stall[] = [];
   let failed = 0;
   let stopped = false;
   let waitMs = coreWaitMs(child.pid!);
-  const probe = new Worker(new URL('./probe.ts', import.meta.url), { workerData: { url } });
+  const probe =
+    size === 'full' ? new Worker(new URL('./probe.ts', import.meta.url), { workerData: { url } }) : undefined;
 
   async function poll(): Promise<void> {
     const { text } = await call(url, 'GET', '/metrics');
@@ -59,9 +62,9 @@ export function monitorServer({ url, child }: Serving): { stop(): Promise<Server
   return {
     async stop() {
       stopped = true;
-      await polling.finally(() => probe.postMessage('stop'));
-      const [latenciesMs] = (await once(probe, 'message')) as [number[]];
-      await probe.terminate();
+      await polling.finally(() => probe?.postMessage('stop'));
+      const [latenciesMs] = probe ? ((await once(probe, 'message')) as [number[]]) : [[]];
+      await probe?.terminate();
       return { residentMb, stalls, latenciesMs, failed };
     },
   };

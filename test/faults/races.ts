@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { createTestDatabase } from '../databases.ts';
+import { createDemoDatabase } from '../databases.ts';
 import { AURORA, call, NOTIFICATIONS, outcome, QUESTION } from '../harness.ts';
 import { type Fault, none } from './fault.ts';
 import { type KillableServer, startKillableServer } from './servers.ts';
@@ -18,8 +18,8 @@ export const races: Fault = {
   title: 'a hundred answers to one notification at the same time',
   engines: ['sqlite', 'postgres'],
   async run(engine, size) {
-    const rounds = size === 'short' ? 5 : 200;
-    const testDatabase = await createTestDatabase(engine);
+    const rounds = size === 'short' ? 2 : 200;
+    const testDatabase = await createDemoDatabase(engine);
     const servers: KillableServer[] = [];
     let database: Database | undefined;
     const env = {

@@ -13,13 +13,12 @@ export interface RetryingClients {
   stop(): Promise<void>;
 }
 
-const CLIENTS = 12;
 const PAUSE_MS = 60;
 /** An immediate retry would hit the same problem; a late one could hit the next kill. */
 const RETRY_AFTER_MS = 250;
 const PHONES = 100;
 
-export function startRetryingClients(url: string): RetryingClients {
+export function startRetryingClients(url: string, clients: number): RetryingClients {
   const raised = new Map<string, number>();
   const answered = new Map<string, number>();
   const failed: string[] = [];
@@ -89,7 +88,7 @@ export function startRetryingClients(url: string): RetryingClients {
     }
   }
 
-  const running = Promise.all(Array.from({ length: CLIENTS }, (_, name) => client(name)));
+  const running = Promise.all(Array.from({ length: clients }, (_, name) => client(name)));
   return {
     raised,
     answered,

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase } from '../databases.ts';
+import { createDemoDatabase } from '../databases.ts';
 import { AURORA, call, NOTIFICATIONS, QUESTION } from '../harness.ts';
 import { type Serving, serve } from '../process.ts';
 import { type Fault, none } from './fault.ts';
@@ -24,15 +24,15 @@ export const slow: Fault = {
   // Closing them does not involve the database, so one engine is enough.
   engines: ['sqlite'],
   async run(engine, size) {
-    const testDatabase = await createTestDatabase(engine);
+    const testDatabase = await createDemoDatabase(engine);
     const server = await serve({ ...testDatabase.env, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' });
     const connections: SlowConnection[] = [];
     try {
       const { access_token: token } = (await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA }))
         .json;
       await raiseLargeList(server, token);
-      const count = size === 'short' ? 60 : 500;
-      const client = { stopped: false };
+      const count = size === 'short' ? 15 : 500;
+      const client = { stopped: false, pause: size === 'short' ? everyFiftyMs : () => 20 };
       const latencies = runNormalClient(server, token, client);
       await sleep(500);
       for (let n = 0; n < count; n += 1) {
@@ -83,11 +83,14 @@ async function raiseLargeList({ url }: Serving, token: string): Promise<void> {
   }
 }
 
+/** Fewer requests on a fast machine, and not many fewer on a slow one. */
+const everyFiftyMs = (tookMs: number): number => Math.max(0, 50 - tookMs);
+
 /** Reads and writes, one request after another, and returns the latencies. */
 async function runNormalClient(
   { url }: Serving,
   token: string,
-  client: { stopped: boolean },
+  client: { stopped: boolean; pause(tookMs: number): number },
 ): Promise<number[]> {
   const latencies: number[] = [];
   for (let n = 0; !client.stopped; n += 1) {
@@ -96,8 +99,9 @@ async function runNormalClient(
       ? call(url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION })
       : call(url, 'GET', n % 2 === 0 ? `${NOTIFICATIONS}/?limit=5` : '/readyz', { token }));
     // A failed request counts as one that never ends.
-    latencies.push(reply.status === 200 ? performance.now() - startedAt : Number.POSITIVE_INFINITY);
-    await sleep(20);
+    const tookMs = performance.now() - startedAt;
+    latencies.push(reply.status === 200 ? tookMs : Number.POSITIVE_INFINITY);
+    await sleep(client.pause(tookMs));
   }
   return latencies;
 }

@@ -28,7 +28,7 @@ interface WriteOptions {
 const GIVE_UP_MS = 300_000;
 const REPLAYED_SHARE = 0.1;
 
-export function createClient(servers: readonly KillableServer[], history: History): Client {
+export function createClient(servers: readonly KillableServer[], history: History, retryMs: number): Client {
   let token: Promise<string> | undefined;
   let unanswered = 0;
   let replayed = 0;
@@ -72,7 +72,7 @@ export function createClient(servers: readonly KillableServer[], history: Histor
         const inFlight = reply.status === 409 && reply.json?.field === 'Idempotency-Key';
         if (!inFlight && reply.json?.code !== 'SERVICE_UNAVAILABLE') break;
       }
-      await sleep(50 + Math.random() * 100);
+      await sleep((0.5 + Math.random()) * retryMs);
     }
     throw new Error(`${method} ${path} was not acknowledged: ${last}`);
   }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../../../src/config.ts';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import { openDatabase } from '../../../src/database/open.ts';
-import { createTestDatabase } from '../../databases.ts';
+import { createDemoDatabase } from '../../databases.ts';
 import { type Meta, metaEnv, startMeta } from '../../stand-ins/meta.ts';
 import {
   makeDue,
@@ -26,6 +26,8 @@ export interface RoundOptions {
   kills: number;
   scenariosPerRound: number;
   timeOuts: boolean;
+  /** How long a client waits on average before it repeats a request. */
+  clientRetryMs: number;
   waits: WaitLimits;
 }
 
@@ -56,11 +58,11 @@ export async function runRounds<T>(
 ): Promise<T> {
   const { engine } = options;
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-kills-'));
-  const testDatabase = await createTestDatabase(engine);
+  const testDatabase = await createDemoDatabase(engine);
   const meta = await startMeta({ now: () => new Date() });
   const history = await openHistory(join(folder, 'history.jsonl'));
   const servers: KillableServer[] = [];
-  const client = createClient(servers, history);
+  const client = createClient(servers, history, options.clientRetryMs);
   let database: Database | undefined;
   const env = {
     LOG_LEVEL: 'error',

@@ -7,8 +7,6 @@ import type { Finding, Size } from '../fault.ts';
 export interface Attack {
   /** The start of its figures' names. */
   what: string;
-  /** Takes too long for the short version. */
-  fullOnly?: true;
   /** Settings of the server, besides its database. */
   settings?: Settings;
   /** Before the server starts and the others' requests are measured: data, accounts, channels. */

@@ -35,7 +35,6 @@ function openSilent(port: number): Silent {
 /** Connections that never send a byte, and more of them than one address may open. */
 export const silentConnections: Attack = {
   what: 'silent connections',
-  fullOnly: true,
   settings: { CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS) },
   async run({ server }) {
     const startedAt = performance.now();

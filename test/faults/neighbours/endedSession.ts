@@ -14,7 +14,6 @@ const what = 'refreshes of an ended session';
 /** A former employee repeats the refresh token of an ended session. Meanwhile the operator disables another user. */
 export const endedSession: Attack = {
   what,
-  fullOnly: true,
   settings: { TRUST_PROXY: '1' },
   async run({ server, testDatabase }) {
     const signIn = async (body: object) =>

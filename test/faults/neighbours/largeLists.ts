@@ -33,7 +33,6 @@ export const longList: Attack = {
     short: [{ count: 15_000, bytes: 60 }],
     full: [{ count: 100_000, bytes: 60 }],
   }),
-  fullOnly: true,
 };
 
 function readAgainAndAgain(what: string, contexts: Record<Size, readonly Contexts[]>): Attack {
@@ -77,7 +76,7 @@ async function readLists(what: string, target: Target, contexts: readonly Contex
   const { server, size, token } = target;
   // Signing in and the first requests belong to the idle state.
   await sleep(1000);
-  const monitor = monitorServer(server);
+  const monitor = monitorServer(server, size);
   const until = performance.now() + SECONDS[size] * 1000;
   const figures = { whole: 0, refused: 0, broken: 0, bytes: 0 };
   await Promise.all(

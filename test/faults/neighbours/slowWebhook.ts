@@ -15,7 +15,6 @@ const WEBHOOK = '/webhooks/whatsapp';
 /** Many addresses send the first byte of a large body to the WhatsApp webhook, again and again. */
 export const slowWebhook: Attack = {
   what: 'slow webhook calls',
-  fullOnly: true,
   settings: { ...metaEnv({ url: 'http://127.0.0.1:9' }), TRUST_PROXY: '1' },
   async run(target) {
     await sendSigned(target, 0);

@@ -8,8 +8,8 @@ const AT_ONCE = 50;
 /** One token opens as many event streams as it can, and keeps all of them. */
 export const eventStreams: Attack = {
   what: 'event streams',
-  async run({ server, token, size }) {
-    const count = size === 'short' ? 300 : 3000;
+  async run({ server, token }) {
+    const count = 3000;
     const streams: Opened[] = [];
     try {
       for (let n = 0; n < count; n += AT_ONCE) {

@@ -7,7 +7,7 @@ import { none } from '../fault.ts';
 import type { Attack, Target } from './attack.ts';
 
 const MERCHANTS = 1000;
-const CALLS = 20;
+const CALLS = { short: 8, full: 20 };
 const BODY_BYTES = 3 * 1024 * 1024;
 const numberOf = (n: number) => String(20_000_000 + n);
 const secretOf = (n: number) => `secret-of-the-app-of-merchant-${n}`;
@@ -71,7 +71,7 @@ const largeBody = (n: number) => {
   return body + ' '.repeat(BODY_BYTES - body.length);
 };
 
-async function attack({ server: { url } }: Target): Promise<number[]> {
+async function attack({ server: { url }, size }: Target): Promise<number[]> {
   const webhook = `${url}/webhooks/whatsapp`;
   // A call that is refused early may end in a reset, because its body is not read.
   const send = (address: string, init?: RequestInit) =>
@@ -83,7 +83,7 @@ async function attack({ server: { url } }: Target): Promise<number[]> {
       () => 403,
     );
   const calls: Promise<number>[] = [];
-  for (let n = 100; n < 100 + CALLS; n += 1) {
+  for (let n = 100; n < 100 + CALLS[size]; n += 1) {
     const body = largeBody(n);
     const headers = { 'content-type': 'application/json' };
     calls.push(send(webhook, { method: 'POST', headers, body }));

@@ -16,7 +16,6 @@ const wrongSignIns = (
   ownerAddress: (attempt: number) => string,
 ): Attack => ({
   what,
-  fullOnly: true,
   settings: { TRUST_PROXY: '1' },
   async run({ server }) {
     const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
