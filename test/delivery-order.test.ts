@@ -51,6 +51,8 @@ function useWorkers(engine: Engine, settings: Record<string, string> = {}): Work
         await enqueue(tx, MERCHANT, { notificationId: 1, conversationId: 1, at: clock.now(), ...message });
       }
     });
+    // PostgreSQL does it by itself after a minute. Without it, it reads all messages again and again.
+    await database.run('analyze deliveries');
   };
   return workers;
 }
@@ -59,14 +61,14 @@ const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
 const phone = (n: number) => `+34600${String(n).padStart(6, '0')}`;
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-onEachEngine('four hundred campaigns under a limit of 100 a day', (engine) => {
-  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '100' });
+onEachEngine('240 campaigns under a limit of 60 a day', (engine) => {
+  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '60' });
   const waiting = () =>
     workers.first.database.all<{ recipient: string; due_at: string; state: string; waiting_for: string }>(
       `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
     );
 
-  it('are sent in order, 100 a day, with none lost and none above the limit', async () => {
+  it('are sent in order, 60 a day, with none lost and none above the limit', async () => {
     const { receiver, first } = workers;
     const times: { at: number; to: string }[] = [];
     receiver.answer = (response, received) => {
@@ -74,25 +76,25 @@ onEachEngine('four hundred campaigns under a limit of 100 a day', (engine) => {
       response.writeHead(204).end();
     };
     await workers.put(
-      range(0, 400).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
+      range(0, 240).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
     );
     for (let day = 0; day < 2; day += 1) {
       await workers.later(day === 0 ? 0 : DAY_SECONDS + 60);
-      const reached = times.slice(day * 100).map(({ to }) => to);
-      assert.deepEqual(reached.sort(), range(day * 100, day * 100 + 100).map(phone), `day ${day + 1}`);
+      const reached = times.slice(day * 60).map(({ to }) => to);
+      assert.deepEqual(reached.sort(), range(day * 60, day * 60 + 60).map(phone), `day ${day + 1}`);
       const rest = await waiting();
       assert.deepEqual(
         rest.map(({ recipient }) => recipient),
-        range(day * 100 + 100, 400).map(phone),
+        range(day * 60 + 60, 240).map(phone),
       );
       for (const [n, { state, waiting_for, due_at }] of rest.entries()) {
         assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
         assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
         const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
-        assert.ok(days < Math.floor(n / 100) + 1.01, `the ${n}th in the queue waits ${days} days`);
+        assert.ok(days < Math.floor(n / 60) + 1.01, `the ${n}th in the queue waits ${days} days`);
       }
     }
-    assert.equal(receiver.received.length, 200, 'no customer gets a message twice');
+    assert.equal(receiver.received.length, 120, 'no customer gets a message twice');
     for (const [n, { at }] of times.entries()) {
       const inADay = new Set(
         times
@@ -100,7 +102,7 @@ onEachEngine('four hundred campaigns under a limit of 100 a day', (engine) => {
           .filter((one) => one.at > at - DAY_SECONDS * 1000)
           .map(({ to }) => to),
       );
-      assert.ok(inADay.size <= 100, 'never more than 100 in 24 hours');
+      assert.ok(inADay.size <= 60, 'never more than 60 in 24 hours');
     }
   });
 });
