@@ -46,6 +46,7 @@ import { drainUnreadBodies } from './http/limits/unreadBodies.ts';
 import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
+import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
@@ -105,7 +106,6 @@ export async function buildApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     rewriteUrl: ({ url = '/' }) => decodableUrl(url),
     genReqId: (request) => requestId(request.headers['x-request-id']),
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: sendError,
   });
@@ -117,6 +117,7 @@ export async function buildApp(
     routes.set(url, methods);
   });
 
+  await compileSchemasWhenUsed(app);
   handleErrors(app);
   limitDuration(app, config.requestDeadlineSeconds);
   drainUnreadBodies(app);

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hash } from '@node-rs/argon2';
 import pg from 'pg';
 import { readConfig } from '../src/config.ts';
-import type { Engine } from '../src/database/database.ts';
+import type { Database, Engine } from '../src/database/database.ts';
+import { DEMO_USERS } from '../src/demo.ts';
 import { createLogger } from '../src/log.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { openServer } from '../src/server.ts';
@@ -23,9 +25,17 @@ export async function createTestDatabase(engine: Engine): Promise<TestDatabase> 
   return engine === 'sqlite' ? newSqlite() : newPostgres(newSecretKey());
 }
 
+/**
+ * With weak hashes the users have the same passwords, and sign-ins run the same code, but each takes 1 ms instead of 35.
+ * Only tests about the cost or the time of a sign-in need real ones.
+ */
+type Hashes = 'real' | 'weak';
+
 /** A database as the first start leaves it, with the demo data. A copy takes a fifth of the time of a first start. */
-export async function createDemoDatabase(engine: Engine): Promise<TestDatabase> {
-  const { TEST_DEMO_FOLDER: folder, TEST_DEMO_DATABASE: name, TEST_DEMO_KEY: key } = process.env;
+export async function createDemoDatabase(engine: Engine, hashes: Hashes = 'real'): Promise<TestDatabase> {
+  const { TEST_DEMO_KEY: key } = process.env;
+  const folder = process.env[`TEST_DEMO_FOLDER_${hashes}`];
+  const name = process.env[`TEST_DEMO_DATABASE_${hashes}`];
   if (engine === 'sqlite') {
     const database = newSqlite();
     if (folder) cpSync(folder, database.env.DATA_DIR!, { recursive: true });
@@ -35,18 +45,25 @@ export async function createDemoDatabase(engine: Engine): Promise<TestDatabase> 
 }
 
 /** Makes the databases that `createDemoDatabase` copies, once for all test files. */
-export async function prepareDemoDatabases(): Promise<TestDatabase> {
-  const sqlite = newSqlite();
-  await startOnce(sqlite);
-  process.env.TEST_DEMO_FOLDER = sqlite.env.DATA_DIR;
-  if (postgresUrl) {
-    const key = newSecretKey();
-    const postgres = await newPostgres(key);
-    await startOnce(postgres);
-    process.env.TEST_DEMO_DATABASE = new URL(postgres.env.DATABASE_URL!).pathname.slice(1);
-    process.env.TEST_DEMO_KEY = key;
+export async function prepareDemoDatabases(): Promise<Pick<TestDatabase, 'remove'>> {
+  const folders: TestDatabase[] = [];
+  process.env.TEST_DEMO_KEY = newSecretKey();
+  for (const hashes of ['real', 'weak'] as const) {
+    const sqlite = hashes === 'real' ? newSqlite() : await createDemoDatabase('sqlite');
+    folders.push(sqlite);
+    await prepare(sqlite, hashes);
+    process.env[`TEST_DEMO_FOLDER_${hashes}`] = sqlite.env.DATA_DIR;
+    if (!postgresUrl) continue;
+    const postgres = await newPostgres(process.env.TEST_DEMO_KEY, process.env.TEST_DEMO_DATABASE_real);
+    await prepare(postgres, hashes);
+    const name = new URL(postgres.env.DATABASE_URL!).pathname.slice(1);
+    process.env[`TEST_DEMO_DATABASE_${hashes}`] = name;
   }
-  return sqlite;
+  return {
+    async remove() {
+      for (const folder of folders) await folder.remove();
+    },
+  };
 }
 
 function newSqlite() {
@@ -87,8 +104,20 @@ async function asAdmin(sql: string): Promise<void> {
 }
 
 /** The first start migrates the database and writes the demo data and the keys. */
-async function startOnce({ env }: TestDatabase): Promise<void> {
+async function prepare({ env }: TestDatabase, hashes: Hashes): Promise<void> {
   const log = createLogger({ logLevel: 'error', logPretty: false });
   const server = await openServer(readConfig(env), log);
+  if (hashes === 'weak') await weakenHashes(server.database);
   await server.close();
+}
+
+/** A hash contains its parameters, so the server needs no setting for this. */
+async function weakenHashes(database: Database): Promise<void> {
+  const weakest = { algorithm: 2, memoryCost: 8, timeCost: 1, parallelism: 1 };
+  for (const { email, password } of DEMO_USERS) {
+    await database.run('update users set password_hash = $1 where email = $2', [
+      await hash(password, weakest),
+      email,
+    ]);
+  }
 }

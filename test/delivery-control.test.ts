@@ -214,13 +214,15 @@ onEachEngine('deliveries that a merchant manages', (engine) => {
     const { database, clock } = deskbell;
     const at = clock.now().toISOString();
     await database.run(
-      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2060)
         insert into deliveries (merchant_id, key, notification_id, conversation_id, context, recipient, mode, content,
           state, due_at, created_at, updated_at)
         select 1, concat('many ', i), 1, 1, '{}', case when i <= 3 then 'nobody' else '+34611550101' end, 'reply',
           'Many', 'failed', $1, $1, $1 from n`,
       [at],
     );
+    // PostgreSQL does it by itself after a minute. Without it, it reads all messages again and again.
+    await database.run('analyze deliveries');
     // All to one customer, and the first is refused, so none is sent.
     receiver.answer = (response) => response.writeHead(503).end();
     const counts: number[][] = [];
@@ -231,12 +233,12 @@ onEachEngine('deliveries that a merchant manages', (engine) => {
     }
     assert.deepEqual(counts, [
       [1997, 3],
-      [500, 0],
+      [60, 0],
     ]);
     const { json } = await send('/cancel', { state: 'queued' });
     assert.deepEqual([json.count, json.more], [2000, true]);
     const done = await command('cancel', '--merchant', '1', '--all', '--state', 'queued', '--json');
-    assert.deepEqual([done.code, done.json.count], [0, 497], done.stderr);
+    assert.deepEqual([done.code, done.json.count], [0, 57], done.stderr);
     const left = await database.all(`select id from deliveries where state = 'queued'`);
     assert.equal(left.length, 0);
     assert.equal((await send('/cancel', { state: 'failed' })).json.count, 3);

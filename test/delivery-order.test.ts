@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
-import { createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { createDemoDatabase, engines, type TestDatabase } from './databases.ts';
 import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 import { type ReceivedCall, type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 import { enqueue } from './sending.ts';
@@ -25,7 +25,7 @@ function useWorkers(engine: Engine, settings: Record<string, string> = {}): Work
   const workers = {} as Workers;
   let testDatabase: TestDatabase;
   before(async () => {
-    testDatabase = await createTestDatabase(engine);
+    testDatabase = await createDemoDatabase(engine, 'weak');
     const receiver = await startReceiver();
     const all: Deskbell[] = [];
     Object.assign(workers, { all, receiver });
@@ -51,6 +51,8 @@ function useWorkers(engine: Engine, settings: Record<string, string> = {}): Work
         await enqueue(tx, MERCHANT, { notificationId: 1, conversationId: 1, at: clock.now(), ...message });
       }
     });
+    // PostgreSQL does it by itself after a minute. Without it, it reads all messages again and again.
+    await database.run('analyze deliveries');
   };
   return workers;
 }
@@ -59,14 +61,14 @@ const recipientOf = ({ json }: ReceivedCall): string => json.data.recipient;
 const phone = (n: number) => `+34600${String(n).padStart(6, '0')}`;
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
-  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '250' });
+onEachEngine('240 campaigns under a limit of 60 a day', (engine) => {
+  const workers = useWorkers(engine, { CHANNEL_DAILY_LIMIT: '60' });
   const waiting = () =>
     workers.first.database.all<{ recipient: string; due_at: string; state: string; waiting_for: string }>(
       `select recipient, due_at, state, waiting_for from deliveries where state <> 'sent' order by id`,
     );
 
-  it('are sent in order, 250 a day, with none lost and none above the limit', async () => {
+  it('are sent in order, 60 a day, with none lost and none above the limit', async () => {
     const { receiver, first } = workers;
     const times: { at: number; to: string }[] = [];
     receiver.answer = (response, received) => {
@@ -74,25 +76,25 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
       response.writeHead(204).end();
     };
     await workers.put(
-      range(0, 1000).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
+      range(0, 240).map((n) => ({ recipient: phone(n), content: `Offer ${n}`, mode: 'campaign' as const })),
     );
     for (let day = 0; day < 2; day += 1) {
       await workers.later(day === 0 ? 0 : DAY_SECONDS + 60);
-      const reached = times.slice(day * 250).map(({ to }) => to);
-      assert.deepEqual(reached.sort(), range(day * 250, day * 250 + 250).map(phone), `day ${day + 1}`);
+      const reached = times.slice(day * 60).map(({ to }) => to);
+      assert.deepEqual(reached.sort(), range(day * 60, day * 60 + 60).map(phone), `day ${day + 1}`);
       const rest = await waiting();
       assert.deepEqual(
         rest.map(({ recipient }) => recipient),
-        range(day * 250 + 250, 1000).map(phone),
+        range(day * 60 + 60, 240).map(phone),
       );
       for (const [n, { state, waiting_for, due_at }] of rest.entries()) {
         assert.deepEqual([state, waiting_for], ['waiting', 'limit']);
         assert.ok(n === 0 || due_at >= rest[n - 1]!.due_at, 'each waits at least as long as the one before');
         const days = (Date.parse(due_at) - first.clock.now().getTime()) / (DAY_SECONDS * 1000);
-        assert.ok(days < Math.floor(n / 250) + 1.01, `the ${n}th in the queue waits ${days} days`);
+        assert.ok(days < Math.floor(n / 60) + 1.01, `the ${n}th in the queue waits ${days} days`);
       }
     }
-    assert.equal(receiver.received.length, 500, 'no customer gets a message twice');
+    assert.equal(receiver.received.length, 120, 'no customer gets a message twice');
     for (const [n, { at }] of times.entries()) {
       const inADay = new Set(
         times
@@ -100,7 +102,7 @@ onEachEngine('a thousand campaigns under a limit of 250 a day', (engine) => {
           .filter((one) => one.at > at - DAY_SECONDS * 1000)
           .map(({ to }) => to),
       );
-      assert.ok(inADay.size <= 250, 'never more than 250 in 24 hours');
+      assert.ok(inADay.size <= 60, 'never more than 60 in 24 hours');
     }
   });
 });
@@ -123,7 +125,7 @@ onEachEngine('messages to one customer', (engine) => {
       response.writeHead(204).end();
     };
     await workers.put(
-      range(0, 200).map((n) => ({ recipient: phone(n % 10), content: `No. ${n}`, mode: 'reply' as const })),
+      range(0, 120).map((n) => ({ recipient: phone(n % 10), content: `No. ${n}`, mode: 'reply' as const })),
     );
     const open = async () =>
       (await first.database.one<{ open: number }>(
@@ -132,7 +134,7 @@ onEachEngine('messages to one customer', (engine) => {
     for (let n = 0; n < 200 && (await open()) > 0; n += 1) await workers.later(2 * DAY_SECONDS);
     assert.equal(await open(), 0);
     for (const customer of range(0, 10)) {
-      const inOrder = range(0, 20).map((n) => `No. ${n * 10 + customer}`);
+      const inOrder = range(0, 12).map((n) => `No. ${n * 10 + customer}`);
       assert.deepEqual(accepted.get(phone(customer)), inOrder);
     }
   });
@@ -196,7 +198,7 @@ onEachEngine('an answer is sent at once', (engine) => {
   const workers = useWorkers(engine);
 
   it('by its own server', async (t) => {
-    const times = await timeAnswers(workers.first, workers.receiver, 50);
+    const times = await timeAnswers(workers.first, workers.receiver, 15);
     t.diagnostic(`${engine}: p50 ${median(times).toFixed(1)} ms from the 200 to the channel's call`);
     assert.ok(median(times) < 1000);
   });
@@ -216,7 +218,7 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
   let server: Deskbell;
   let worker: Deskbell;
   before(async () => {
-    testDatabase = await createTestDatabase('postgres');
+    testDatabase = await createDemoDatabase('postgres', 'weak');
     receiver = await startReceiver();
     server = await startDeskbell('postgres', { ...webhookEnv(receiver), WORKER: 'false' }, testDatabase);
     worker = await startDeskbell('postgres', webhookEnv(receiver), testDatabase);
@@ -229,7 +231,7 @@ describe('an answer on a server that does not send', { skip: !engines.includes('
   });
 
   it('is sent by another worker, which is woken up and does not wait for its next poll', async (t) => {
-    const times = await timeAnswers(server, receiver, 50);
+    const times = await timeAnswers(server, receiver, 15);
     t.diagnostic(`p50 ${median(times).toFixed(1)} ms, the longest ${times.at(-1)!.toFixed(1)} ms`);
     // With polling every two seconds, half of them would take longer than one second.
     assert.ok(median(times) < 500);

@@ -95,8 +95,9 @@ export async function startDeskbell(
   settings: Record<string, string> = {},
   shared?: TestDatabase,
 ): Promise<Deskbell> {
-  const create = settings.DEMO === undefined ? createDemoDatabase : createTestDatabase;
-  const testDatabase = shared ?? (await create(engine));
+  const create = () =>
+    settings.DEMO === undefined ? createDemoDatabase(engine, 'weak') : createTestDatabase(engine);
+  const testDatabase = shared ?? (await create());
   const config = readConfig({
     PORT: '0',
     LOG_LEVEL: 'info',

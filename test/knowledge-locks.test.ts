@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import pg from 'pg';
 import { run } from './command.ts';
-import { createTestDatabase } from './databases.ts';
+import { createDemoDatabase } from './databases.ts';
 import { NOTIFICATIONS, onEachEngine, QUESTION, raise, startDeskbell } from './harness.ts';
 import { KNOWLEDGE } from './teaching.ts';
 
@@ -14,7 +14,7 @@ const WRITERS = 6;
 
 onEachEngine('a knowledge import', (engine) => {
   it('runs during edits, reverts and answers without an error or a deadlock', async () => {
-    const testDatabase = await createTestDatabase(engine);
+    const testDatabase = await createDemoDatabase(engine, 'weak');
     try {
       const deskbell = await startDeskbell(engine, {}, testDatabase);
       try {

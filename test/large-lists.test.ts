@@ -68,8 +68,9 @@ onEachEngine('a list of several megabytes', (engine) => {
     };
   });
 
+  /** Not compressed, unless a test asks for it: that takes most of the time. */
   const listOf = (query = '', headers: Record<string, string> = {}) =>
-    deskbell.call('GET', LIST + query, { token, headers });
+    deskbell.call('GET', LIST + query, { token, headers: { 'accept-encoding': 'identity', ...headers } });
   /** The list as the database has it now, without the code that lists. */
   async function expectedList(): Promise<object[]> {
     const rows = await deskbell.database.all<Record<string, string>>(
@@ -159,7 +160,7 @@ onEachEngine('a list of several megabytes', (engine) => {
       const seen: unknown[] = [];
       const sizes: number[] = [];
       for (let next: string | undefined = `${LIST}?${query}`; next; ) {
-        const page: Reply = await deskbell.call('GET', next, { token });
+        const page: Reply = await listOf(next.slice(next.indexOf('?')));
         assert.equal(page.status, 200, page.text.slice(0, 200));
         seen.push(...page.json);
         sizes.push(page.json.length);

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { SERVER } from '../src/audit/record.ts';
 import { FAILURES_MAX } from '../src/auth/attempts.ts';
 import { disableUser } from '../src/auth/users.ts';
-import { createTestDatabase } from './databases.ts';
+import { createDemoDatabase } from './databases.ts';
 import {
   AURORA,
   addUser,
@@ -138,6 +138,8 @@ onEachEngine('the dashboard’s session', (engine) => {
   });
 
   it('nobody is signed out by tabs that refresh at the same time', async () => {
+    // Cookies of two different seconds differ.
+    deskbell.clock.stop();
     const first = cookieOf(await signIn());
     const tabs = await Promise.all(Array.from({ length: 6 }, () => renew(first)));
     // A third tab uses the new cookie while a request with the old one is still on its way.
@@ -145,6 +147,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     const slow = await renew(first);
     deskbell.clock.advance(60);
     assert.deepEqual([...new Set(await Promise.all([...tabs, third, slow].map(renew)))].length, 1);
+    deskbell.clock.go();
   });
 
   it('nobody is signed out because a response was lost, even if the next try is a day later', async () => {
@@ -280,6 +283,12 @@ onEachEngine('the dashboard’s session', (engine) => {
     assert.match(setCookie(reply), CLEARED);
   });
 
+  it('the cookie is Secure only if the browser uses https', async () => {
+    const { headers } = { headers: { ...OURS, 'x-forwarded-proto': 'https' } };
+    assert.ok(attributesOf(await session(deskbell, 'login', { body: AURORA, headers })).includes('Secure'));
+    assert.ok(!attributesOf(await session(deskbell, 'login', { body: AURORA })).includes('Secure'));
+  });
+
   it('neither cookie nor token is logged', async () => {
     const reply = await signIn();
     await session(deskbell, 'refresh', { cookie: cookieOf(reply) });
@@ -290,26 +299,28 @@ onEachEngine('the dashboard’s session', (engine) => {
   });
 });
 
-onEachEngine('the dashboard’s session behind a proxy', (engine) => {
-  const deskbell = useDeskbell(engine, { TRUST_PROXY: '1' });
-
-  it('the cookie is Secure only if the browser uses https', async () => {
-    const { headers } = { headers: { ...OURS, 'x-forwarded-proto': 'https' } };
-    assert.ok(attributesOf(await session(deskbell, 'login', { body: AURORA, headers })).includes('Secure'));
-    assert.ok(!attributesOf(await session(deskbell, 'login', { body: AURORA })).includes('Secure'));
-  });
-});
-
 onEachEngine('the demo’s users', (engine) => {
-  const users = (deskbell: Deskbell) => deskbell.call('GET', '/session/demo', { headers: OURS });
+  const users = (deskbell: Deskbell, headers: Record<string, string> = {}) =>
+    deskbell.call('GET', '/session/demo', { headers: { ...OURS, ...headers } });
 
-  it('are listed while they exist and have their demo passwords', async () => {
-    const deskbell = await startDeskbell(engine);
+  it('are listed only for callers on the same machine, while they exist and have their demo passwords', async () => {
+    const deskbell = await startDeskbell(engine, { TRUST_PROXY: '1' });
     try {
       const all = await users(deskbell);
       assert.equal(all.status, 200, all.text);
       assert.deepEqual(Object.keys(all.json.users[0]).sort(), ['about', 'email', 'password', 'role']);
       for (const { email, password } of all.json.users) await deskbell.signIn(email, password);
+      // Not for visitors of a proxy on the same machine.
+      for (const headers of [
+        { 'x-forwarded-for': '203.0.113.7' },
+        { 'x-forwarded-for': '127.0.0.1' },
+        { forwarded: 'for=203.0.113.7' },
+        { 'x-real-ip': '203.0.113.7' },
+        { 'x-forwarded-proto': 'https' },
+        { via: '1.1 proxy' },
+      ] as Record<string, string>[]) {
+        assertError(await users(deskbell, headers), 404, 'NOT_FOUND');
+      }
       await disableUser(deskbell.database, 1, deskbell.clock.now(), SERVER);
       assert.equal((await users(deskbell)).json.users.length, all.json.users.length - 1);
       await deskbell.database.run(
@@ -327,33 +338,15 @@ onEachEngine('the demo’s users', (engine) => {
     }
   });
 
-  it('are not listed with DEMO=false', async () => {
-    const deskbell = await startDeskbell(engine, { DEMO: 'false' });
+  it('are not listed with DEMO=false, even if they exist', async () => {
+    const testDatabase = await createDemoDatabase(engine, 'weak');
+    const deskbell = await startDeskbell(engine, { DEMO: 'false' }, testDatabase);
     try {
+      assert.equal((await login(deskbell)).status, 200);
       assertError(await users(deskbell), 404, 'NOT_FOUND');
     } finally {
       await deskbell.close();
-    }
-  });
-
-  it('are listed only for callers on the same machine, not for visitors of a proxy on it', async () => {
-    const deskbell = await startDeskbell(engine, { TRUST_PROXY: '1' });
-    const visit = (headers: Record<string, string>) =>
-      deskbell.call('GET', '/session/demo', { headers: { ...OURS, ...headers } });
-    try {
-      assert.equal((await visit({})).status, 200);
-      for (const headers of [
-        { 'x-forwarded-for': '203.0.113.7' },
-        { 'x-forwarded-for': '127.0.0.1' },
-        { forwarded: 'for=203.0.113.7' },
-        { 'x-real-ip': '203.0.113.7' },
-        { 'x-forwarded-proto': 'https' },
-        { via: '1.1 proxy' },
-      ] as Record<string, string>[]) {
-        assertError(await visit(headers), 404, 'NOT_FOUND');
-      }
-    } finally {
-      await deskbell.close();
+      await testDatabase.remove();
     }
   });
 
@@ -362,7 +355,7 @@ onEachEngine('the demo’s users', (engine) => {
     ['if other machines can reach the server', { HOST: '0.0.0.0' }],
   ] as const) {
     it(`are disabled at the start ${title}, and a user with a password of their own is not`, async () => {
-      const testDatabase = await createTestDatabase(engine);
+      const testDatabase = await createDemoDatabase(engine, 'weak');
       const demo = await startDeskbell(engine, {}, testDatabase);
       const { refresh_token } = (await login(demo)).json;
       await demo.database.run(

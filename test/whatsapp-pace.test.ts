@@ -113,7 +113,7 @@ onEachEngine('the sending rate of a WhatsApp number', (engine) => {
 
 /** Counts at WhatsApp's side, with separate processes as operators run them. */
 onEachEngine('WhatsApp’s own limits', (engine) => {
-  const CUSTOMERS = 300;
+  const CUSTOMERS = 200;
   const OFTEN = '+3546600000';
   let meta: Meta;
   let testDatabase: TestDatabase;

@@ -13,14 +13,14 @@ export function splitStatements(script: string): string[] {
     words = '';
     depth = 0;
   };
-  for (const { kind, text } of tokensOf(script)) {
-    if (text === ';' && depth === 0) {
+  for (const token of tokensOf(script)) {
+    if (token === ';' && depth === 0) {
       finish();
       continue;
     }
-    tokens.push(text);
-    if (kind !== 'word') continue;
-    const word = text.toLowerCase();
+    tokens.push(token);
+    if (!isWord(token)) continue;
+    const word = token.toLowerCase();
     words += `${word} `;
     if (!HAS_BODY.test(words)) continue;
     if (word === 'begin' || word === 'case') depth += 1;
@@ -32,30 +32,27 @@ export function splitStatements(script: string): string[] {
 
 /** The same for two statements that differ only in comments and white space. For comparing, not for running. */
 export const canonicalText = (statement: string): string =>
-  [...tokensOf(statement)]
-    .filter(({ kind }) => kind !== 'comment' && kind !== 'space')
-    .map(({ text }) => text)
+  tokensOf(statement)
+    .filter((token) => !isComment(token) && !isSpace(token))
     .join(' ');
 
 const HAS_BODY = /^create (or replace )?(temp |temporary )?(trigger|function|procedure) /;
 
 const TOKEN = new RegExp(
   [
-    String.raw`(?<comment>--[^\n]*|/\*[\s\S]*?\*/)`,
-    String.raw`(?<space>\s+)`,
+    // A comment.
+    String.raw`--[^\n]*|/\*[\s\S]*?\*/`,
+    String.raw`\s+`,
     // In E'…' a backslash escapes the quote; $tag$ ends with the same tag.
-    String.raw`(?<quoted>\b[eE]'(?:[^'\\]|\\.|'')*'|'[^']*'|"[^"]*"|\`[^\`]*\`|\$(?<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?\$\k<tag>\$)`,
-    String.raw`(?<word>[A-Za-z_][\w$]*)`,
+    String.raw`\b[eE]'(?:[^'\\]|\\.|'')*'|'[^']*'|"[^"]*"|\`[^\`]*\`|\$(?<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?\$\k<tag>\$`,
+    // A word.
+    String.raw`[A-Za-z_][\w$]*`,
     String.raw`[\s\S]`,
   ].join('|'),
   'g',
 );
 
-type Token = { kind: 'comment' | 'space' | 'quoted' | 'word' | 'other'; text: string };
-
-function* tokensOf(sql: string): Generator<Token> {
-  for (const { 0: text, groups = {} } of sql.matchAll(TOKEN)) {
-    const kind = (['comment', 'space', 'quoted', 'word'] as const).find((name) => groups[name] !== undefined);
-    yield { kind: kind ?? 'other', text };
-  }
-}
+const tokensOf = (sql: string): string[] => sql.match(TOKEN) ?? [];
+const isComment = (token: string) => token.startsWith('--') || token.startsWith('/*');
+const isSpace = (token: string) => /^\s/.test(token);
+const isWord = (token: string) => /^[A-Za-z_][\w$]*$/.test(token);

@@ -393,7 +393,7 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
       file: 'src/http/address.ts',
       find: ' && !PROXY_HEADERS.some((name) => name in request.headers)',
       replace: '',
-      test: 'are listed only for callers on the same machine, not for visitors of a proxy on it',
+      test: 'are listed only for callers on the same machine, while they exist and have their demo passwords',
     },
   ]),
 ];
