@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe } from 'node:test';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
 import type { Engine } from '../../src/database/database.ts';
 import { engines } from '../databases.ts';
 import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { root } from '../process.ts';
 
-/** The dashboard in a real browser, with its own server. */
+/** The dashboard in a real browser. */
 export interface Dashboard {
+  /** All suites of a file that use the same engine share one server. */
   deskbell: Deskbell;
-  /** Opens a separate browser profile. Windows share nothing but the server. */
+  /** Opens a separate browser profile without data. Windows that are open share nothing but the server. */
   open(options?: WindowOptions): Promise<Window>;
 }
 
@@ -20,6 +27,8 @@ interface WindowOptions extends BrowserContextOptions {
   path?: string;
   /** The signed-in user. Default: Aurora's owner. */
   user?: { email: string; password: string } | 'nobody';
+  /** The language that the user chose before. Default: none, so the browser decides. */
+  language?: string;
   /** Browser errors that this test expects. */
   expectedErrors?: RegExp;
 }
@@ -31,8 +40,18 @@ interface Window {
   signIn(user?: { email: string; password: string }): Promise<void>;
   /** Opens another tab of the same user. */
   tab(path?: string): Promise<Page>;
+  /** From now on, `page.clock` can move the time on the pages of this window. */
+  installClock(): Promise<void>;
   /** Call it at the end: it fails the test if the browser reported unexpected errors. */
   close(): Promise<void>;
+}
+
+/** A browser profile with one page, which windows use one after another. */
+interface Profile {
+  context: BrowserContext;
+  page: Page;
+  /** Receives the errors of the window that uses the profile. */
+  report: (text: string) => void;
 }
 
 const ARGS = [
@@ -42,17 +61,15 @@ const ARGS = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
+  // No page lives long enough to gain from optimized code.
+  '--js-flags=--no-turbofan --no-maglev',
 ];
 /** Long, because the machine also runs both database engines. */
 const TIMEOUT_MS = 30_000;
 const START_TIMEOUT_MS = 120_000;
+/** A page of the same origin that stores nothing and runs no script. */
+const EMPTY_PAGE = '/healthz';
 const DASHBOARD_HEADERS = { 'x-deskbell-dashboard': '1' };
-/** The dashboard stores a hint that a session cookie exists. */
-const SIGNED_IN = (origin: string) => ({
-  cookies: [],
-  origins: [{ origin, localStorage: [{ name: 'deskbell.session', value: '1' }] }],
-});
-
 const program = process.env.TEST_CHROMIUM ?? findProgram('chromium');
 const built = existsSync(`${root}/dashboard/dist/index.html`);
 const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard is not built' : undefined;
@@ -61,59 +78,97 @@ const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard
 export function inBrowser(
   title: string,
   tests: (dashboard: Dashboard) => void,
-  { engine = 'sqlite', settings = {} }: { engine?: Engine; settings?: Record<string, string> } = {},
+  { engine = 'sqlite' }: { engine?: Engine } = {},
 ): void {
   const skip = missing ?? (engines.includes(engine) ? undefined : `no ${engine}`);
   describe(title, skip === undefined ? {} : { skip }, () => {
     const dashboard = {} as Dashboard;
     before(async () => {
-      const [browser, deskbell] = await Promise.all([launch(), startDeskbell(engine, settings)]);
+      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine)]);
       Object.assign(dashboard, {
         deskbell,
         open: (options?: WindowOptions) => open(browser, deskbell, options),
       });
     });
-    after(() => dashboard.deskbell?.close());
     tests(dashboard);
   });
 }
 
-/** All tests of a file share one browser; each window has its own profile. */
+/** All tests of a file share one browser and one server for each engine. */
 let launched: Promise<Browser> | undefined;
 const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
-after(async () => (await launched)?.close());
+const servers = new Map<Engine, Promise<Deskbell>>();
+const serverOn = (engine: Engine) => {
+  const server = servers.get(engine) ?? startDeskbell(engine);
+  servers.set(engine, server);
+  return server;
+};
+after(async () => {
+  await (await launched)?.close();
+  for (const server of servers.values()) await (await server).close();
+});
 
-async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions = {}): Promise<Window> {
-  const { path = '/', user = AURORA, expectedErrors, baseURL = deskbell.url, ...contextOptions } = options;
-  const context = await browser.newContext({
-    baseURL,
-    locale: 'en-GB',
-    viewport: { width: 1280, height: 800 },
-    ...(user === 'nobody' ? {} : { storageState: SIGNED_IN(baseURL) }),
-    ...contextOptions,
-  });
+/**
+ * Profiles without a window, by their settings. A page in a new profile takes four times as much processor time as the
+ * next page in a used one, because all of its script is loaded and compiled again.
+ */
+const idleProfiles = new Map<string, Profile[]>();
+
+async function openProfile(browser: Browser, settings: BrowserContextOptions): Promise<Profile> {
+  const context = await browser.newContext(settings);
   context.setDefaultTimeout(TIMEOUT_MS);
-  const errors: string[] = [];
-  const report = (text: string) => {
-    if (!expectedErrors?.test(text)) errors.push(text);
-  };
+  const profile: Profile = { context, page: await context.newPage(), report() {} };
   context.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) report(message.text());
+    if (['error', 'warning'].includes(message.type())) profile.report(message.text());
   });
-  context.on('weberror', (error) => report(`thrown: ${error.error()}`));
+  context.on('weberror', (error) => profile.report(`thrown: ${error.error()}`));
   context.on('dialog', (dialog) => {
-    report(`dialog: ${dialog.message()}`);
+    profile.report(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   context.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.origin !== baseURL && !['data:', 'blob:'].includes(url.protocol)) {
-      report(`request to ${url.origin}`);
+    if (url.origin !== settings.baseURL && !['data:', 'blob:'].includes(url.protocol)) {
+      profile.report(`request to ${url.origin}`);
     }
   });
+  await profile.page.goto(EMPTY_PAGE);
+  return profile;
+}
 
-  const page = await context.newPage();
+/** Removes everything that a window has left in its profile, and everything that the test has set. */
+async function empty({ context, page }: Profile): Promise<void> {
+  for (const other of context.pages()) if (other !== page) await other.close();
+  await page.unrouteAll();
+  for (const event of ['request', 'domcontentloaded']) page.removeAllListeners(event);
+  await page.goto(EMPTY_PAGE);
+  await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+  await context.clearCookies();
+}
+
+async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions = {}): Promise<Window> {
+  const {
+    path = '/',
+    user = AURORA,
+    language,
+    expectedErrors,
+    viewport = { width: 1280, height: 800 },
+    ...contextOptions
+  } = options;
+  const settings = { baseURL: deskbell.url, locale: 'en-GB', ...contextOptions };
+  const key = JSON.stringify(settings);
+  const idle = idleProfiles.get(key) ?? [];
+  idleProfiles.set(key, idle);
+  const profile = idle.pop() ?? (await openProfile(browser, settings));
+  const { context, page } = profile;
+  let canBeReused = true;
+  const errors: string[] = [];
+  profile.report = (text) => {
+    if (!expectedErrors?.test(text)) errors.push(text);
+  };
+  if (viewport) await page.setViewportSize(viewport);
+
   const window: Window = {
     page,
     errors,
@@ -125,19 +180,34 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     },
     async tab(tabPath = '/') {
       const other = await context.newPage();
+      if (viewport) await other.setViewportSize(viewport);
       await other.goto(tabPath);
       return other;
     },
+    async installClock() {
+      // The clock stays in the profile.
+      canBeReused = false;
+      await page.clock.install();
+    },
     async close() {
-      await context.close();
+      profile.report = () => {};
+      if (canBeReused && !page.isClosed()) {
+        await empty(profile);
+        idle.push(profile);
+      } else await context.close();
       assert.deepEqual(errors, []);
     },
   };
+  const stored: Record<string, string> = {};
+  if (language) stored['deskbell.preferences'] = JSON.stringify({ language });
   if (user !== 'nobody') {
     // The same request as the sign-in form sends, with the same cookie.
     const response = await context.request.post('/session/login', { headers: DASHBOARD_HEADERS, data: user });
     assert.equal(response.status(), 200);
+    // The dashboard stores a hint that a session cookie exists.
+    stored['deskbell.session'] = '1';
   }
+  await page.evaluate(`Object.assign(localStorage, ${JSON.stringify(stored)})`);
   await page.goto(path);
   if (user !== 'nobody') await page.getByRole('navigation').waitFor();
   return window;
@@ -163,13 +233,15 @@ export const focused = (page: Page) =>
 
 /** Aurora's API. */
 export function apiOf(dashboard: Dashboard) {
+  let signedIn: Promise<string> | undefined;
+  const signIn = () => (signedIn ??= dashboard.deskbell.signIn());
   const api = async (method: string, path: string, body?: unknown) =>
-    dashboard.deskbell.call(method, path, { token: await dashboard.deskbell.signIn(), body });
+    dashboard.deskbell.call(method, path, { token: await signIn(), body });
   return {
     api,
     read: async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json,
     /** Creates a notification and returns its id. */
     createNotification: async (body: unknown = QUESTION) =>
-      (await raise(dashboard.deskbell, await dashboard.deskbell.signIn(), body)).split('/').at(-1)!,
+      (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,
   };
 }

@@ -61,7 +61,7 @@ inBrowser('the inbox', (dashboard) => {
     const { delivery } = await read(id);
     const window = await dashboard.open();
     const { page } = window;
-    await page.clock.install();
+    await window.installClock();
     let requests = 0;
     await page.route(`**/api/v1/delivery/${delivery.id}`, async (route) => {
       requests += 1;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
-import { AURORA, BOREALIS, login, OPERATOR } from '../harness.ts';
+import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../harness.ts';
 import { answerField, button, focused, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('signing in to the dashboard', (dashboard) => {
@@ -239,11 +239,12 @@ inBrowser('two users in one browser', (dashboard) => {
 
 inBrowser('the list of sessions', (dashboard) => {
   it('shows where the user is signed in, this device first, and signs out elsewhere', async () => {
-    const window = await dashboard.open();
+    const user = await addUser(dashboard.deskbell);
+    const window = await dashboard.open({ user });
     dashboard.deskbell.clock.advance(5);
-    const elsewhere = (await login(dashboard.deskbell)).json;
+    const elsewhere = (await login(dashboard.deskbell, user)).json;
     dashboard.deskbell.clock.advance(5);
-    await login(dashboard.deskbell);
+    await login(dashboard.deskbell, user);
     const { page } = window;
     await button(page, 'Settings').click();
     await page.getByText('Where you are signed in').click();

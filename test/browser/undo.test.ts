@@ -18,7 +18,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     const id = await createNotification();
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
-    await page.clock.install();
+    await window.installClock();
     await button(page, 'Resolve without replying').click();
     await page.getByText('Resolved without a reply. Nothing was sent.').waitFor();
     const done = page.waitForResponse(`**/notification/${id}/answer`);
@@ -64,7 +64,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     await Promise.all(ids.map((id) => rowOf(page, id).waitFor()));
     for (const id of ids) assert.equal((await read(id)).status, 'requested');
     await selectAndResolve();
-    await page.goto('/docs');
+    await page.goto('/healthz');
     for (const id of ids) await waitForStatus(id, { status: 'answered' });
     await window.close();
   });
@@ -74,7 +74,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     for (let n = 0; n < 5; n += 1) ids.push(await createNotification());
     const window = await dashboard.open();
     const { page } = window;
-    await page.clock.install();
+    await window.installClock();
     await rowOf(page, ids[0]!).waitFor();
     for (const id of ids) {
       await rowOf(page, id).click();
@@ -147,7 +147,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     await rowOf(page, id).click();
     await button(page, 'Delete').first().click();
     await rowOf(page, id).waitFor({ state: 'detached' });
-    await page.goto('/docs');
+    await page.goto('/healthz');
     await waitForStatus(id, { code: 'NOTIFICATION_NOT_FOUND' });
     await window.close();
   });
