@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Browser,
   type BrowserContext,
@@ -237,9 +238,18 @@ export function apiOf(dashboard: Dashboard) {
   const signIn = () => (signedIn ??= dashboard.deskbell.signIn());
   const api = async (method: string, path: string, body?: unknown) =>
     dashboard.deskbell.call(method, path, { token: await signIn(), body });
+  const read = async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json;
   return {
     api,
-    read: async (id: string) => (await api('GET', `/api/v1/notification/${id}`)).json,
+    read,
+    /** Waits until the answer is stored: the dashboard shows it before that. */
+    async readAnswered(id: string) {
+      for (;;) {
+        const notification = await read(id);
+        if (notification.status === 'answered') return notification;
+        await sleep(20);
+      }
+    },
     /** Creates a notification and returns its id. */
     createNotification: async (body: unknown = QUESTION) =>
       (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,

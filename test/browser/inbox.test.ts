@@ -7,7 +7,7 @@ import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive
 const isTyping = (page: Page) => page.evaluate<boolean>("document.activeElement.matches('textarea')");
 
 inBrowser('the inbox', (dashboard) => {
-  const { api, read, createNotification } = apiOf(dashboard);
+  const { api, read, readAnswered, createNotification } = apiOf(dashboard);
 
   it('a new question appears in two windows without a reload, and disappears from both when it is answered', async () => {
     const windows = await Promise.all([dashboard.open(), dashboard.open()]);
@@ -48,8 +48,7 @@ inBrowser('the inbox', (dashboard) => {
     await page.getByText('as a campaign').first().waitFor();
     await button(page, 'Send answer').click();
     await sentAnswer(page).waitFor();
-    await dashboard.deskbell.allSent();
-    const { delivery } = await read(id);
+    const { delivery } = await readAnswered(id);
     assert.equal((await api('GET', `/api/v1/delivery/${delivery.id}`)).json.mode, 'campaign');
     assert.deepEqual((await api('GET', '/api/v1/knowledge/?q=parking')).json, []);
     await window.close();
@@ -93,8 +92,7 @@ inBrowser('the inbox', (dashboard) => {
     await notes.fill('Ask the carrier.');
     await button(page, 'Send reply').click();
     await sentAnswer(page).waitFor();
-    await dashboard.deskbell.allSent();
-    const { answer, delivery } = await read(id);
+    const { answer, delivery } = await readAnswered(id);
     assert.equal(answer.resolution_notes, 'Ask the carrier.');
     assert.equal(
       (await api('GET', `/api/v1/delivery/${delivery.id}`)).json.content,
@@ -173,7 +171,7 @@ inBrowser('the inbox', (dashboard) => {
     assert.equal(await answerField(page).inputValue(), 'Yes, we do.');
     await page.keyboard.press('Control+Enter');
     await sentAnswer(page).waitFor();
-    assert.equal((await read(id)).answer.answer, 'Yes, we do.');
+    assert.equal((await readAnswered(id)).answer.answer, 'Yes, we do.');
     await window.close();
   });
 
@@ -311,7 +309,7 @@ inBrowser('the inbox', (dashboard) => {
     await page.keyboard.type('Yes, all of it.');
     await page.keyboard.press('Control+Enter');
     await sentAnswer(page).waitFor();
-    assert.equal((await read(id)).answer.answer, 'Yes, all of it.');
+    assert.equal((await readAnswered(id)).answer.answer, 'Yes, all of it.');
     await window.close();
   });
 });

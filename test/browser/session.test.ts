@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../harness.ts';
-import { answerField, button, focused, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+import {
+  answerField,
+  apiOf,
+  button,
+  focused,
+  inBrowser,
+  rowOf,
+  sentAnswer,
+  waitUntilLive,
+} from './browser.ts';
 
 inBrowser('signing in to the dashboard', (dashboard) => {
   it('works with email and password, survives a reload, and ends with sign-out', async () => {
@@ -279,9 +288,8 @@ inBrowser('an access token that expires', (dashboard) => {
     await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes, a Colombian one.');
     await button(page, 'Send answer').click();
     await sentAnswer(page).waitFor();
-    const token = await dashboard.deskbell.signIn();
-    const reply = await dashboard.deskbell.call('GET', '/api/v1/notification/9', { token });
-    assert.equal(reply.json.answer.answer, 'Yes, a Colombian one.');
+    const { answer } = await apiOf(dashboard).readAnswered('9');
+    assert.equal(answer.answer, 'Yes, a Colombian one.');
     await window.close();
   });
 });

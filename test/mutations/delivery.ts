@@ -144,9 +144,9 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a query waits for a frozen database without a time-out',
-      file: 'src/database/postgres.ts',
-      find: '    query_timeout: QUERY_TIMEOUT_MS,\n',
-      replace: '',
+      file: 'src/database/postgresStatements.ts',
+      find: 'export const QUERY_TIMEOUT_MS = 3000;',
+      replace: 'export const QUERY_TIMEOUT_MS = 300_000;',
       within: 'PostgreSQL is frozen while a server runs',
       test: 'quickly refuses requests that need the database, and serves the others',
     },
