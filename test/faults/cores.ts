@@ -9,11 +9,23 @@ const TICK_MS = 10;
  */
 export function coreWaitMs(pid: number): number {
   try {
-    const waitedNs = Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]);
+    const waitedMs = schedulerWaitMs(`/proc/${pid}/task/${pid}`);
     // cpu user nice system idle iowait irq softirq steal
     const stolenTicks = Number(readFileSync('/proc/stat', 'utf8').split(/\s+/, 9)[8]);
-    return waitedNs / 1e6 + stolenTicks * TICK_MS;
+    return waitedMs + stolenTicks * TICK_MS;
   } catch {
     return 0;
   }
 }
+
+/** The same for the thread that calls this, without what the host took. */
+export function ownCoreWaitMs(): number {
+  try {
+    return schedulerWaitMs('/proc/thread-self');
+  } catch {
+    return 0;
+  }
+}
+
+const schedulerWaitMs = (thread: string) =>
+  Number(readFileSync(`${thread}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
