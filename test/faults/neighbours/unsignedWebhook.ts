@@ -27,7 +27,13 @@ export const unsignedWebhook: Attack = {
     }
     return [
       none('unsigned webhook calls: accepted', statuses.filter((status) => status < 400).length),
-      { what: 'unsigned webhook calls: genuine calls accepted', value: genuine, atLeast: rounds },
+      {
+        what: 'unsigned webhook calls: genuine calls accepted',
+        value: genuine,
+        atLeast: rounds,
+        // A server without a core for seconds refuses it with 503, and Meta sends it again.
+        dependsOnSpeed: true,
+      },
     ];
   },
 };
