@@ -62,7 +62,12 @@ export async function benchAnswer({ program, instance }: Pgbench, clients: Conne
   let statements: Statement[] = [];
   await instance.changeData(async (database) => {
     const body = { answer: 'Yes, choose it at checkout and we will do it.' };
-    const common = { merchantId: merchant as MerchantId, userId: merchant as UserId, body, at: new Date() };
+    const common = {
+      merchantId: merchant as MerchantId,
+      author: { userId: merchant as UserId, keyId: null },
+      body,
+      at: new Date(),
+    };
     const answer = (on: Database, answered: number) =>
       answerNotification(
         on,

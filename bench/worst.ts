@@ -186,7 +186,7 @@ async function requestsOf({ server: { url }, tokens }: Instance): Promise<[title
 
 /** For one merchant: many short documents, some long ones, answered questions and messages. Each has a channel. */
 async function addData(database: Database, { config }: Instance): Promise<void> {
-  const origin = { what: 'import' as const, userId: null, notificationId: null, at: AT };
+  const origin = { what: 'import' as const, author: null, notificationId: null, at: AT };
   for (let first = 0; first < SHORT_DOCUMENTS; first += 100) {
     const contents = Array.from({ length: 100 }, (_, n) => ({
       title: `Delivery ${first + n}`,

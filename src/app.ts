@@ -7,6 +7,8 @@ import type { Factors } from './auth/factors/factors.ts';
 import { factorRoutes } from './auth/factors/routes.ts';
 import { identifyCallers, merchantOf, requireOwner } from './auth/guard.ts';
 import type { Keyring } from './auth/keys.ts';
+import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
+import type { MachineKeys } from './auth/machineKeys/verify.ts';
 import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { passwordRoutes } from './auth/passwords/routes.ts';
@@ -65,6 +67,7 @@ export interface Parts {
   keyring: Keyring;
   revocations: Revocations;
   tokens: Tokens;
+  machineKeys: MachineKeys;
   passwords: Passwords;
   vault: Vault;
   factors: Factors;
@@ -131,7 +134,7 @@ export async function buildApp(
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);
   await compressResponses(app);
-  identifyCallers(app, parts.tokens);
+  identifyCallers(app, parts.tokens, parts.machineKeys);
   const { redisUrl: url, tokenIssuer } = config;
   const runScript = url ? await connectRedis(app, { url, keyPrefix: `${tokenIssuer}:`, log }) : undefined;
   const { rateLimitPerMinute: perMinute, rateLimitPerMinutePerMerchant: perMinutePerMerchant } = config;
@@ -152,6 +155,7 @@ export async function buildApp(
       prefix: '/session',
     },
   );
+  await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);

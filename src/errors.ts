@@ -26,6 +26,8 @@ const STATUS = {
   RATE_LIMITED: everywhere(429),
   IDEMPOTENCY_KEY_REUSED: everywhere(422),
   FORBIDDEN: everywhere(403),
+  INSUFFICIENT_SCOPE: everywhere(403),
+  KEY_NOT_FOUND: everywhere(404),
   CONFLICT: everywhere(409),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
@@ -110,6 +112,15 @@ export const merchantTokenRequired = () =>
 /** Every endpoint that requires a merchant's token can return these. */
 export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequired(), tokenExpired()];
 export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of the merchant can do this.');
+// Keys
+export const insufficientScope = (scopes: readonly string[]) =>
+  new ApiError('INSUFFICIENT_SCOPE', `This key lacks the scope: ${scopes.join(' or ')}.`);
+export const notForKeys = () =>
+  new ApiError('INSUFFICIENT_SCOPE', 'This endpoint is only for people: sign in to use it.');
+export const keyRequired = () => new ApiError('FORBIDDEN', 'This endpoint is only for keys.');
+export const keyNotFound = () => new ApiError('KEY_NOT_FOUND', 'Key not found.');
+export const tooManyKeys = (max: number) =>
+  new ApiError('CONFLICT', `The merchant already has ${max} keys. Revoke one first.`);
 /** The request did not come from the dashboard, and this path trusts a cookie. */
 export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');

@@ -8,6 +8,7 @@ import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { createFactors } from './auth/factors/factors.ts';
 import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
+import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
 import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
@@ -72,6 +73,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const keyring = await openKeyring({ database, vault, log, now });
     revocations = await openRevocations({ ...config, database, keyring, log, now });
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
+    const machineKeys = createMachineKeys({ ...config, database, revocations, log, now });
     const metrics = createMetrics();
     if (config.production && config.channel.name === 'simulator') {
       log.warn(
@@ -87,6 +89,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       keyring,
       revocations,
       tokens,
+      machineKeys,
       passwords,
       vault,
       factors: createFactors({ database, vault, passwords, now }),

@@ -64,7 +64,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/storage.ts',
     'merchants/store.ts',
   ],
-  knowledge: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'merchants/storage.ts'],
+  knowledge: [
+    ...FEATURE_IMPORTS,
+    ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
+  ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'secrets.ts', 'version.ts'],
   conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
@@ -118,9 +121,11 @@ const TABLES: Record<string, readonly string[]> = {
   merchants: ['merchants'],
   auth: [
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
-    ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges'],
+    ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
   ],
-  conversations: ['conversations'],
+  conversations: ['conversations', 'conversation_messages'],
+  events: ['events', 'event_logs'],
+  asks: ['asks'],
   audit: ['audit_events'],
   notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],

@@ -140,10 +140,10 @@ onEachEngine('a document of the knowledge base', (engine) => {
 
   it('keeps a version whose user was deleted', async () => {
     const user = await addUser(deskbell);
-    const id = await make({ userId: user.id as UserId });
+    const id = await make({ author: { userId: user.id as UserId, keyId: null } });
     await deskbell.database.run('delete from users where id = $1', [user.id]);
     const [version] = (await call('GET', String(id))).json.versions;
     assert.deepEqual([version.user_id, version.user_name], [null, null]);
-    await make({ userId: 999_999 as UserId });
+    await make({ author: { userId: 999_999 as UserId, keyId: null } });
   });
 });

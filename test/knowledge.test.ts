@@ -176,7 +176,7 @@ onEachEngine('the knowledge base', (engine) => {
           question: 'Q',
           answer: 'undone',
           notificationId: 1,
-          userId: ALMA,
+          author: { userId: ALMA, keyId: null },
           at: new Date(),
         });
         throw new Error('undone');

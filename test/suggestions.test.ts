@@ -118,7 +118,7 @@ onEachEngine('suggestions', (engine) => {
         question,
         answer: 'Soft water.',
         notificationId,
-        userId: 1 as UserId,
+        author: { userId: 1 as UserId, keyId: null },
         at: deskbell.clock.now(),
       }),
     );

@@ -29,7 +29,7 @@ export function useKnowledge(engine: Engine) {
         question: 'Is it organic?',
         answer: 'Yes, all of it.',
         notificationId: 12,
-        userId: ALMA,
+        author: { userId: ALMA, keyId: null },
         at: deskbell.clock.now(),
         ...lesson,
       }),

@@ -7,6 +7,7 @@ import { shortAddress } from '../http/address.ts';
 /** Who did it. Give the whole address: only the shortened one is stored. */
 export type Who =
   | { kind: 'user'; userId: number; address: string }
+  | { kind: 'key'; keyId: number; name: string; address: string }
   | { kind: 'unknown'; address: string }
   | { kind: 'command_line'; name: string }
   | { kind: 'server' };
@@ -60,12 +61,13 @@ const named = new LRUCache<string, number>({ max: 10_000, ttl: 3_600_000 });
 export async function recordEvent(queries: Queries, event: Event): Promise<void> {
   const { what, who, at } = event;
   const userId = 'userId' in who ? who.userId : null;
+  const keyId = 'keyId' in who ? who.keyId : null;
   const name = 'name' in who ? who.name : null;
   const address = 'address' in who ? shortAddress(who.address).slice(0, 64) : null;
   const about = JSON.stringify(event.about ?? {});
   await queries.run(
-    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key, count)
-      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9, $10)
+    `insert into audit_events (merchant_id, at, last_at, what, actor, user_id, name, address, about, merge_key, count, key_id)
+      values ($1, $2, $2, $3, $4, $5, coalesce($6, (select u.name from users u where u.id = $5)), $7, $8, $9, $10, $11)
       on conflict (merchant_id, merge_key) where merge_key is not null do update set
         count = audit_events.count + excluded.count, last_at = excluded.last_at,
         address = case when audit_events.address is not distinct from excluded.address
@@ -81,8 +83,9 @@ export async function recordEvent(queries: Queries, event: Event): Promise<void>
       name,
       address,
       about,
-      mergeKeyOf(event, userId ?? name, address),
+      mergeKeyOf(event, userId ?? keyId ?? name, address),
       event.count ?? 1,
+      keyId,
     ],
   );
 }

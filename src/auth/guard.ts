@@ -1,20 +1,29 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Who } from '../audit/record.ts';
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Author, MerchantId, UserId } from '../contract/ids.ts';
+import type { Scope } from '../contract/machineKeys.ts';
 import {
   type ApiError,
+  insufficientScope,
   merchantTokenRequired,
+  notForKeys,
   ownerRequired,
   tokenInvalid,
   tokenMissing,
 } from '../errors.ts';
 import { userAt } from './events.ts';
-import type { Caller, Tokens } from './tokens.ts';
+import { isMachineKey } from './machineKeys/format.ts';
+import type { MachineKeys } from './machineKeys/verify.ts';
+import type { Caller, Person, Tokens } from './tokens.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The owner of a verified access token, or why the token was refused. */
+    /** The owner of a verified access token or key, or why it was refused. */
     caller: Caller | ApiError | undefined;
+  }
+  interface FastifyContextConfig {
+    /** A key needs one of these scopes. Without them, the route is only for people. */
+    scopes?: readonly Scope[];
   }
 }
 
@@ -24,7 +33,7 @@ const BEARER = 'bearer ';
  * Verifies the bearer token of every request first, so that rate limits can count by caller. It refuses nothing:
  * an endpoint that requires a caller asks for one.
  */
-export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
+export function identifyCallers(app: FastifyInstance, tokens: Tokens, machineKeys: MachineKeys): void {
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
     const header = request.headers.authorization;
@@ -35,13 +44,14 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens): void {
       return done();
     }
     const token = header.slice(BEARER.length).trimStart();
-    const known = tokens.cached(token);
+    const isKey = isMachineKey(token);
+    const known = isKey ? machineKeys.cached(token) : tokens.cached(token);
     if (known) {
       request.caller = known;
       return done();
     }
-    tokens
-      .verify('access', token)
+    const verified: Promise<Caller> = isKey ? machineKeys.verify(token) : tokens.verify('access', token);
+    verified
       .catch((error: ApiError) => error)
       .then((caller) => {
         request.caller = caller;
@@ -72,12 +82,36 @@ export function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
+/** The owner of a valid access token: a key is not enough. */
+export function personOf(request: FastifyRequest): Person {
+  const caller = callerOf(request);
+  if (caller.kind !== 'user') throw tokenInvalid();
+  return caller;
+}
+
 export function userOf(request: FastifyRequest): UserId {
-  return callerOf(request).userId;
+  return personOf(request).userId;
+}
+
+/** The caller, for rows that name their author. */
+export function authorOf(request: FastifyRequest): Author {
+  const caller = callerOf(request);
+  return caller.kind === 'user'
+    ? { userId: caller.userId, keyId: null }
+    : { userId: null, keyId: caller.machineKeyId };
 }
 
 /** The caller, for the audit log. */
-export const whoOf = (request: FastifyRequest): Who => userAt(userOf(request), request.ip);
+export function whoOf(request: FastifyRequest): Who {
+  const caller = callerOf(request);
+  return caller.kind === 'user'
+    ? userAt(caller.userId, request.ip)
+    : { kind: 'key', keyId: caller.machineKeyId, name: caller.name, address: request.ip };
+}
+
+/** Whether the caller may see what this scope shows. A person may. */
+export const hasScope = (caller: Caller, scope: Scope): boolean =>
+  caller.kind === 'user' || caller.scopes.has(scope);
 
 export function merchantOf(request: FastifyRequest): MerchantId {
   const { merchantId } = callerOf(request);
@@ -85,16 +119,29 @@ export function merchantOf(request: FastifyRequest): MerchantId {
   return merchantId;
 }
 
-/** Requires a merchant's token for all routes of a feature, before the body is read. */
+/** Requires a merchant's token, or a key with the route's scope, for all routes of a feature, before the body is read. */
 export function requireMerchant(app: FastifyInstance): void {
-  checkBeforeBody(app, merchantOf);
+  checkBeforeBody(app, (request) => {
+    merchantOf(request);
+    checkScope(request);
+  });
+}
+
+function checkScope(request: FastifyRequest): void {
+  const caller = callerOf(request);
+  if (caller.kind === 'user') return;
+  const { scopes } = request.routeOptions.config;
+  if (!scopes) throw notForKeys();
+  if (!scopes.some((scope) => caller.scopes.has(scope))) throw insufficientScope(scopes);
 }
 
 /** Like `requireMerchant`, and the user must be an owner of the merchant. */
 export function requireOwner(app: FastifyInstance): void {
   checkBeforeBody(app, (request) => {
     merchantOf(request);
-    if (callerOf(request).role !== 'owner') throw ownerRequired();
+    const caller = callerOf(request);
+    if (caller.kind === 'key') throw notForKeys();
+    if (caller.role !== 'owner') throw ownerRequired();
   });
 }
 

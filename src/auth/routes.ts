@@ -23,7 +23,7 @@ import {
   wrongOtp,
 } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { callerOf, userOf } from './guard.ts';
+import { personOf, userOf } from './guard.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { SignIn } from './signIn.ts';
 import { createUserLookup } from './users.ts';
@@ -127,7 +127,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
           response: { 200: SessionList },
         },
       },
-      (request) => sessions.list(callerOf(request)),
+      (request) => sessions.list(personOf(request)),
     );
 
     app.delete(
@@ -145,7 +145,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
         },
       },
       async (request) => {
-        await sessions.endById(callerOf(request), request.params.session_id, request.ip);
+        await sessions.endById(personOf(request), request.params.session_id, request.ip);
         return { message: 'Signed out.' };
       },
     );

@@ -1,6 +1,7 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Scope } from '../contract/machineKeys.ts';
 import { tokenExpired, tokenInvalid } from '../errors.ts';
 import { ALGORITHM, type Keyring } from './keys.ts';
 import type { Revocations } from './sessions/revocations.ts';
@@ -12,7 +13,25 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-export interface Caller {
+/** Who sends a request: a person with a token, or a program with a key. */
+export type Caller = Person | Machine;
+
+export interface Machine {
+  kind: 'key';
+  /** For what is counted by caller. */
+  callerId: string;
+  merchantId: MerchantId;
+  machineKeyId: number;
+  name: string;
+  scopes: ReadonlySet<Scope>;
+  expiresAt: string | null;
+  /** When to check the key again, at the latest. */
+  expiresAtSeconds: number;
+}
+
+export interface Person {
+  kind: 'user';
+  callerId: string;
   userId: UserId;
   /** Absent for an operator. */
   merchantId: MerchantId | undefined;
@@ -46,9 +65,9 @@ interface Subject {
 
 export interface Tokens {
   sign(kind: Kind, subject: Subject, tokenId: string): Promise<string>;
-  verify(kind: Kind, token: string): Promise<Caller>;
+  verify(kind: Kind, token: string): Promise<Person>;
   /** The caller of an access token that was verified before, or undefined. Costs no signature check. */
-  cached(token: string): Caller | undefined;
+  cached(token: string): Person | undefined;
   isRevoked(caller: Caller): boolean;
 }
 
@@ -68,7 +87,7 @@ export function createTokens(
   now: () => Date,
 ): Tokens {
   const nowSeconds = () => Math.floor(now().getTime() / 1000);
-  const verified = new LRUCache<string, Caller>({ max: CACHED_MAX });
+  const verified = new LRUCache<string, Person>({ max: CACHED_MAX });
   let verifiedGeneration = keyring.generation();
 
   return {
@@ -151,13 +170,15 @@ function kidOf(token: string): string {
   throw tokenInvalid();
 }
 
-function callerOf(payload: JWTPayload, keyId: string): Caller {
+function callerOf(payload: JWTPayload, keyId: string): Person {
   const userId = Number(payload.sub);
   const { merchant_id: merchantId, sid: sessionId } = payload;
   if (!Number.isSafeInteger(userId) || (merchantId !== undefined && !Number.isSafeInteger(merchantId))) {
     throw tokenInvalid();
   }
   return {
+    kind: 'user',
+    callerId: `user:${userId}`,
     userId: userId as UserId,
     merchantId: merchantId as MerchantId | undefined,
     role: String(payload.role),

@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
     load: () => import('./delivery.ts'),
   },
   audit: { about: 'Who did what: list', load: () => import('./audit.ts') },
+  key: { about: 'Keys of merchants’ programs: add, list, revoke', load: () => import('./key.ts') },
   keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },

@@ -15,10 +15,10 @@ const AuditEvent = Type.Object({
     {
       kind: Type.String({
         description:
-          '`user`, `operator` (on the command line of the server), `server` (by itself) or `unknown`.',
+          '`user`, `key` (a program), `operator` (on the command line of the server), `server` (by itself) or `unknown`.',
       }),
       user_id: NullOr(Type.Integer()),
-      name: NullOr(Type.String({ description: 'The user’s name at that time.' })),
+      name: NullOr(Type.String({ description: 'The user’s or key’s name at that time.' })),
     },
     { description: 'Who did it. For a failed sign-in, the account that was tried.' },
   ),

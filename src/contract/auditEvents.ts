@@ -18,6 +18,8 @@ export const EVENTS = {
   'user.disabled': {},
   'user.enabled': {},
   'key.rotated': {},
+  'machine_key.added': {},
+  'machine_key.revoked': {},
   'merchant.added': {},
   'merchant.changed': {},
   'channel.changed': {},

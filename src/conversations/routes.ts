@@ -24,6 +24,7 @@ export function conversationRoutes({ database, windowsOf }: ConversationParts): 
     app.get(
       '/',
       {
+        config: { scopes: ['ask', 'notifications:read'] },
         prefixTrailingSlash: 'slash',
         validatorCompiler: () => () => true,
         schema: {

@@ -68,6 +68,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.get(
       '/delivery/',
       {
+        config: { scopes: ['notifications:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'List deliveries', {
@@ -108,6 +109,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.get(
       '/delivery/:delivery_id',
       {
+        config: { scopes: ['notifications:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Get a delivery', {
@@ -129,6 +131,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.post(
       '/delivery/:delivery_id/retry',
       {
+        config: { scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Send a failed delivery again', {
@@ -160,6 +163,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.post(
       '/delivery/:delivery_id/cancel',
       {
+        config: { scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Cancel a delivery', {
@@ -186,6 +190,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.post(
       '/delivery/retry',
       {
+        config: { scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Send all failed deliveries again', {
@@ -211,6 +216,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.post(
       '/delivery/cancel',
       {
+        config: { scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
@@ -233,6 +239,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
     app.get(
       '/limits',
       {
+        config: { scopes: ['notifications:read'] },
         schema: {
           ...describeRoute('deliveries', 'Get the daily messaging limit', {
             description: 'How many customers campaigns and templates may still reach.',

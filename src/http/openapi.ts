@@ -31,6 +31,7 @@ declare module 'fastify' {
 
 const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
+  { name: 'keys', description: 'Keys with which a merchant’s programs call the API.' },
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
   {
     name: 'notifications',

@@ -58,7 +58,7 @@ const DEMO_DOCUMENTS: readonly DemoDocument[] = [
 export async function insertDemoDocuments(tx: Queries, now: Date): Promise<void> {
   for (const { merchantId, daysAgo, title, body } of DEMO_DOCUMENTS) {
     const at = new Date(now.getTime() - daysAgo * 24 * 60 * 60_000);
-    const origin = { what: 'import' as const, userId: null, notificationId: null, at };
+    const origin = { what: 'import' as const, author: null, notificationId: null, at };
     await createDocument(tx, merchantId as MerchantId, { title, body }, origin);
   }
 }

@@ -57,7 +57,7 @@ async function importBatch(
   );
   const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
   for (const contents of distinctTitles(batch)) {
-    const origin: Origin = { what: 'import', userId: null, notificationId: null, at: now() };
+    const origin: Origin = { what: 'import', author: null, notificationId: null, at: now() };
     const added = contents.filter(({ title }) => !byTitle.has(title));
     const changes = contents.flatMap((content) => {
       const current = byTitle.get(content.title);

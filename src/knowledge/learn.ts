@@ -1,4 +1,4 @@
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
@@ -11,7 +11,7 @@ export interface Lesson {
   question: string;
   answer: string;
   notificationId: number;
-  userId: UserId;
+  author: Author;
   at: Date;
 }
 
@@ -19,9 +19,9 @@ const contentOf = ({ question, answer }: Lesson): Content => ({
   title: titleFrom(question),
   body: storableText(answer),
 });
-const originOf = ({ userId, notificationId, at }: Lesson): Origin => ({
+const originOf = ({ author, notificationId, at }: Lesson): Origin => ({
   what: 'answer',
-  userId,
+  author,
   notificationId,
   at,
 });

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
-import { merchantOf, requireMerchant, userOf, whoOf } from '../auth/guard.ts';
+import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
@@ -50,7 +50,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
   }
   const originOf = (request: FastifyRequest, what: Origin['what']): Origin => ({
     what,
-    userId: userOf(request),
+    author: authorOf(request),
     notificationId: null,
     at: now(),
   });
@@ -61,6 +61,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
     app.get(
       '/',
       {
+        config: { scopes: ['knowledge:read'] },
         prefixTrailingSlash: 'slash',
         ...skipSchemaValidation,
         schema: {
@@ -85,6 +86,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
     app.get(
       '/:document_id',
       {
+        config: { scopes: ['knowledge:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Get a document', {
@@ -107,6 +109,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
     app.patch(
       '/:document_id',
       {
+        config: { scopes: ['knowledge:write'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
@@ -152,6 +155,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
     app.post(
       '/:document_id/revert',
       {
+        config: { scopes: ['knowledge:write'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
@@ -187,6 +191,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
     app.delete(
       '/:document_id',
       {
+        config: { scopes: ['knowledge:write'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {

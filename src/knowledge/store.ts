@@ -1,4 +1,5 @@
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import { keyNameOf } from '../auth/columns.ts';
+import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
 import type { Param, Queries } from '../database/database.ts';
@@ -15,7 +16,8 @@ const VERSIONS_SHOWN_MAX = 50;
 /** Why a version was written, and by whom. */
 export interface Origin {
   what: VersionReason;
-  userId: UserId | null;
+  /** Null for an import. */
+  author: Author | null;
   notificationId: number | null;
   at: Date;
 }
@@ -91,7 +93,8 @@ export async function listVersions(
     ({ title, body }) => title.length + body.length,
     (last, atMost) =>
       queries.all(
-        `select v.version, v.what, v.title, v.body, v.user_id, u.name as user_name, v.notification_id, v.created_at
+        `select v.version, v.what, v.title, v.body, v.user_id,
+          coalesce(u.name, ${keyNameOf('v.merchant_id', 'v.key_id')}) as user_name, v.notification_id, v.created_at
           from document_versions v left join users u on u.id = v.user_id
           where v.merchant_id = $1 and v.document_id = $2 and v.version < $3
           order by v.version desc limit $4`,
@@ -148,7 +151,7 @@ const parametersOf = (params: Param[], values: readonly Param[]): string[] =>
 export const createDocumentSteps = (
   merchantId: MerchantId,
   content: Content,
-  { what, userId, notificationId, at }: Origin,
+  { what, author, notificationId, at }: Origin,
   after: string,
 ): Step[] => {
   const [titleWords, words, wordForms] = wordColumns(content);
@@ -166,6 +169,7 @@ export const createDocumentSteps = (
           word_forms: 'text',
           what: 'text',
           user_id: 'bigint',
+          key_id: 'bigint',
           notification_id: 'bigint',
           at: 'text',
         },
@@ -177,7 +181,8 @@ export const createDocumentSteps = (
             words,
             word_forms: wordForms,
             what,
-            user_id: userId,
+            user_id: author?.userId ?? null,
+            key_id: author?.keyId ?? null,
             notification_id: notificationId,
             at: at.toISOString(),
           },
@@ -191,9 +196,9 @@ export const createDocumentSteps = (
     {
       name: 'document_version',
       sql: `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id,
-          notification_id, created_at)
+          key_id, notification_id, created_at)
         select d.merchant_id, d.id, d.version, r.title, r.body, r.what,
-          (select u.id from users u where u.id = r.user_id), r.notification_id, r.at
+          (select u.id from users u where u.id = r.user_id), r.key_id, r.notification_id, r.at
           from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
         returning document_id`,
     },
@@ -261,16 +266,23 @@ async function insertVersions(
   tx: Queries,
   merchantId: MerchantId,
   documents: readonly Document[],
-  { what, userId, notificationId, at }: Origin,
+  { what, author, notificationId, at }: Origin,
 ): Promise<void> {
-  const params: Param[] = [merchantId, what, userId, notificationId, at.toISOString()];
+  const params: Param[] = [
+    merchantId,
+    what,
+    author?.userId ?? null,
+    notificationId,
+    at.toISOString(),
+    author?.keyId ?? null,
+  ];
   const rows = documents.map(({ id, version, title, body }) => {
     const [idName, ...rest] = parametersOf(params, [id, version, title, body]);
-    return `($1, ${idName}, ${rest}, $2, (select u.id from users u where u.id = $3), $4, $5)`;
+    return `($1, ${idName}, ${rest}, $2, (select u.id from users u where u.id = $3), $4, $5, $6)`;
   });
   await tx.run(
     `insert into document_versions (merchant_id, document_id, version, title, body, what, user_id, notification_id,
-      created_at) values ${rows}`,
+      created_at, key_id) values ${rows}`,
     params,
   );
 }

@@ -19,7 +19,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
     app.get(
       '/:notification_id/suggestions',
       {
-        config: { area: 'notification' },
+        config: { area: 'notification', scopes: ['notifications:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Suggest answers', {

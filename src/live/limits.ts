@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import { tooManyStreams } from '../errors.ts';
 import type { RunScript } from '../http/limits/redis.ts';
 
@@ -11,10 +11,10 @@ export interface StreamLimitParts {
   runScript: RunScript | undefined;
 }
 
-/** Counts the open event streams of each user and each merchant. */
+/** Counts the open event streams of each user or key, and of each merchant. */
 export interface StreamLimits {
   /** Counts one more stream, or throws if there are too many. Call the result when the stream has ended. */
-  enter(merchantId: MerchantId, userId: UserId): Promise<() => void>;
+  enter(merchantId: MerchantId, callerId: string): Promise<() => void>;
   close(): void;
 }
 
@@ -58,8 +58,8 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
   const merchantIsFull = () => tooManyStreams('merchant', perMerchant, RETRY_AFTER_SECONDS);
 
   return {
-    async enter(merchantId, userId) {
-      const keys = [`user:${userId}`, `merchant:${merchantId}`] as const;
+    async enter(merchantId, callerId) {
+      const keys = [callerId, `merchant:${merchantId}`] as const;
       // This process counts too: these limits hold while Redis is away.
       if (isFull(keys[0], perUser)) throw userIsFull();
       if (isFull(keys[1], perMerchant)) throw merchantIsFull();

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { callerOf, merchantOf, requireMerchant, userOf, type WatchRevoked } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
 import { EventText, ResumeHeaders } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
 import { serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
@@ -36,7 +36,7 @@ export function liveRoutes({ now, limits, revocations, ...hubParts }: LiveParts)
         exposeHeadRoute: false,
         // Each event must be sent immediately, and a line is too short to benefit from compression.
         compress: false,
-        config: { isStream: true },
+        config: { isStream: true, scopes: ['ask', 'notifications:read', 'knowledge:read', 'webhooks'] },
         schema: {
           ...describeRoute('live', 'Subscribe to changes (SSE)', {
             description:
@@ -54,7 +54,7 @@ export function liveRoutes({ now, limits, revocations, ...hubParts }: LiveParts)
         const merchantId = merchantOf(request);
         const caller = callerOf(request);
         const hub = openHub();
-        const leave = await streamLimits.enter(merchantId, userOf(request));
+        const leave = await streamLimits.enter(merchantId, caller.callerId);
         const stream = new EventStream({
           expiresAt: new Date(caller.expiresAtSeconds * 1000),
           now,

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Author, MerchantId } from '../contract/ids.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
@@ -28,7 +28,7 @@ export interface AnswerParts {
 
 interface Answer {
   merchantId: MerchantId;
-  userId: UserId;
+  author: Author;
   id: number;
   body: unknown;
   at: Date;
@@ -41,7 +41,7 @@ interface Answer {
 export async function answerNotification(
   queries: Database | Transaction,
   { outbox, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
-  { merchantId, userId, id, body, at }: Answer,
+  { merchantId, author, id, body, at }: Answer,
 ): Promise<{ message: string }> {
   const notification = await find({ merchantId, id });
   if (!notification) throw notificationNotFound();
@@ -59,7 +59,7 @@ export async function answerNotification(
 
   const mark = markAnswered(merchantId, id, {
     answer: JSON.stringify(decision.answer),
-    answeredBy: userId,
+    answeredBy: author,
     at,
   });
   /** Only one answer wins: another request may have answered or deleted the notification since it was read. */
@@ -88,7 +88,7 @@ export async function answerNotification(
   };
   const { steps: sending, waitsUntil } = await outbox.prepare(queries, merchantId, message, mark.name);
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
-  const lesson = { documentId, question, answer: decision.content, notificationId: id, userId, at };
+  const lesson = { documentId, question, answer: decision.content, notificationId: id, author, at };
   const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
   if (decision.learn && documentId !== undefined) {
     await inTransaction(queries, async (tx) => {

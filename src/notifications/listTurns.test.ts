@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import { createListTurns, type Reader } from './listTurns.ts';
 
 const LIMITS = {
@@ -15,7 +15,7 @@ const LIMITS = {
 };
 const reader = (merchantId: number, userId: number): Reader => ({
   merchantId: merchantId as MerchantId,
-  userId: userId as UserId,
+  callerId: `user:${userId}`,
 });
 /** Two colleagues, and two other merchants. */
 const [ANN, BOB, CLEO, DAN] = [reader(1, 1), reader(1, 2), reader(2, 3), reader(3, 4)];

@@ -1,11 +1,11 @@
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import { msLeft } from '../database/deadline.ts';
 import { rateLimited } from '../errors.ts';
 
 /** Who reads a large list. */
 export interface Reader {
   merchantId: MerchantId;
-  userId: UserId;
+  callerId: string;
 }
 
 interface Turn {
@@ -41,8 +41,8 @@ export function createListTurns(limits = LIMITS) {
   const queue: Waiting[] = [];
   const openOfMerchant = ({ merchantId }: Reader) =>
     [...open].filter(({ reader }) => reader.merchantId === merchantId).length;
-  const openOfUser = ({ userId }: Reader) =>
-    [...open].filter(({ reader }) => reader.userId === userId).length;
+  const openOfUser = ({ callerId }: Reader) =>
+    [...open].filter(({ reader }) => reader.callerId === callerId).length;
   const isFree = (reader: Reader) =>
     open.size < limits.openMax &&
     openOfMerchant(reader) < limits.openPerMerchantMax &&
@@ -77,7 +77,7 @@ export function createListTurns(limits = LIMITS) {
   return {
     async take(reader: Reader): Promise<Turn> {
       if (isFree(reader)) return begin(reader);
-      const waitingCount = queue.filter((waiting) => waiting.reader.userId === reader.userId).length;
+      const waitingCount = queue.filter((waiting) => waiting.reader.callerId === reader.callerId).length;
       if (waitingCount >= limits.waitingPerUserMax) throw rateLimited(RETRY_AFTER_SECONDS);
       const { promise, resolve, reject } = Promise.withResolvers<Turn>();
       const waiting: Waiting = { reader, start: resolve };

@@ -24,6 +24,7 @@ export function overviewRoutes({
     app.get(
       '/overview',
       {
+        config: { scopes: ['notifications:read'] },
         validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('notifications', 'Get statistics', {

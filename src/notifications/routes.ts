@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
-import { callerOf, merchantOf, requireMerchant, userOf, type WatchRevoked, whoOf } from '../auth/guard.ts';
+import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
 import {
   AnswerBody,
@@ -101,7 +101,7 @@ export function notificationRoutes({
       {
         // The address without the slash works too; the contract uses this one.
         prefixTrailingSlash: 'slash',
-        config: { area: 'notification' },
+        config: { area: 'notification', scopes: ['notifications:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'List notifications', {
@@ -118,7 +118,7 @@ export function notificationRoutes({
       },
       async (request, reply) => {
         const filter = readListQuery(request.query as Record<string, unknown>);
-        const reader = { merchantId: merchantOf(request), userId: userOf(request) };
+        const reader = { merchantId: merchantOf(request), callerId: callerOf(request).callerId };
         const list = await lists.get(reader, filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
         if (list.unchanged) return reply.code(304).send(undefined as never);
@@ -132,7 +132,7 @@ export function notificationRoutes({
     app.get(
       '/:notification_id',
       {
-        config: { area: 'notification' },
+        config: { area: 'notification', scopes: ['notifications:read'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Get a notification', {
@@ -155,7 +155,7 @@ export function notificationRoutes({
       '/:notification_id/answer',
       {
         compress: false,
-        config: { area: 'notificationBody' },
+        config: { area: 'notificationBody', scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Answer a notification', {
@@ -187,7 +187,7 @@ export function notificationRoutes({
             { outbox, find: queries === database ? find : undefined },
             {
               merchantId: merchantOf(request),
-              userId: userOf(request),
+              author: authorOf(request),
               id: idOf(request),
               body: request.body,
               at: now(),
@@ -203,7 +203,7 @@ export function notificationRoutes({
     app.delete(
       '/:notification_id',
       {
-        config: { area: 'notification' },
+        config: { area: 'notification', scopes: ['answer'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
@@ -232,7 +232,7 @@ export function notificationRoutes({
       '/request',
       {
         compress: false,
-        config: { area: 'notificationBody' },
+        config: { area: 'notificationBody', scopes: ['ask'] },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Raise a notification', {

@@ -1,5 +1,5 @@
 import { existingUserId } from '../auth/columns.ts';
-import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
@@ -255,23 +255,32 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
 export const markAnswered = (
   merchantId: MerchantId,
   id: number,
-  change: { answer: string; answeredBy: UserId; at: Date },
+  change: { answer: string; answeredBy: Author; at: Date },
 ): Step => ({
   name: 'answered',
   rows: {
-    columns: { merchant_id: 'bigint', id: 'bigint', answer: 'text', answered_by: 'bigint', at: 'text' },
+    columns: {
+      merchant_id: 'bigint',
+      id: 'bigint',
+      answer: 'text',
+      answered_by: 'bigint',
+      key_id: 'bigint',
+      at: 'text',
+    },
     values: [
       {
         merchant_id: merchantId,
         id,
         answer: change.answer,
-        answered_by: change.answeredBy,
+        answered_by: change.answeredBy.userId,
+        key_id: change.answeredBy.keyId,
         at: change.at.toISOString(),
       },
     ],
   },
   sql: `update notifications
-    set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')}, updated_at = r.at
+    set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')},
+      answered_by_key = r.key_id, updated_at = r.at
     from answered_rows r
     where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
     returning notifications.merchant_id, notifications.id`,

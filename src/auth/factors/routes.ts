@@ -28,7 +28,7 @@ import {
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute } from '../../http/openapi.ts';
-import { callerOf, userOf } from '../guard.ts';
+import { personOf, userOf } from '../guard.ts';
 import type { Factors } from './factors.ts';
 import { PASSKEYS_MAX } from './passkeys/passkeys.ts';
 import { relyingPartyOf } from './passkeys/relyingParty.ts';
@@ -44,7 +44,7 @@ const PROOF_ERRORS = [...USER_ERRORS, proofRefused('password'), proofRefused('ot
 const ENDS_SESSIONS = 'All other sessions of the user end.';
 
 export const factorCallerOf = (request: FastifyRequest): FactorCaller => ({
-  ...callerOf(request),
+  ...personOf(request),
   address: request.ip,
 });
 

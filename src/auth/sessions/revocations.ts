@@ -3,9 +3,10 @@ import { type Database, REVOCATIONS } from '../../database/database.ts';
 import { withoutDeadline } from '../../database/deadline.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import type { Keyring } from '../keys.ts';
+import { revocationOf } from '../machineKeys/store.ts';
 import type { Caller } from '../tokens.ts';
 
-/** What this process knows about ended sessions and removed keys. Requests check it in memory. */
+/** What this process knows about ended sessions, revoked keys of programs, and removed signing keys. Requests check it in memory. */
 export interface Revocations {
   isRevoked(caller: Caller): boolean;
   /** Calls back once, when the caller's token is revoked or if it already is. Call the result to stop. */
@@ -52,7 +53,7 @@ interface Row {
 
 export async function openRevocations(parts: RevocationParts): Promise<Revocations> {
   const { database, keyring, accessTtlSeconds, log, now } = parts;
-  /** The sessions that ended, with the time until which we remember them. */
+  /** The sessions that ended and the keys that were revoked, with the time until which we remember them. */
   const sessions = new Map<string, number>();
   /** When a session of this user last ended. Only for tokens from before an upgrade, which name no session. */
   const users = new Map<number, { revokedAt: number; until: number }>();
@@ -143,7 +144,9 @@ export async function openRevocations(parts: RevocationParts): Promise<Revocatio
     }
   }
 
-  function isRevoked({ sessionId, userId, issuedAtSeconds, keyId }: Caller): boolean {
+  function isRevoked(caller: Caller): boolean {
+    if (caller.kind === 'key') return sessions.has(revocationOf(caller.machineKeyId));
+    const { sessionId, userId, issuedAtSeconds, keyId } = caller;
     if (!keyring.has(keyId)) return true;
     if (sessionId !== undefined) return sessions.has(sessionId);
     const revokedAt = users.get(userId)?.revokedAt;

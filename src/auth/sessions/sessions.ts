@@ -8,7 +8,7 @@ import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../..
 import { addressGroup, shortAddress } from '../../http/address.ts';
 import { recordFor } from '../events.ts';
 import { createFairSlots } from '../passwords/fairSlots.ts';
-import type { Caller, Tokens } from '../tokens.ts';
+import type { Person, Tokens } from '../tokens.ts';
 import type { Revocations } from './revocations.ts';
 import {
   endSession,
@@ -43,9 +43,9 @@ export interface Sessions {
   /** Ends the session of a refresh token. */
   end(refreshToken: string, address: string): Promise<void>;
   /** The sessions of the caller's user. */
-  list(caller: Caller): Promise<ListedSessions>;
+  list(caller: Person): Promise<ListedSessions>;
   /** Ends one of these sessions. */
-  endById(caller: Caller, sessionId: string, address: string): Promise<void>;
+  endById(caller: Person, sessionId: string, address: string): Promise<void>;
 }
 
 interface RenewOptions {

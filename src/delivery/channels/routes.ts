@@ -25,6 +25,7 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
     app.get(
       '/channel',
       {
+        config: { scopes: ['notifications:read'] },
         schema: {
           ...describeRoute('deliveries', 'Get the channel', {
             description:

@@ -75,9 +75,8 @@ export function limitRequests(app: FastifyInstance, limits: RequestLimits): void
 
 const leftIn = ({ perMinute, count }: Window): number => perMinute - count;
 
-/** A new kind of caller has its own kind of key here. */
 const callerKey = ({ caller, ip }: FastifyRequest): string =>
-  caller === undefined || caller instanceof Error ? `address:${addressGroup(ip)}` : `user:${caller.userId}`;
+  caller === undefined || caller instanceof Error ? `address:${addressGroup(ip)}` : caller.callerId;
 
 /** Synchronous, because it runs for every request. */
 function countHere(): Count {

@@ -1,0 +1,137 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { recordEvent } from '../../audit/record.ts';
+import { Message } from '../../contract/common.ts';
+import {
+  CreatedMachineKey,
+  DEFAULT_SCOPES,
+  MachineKeyList,
+  NewMachineKey,
+  OwnMachineKey,
+} from '../../contract/machineKeys.ts';
+import type { Database } from '../../database/database.ts';
+import {
+  keyNotFound,
+  keyRequired,
+  ownerRequired,
+  required,
+  TOKEN_ERRORS,
+  tooManyKeys,
+} from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { callerOf, merchantOf, requireOwner, whoOf } from '../guard.ts';
+import type { Revocations } from '../sessions/revocations.ts';
+import {
+  announceRevocation,
+  createMachineKey,
+  KEYS_MAX,
+  listMachineKeys,
+  revokeMachineKey,
+} from './store.ts';
+
+export interface MachineKeyRouteParts {
+  database: Database;
+  revocations: Pick<Revocations, 'read'>;
+  now: () => Date;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Keys with which a merchant's programs call the API. */
+export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyncTypebox {
+  const { database, revocations, now } = parts;
+  return async (app) => {
+    app.get(
+      '/self',
+      {
+        schema: {
+          ...describeRoute('keys', 'Get the calling key', {
+            description: 'The name and the scopes of the key that makes this request.',
+            errors: [...TOKEN_ERRORS, keyRequired()],
+          }),
+          response: { 200: OwnMachineKey },
+        },
+      },
+      async (request) => {
+        const caller = callerOf(request);
+        if (caller.kind !== 'key') throw keyRequired();
+        return { name: caller.name, scopes: [...caller.scopes], expires_at: caller.expiresAt };
+      },
+    );
+    await app.register(ownerRoutes);
+  };
+
+  async function ownerRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0]): Promise<void> {
+    requireOwner(app);
+
+    app.get(
+      '/',
+      {
+        schema: {
+          ...describeRoute('keys', 'List keys', {
+            description: 'For owners.',
+            errors: [...TOKEN_ERRORS, ownerRequired()],
+          }),
+          response: { 200: MachineKeyList },
+        },
+      },
+      (request) => listMachineKeys(database, merchantOf(request)),
+    );
+
+    app.post(
+      '/',
+      {
+        schema: {
+          ...describeRoute('keys', 'Create a key', {
+            description: 'For owners. The response is the only place that shows the key.',
+            errors: [...TOKEN_ERRORS, ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
+          }),
+          body: NewMachineKey,
+          response: { 200: CreatedMachineKey },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const { name, scopes = DEFAULT_SCOPES, expires_in_days: days } = request.body;
+        const at = now();
+        return database.transaction(async (tx) => {
+          const expiresAt = days === undefined ? undefined : new Date(at.getTime() + days * DAY_MS);
+          const key = await createMachineKey(tx, merchantId, { name: name.trim(), scopes, expiresAt, at });
+          if (!key) throw tooManyKeys(KEYS_MAX);
+          const about = { key_id: key.id };
+          await recordEvent(tx, { what: 'machine_key.added', merchantId, who: whoOf(request), at, about });
+          return key;
+        });
+      },
+    );
+
+    app.delete(
+      '/:key_id',
+      {
+        validatorCompiler: () => () => true,
+        schema: {
+          ...describeRoute('keys', 'Revoke a key', {
+            description: 'For owners. Every server refuses the key within a second, and its streams end.',
+            errors: [...TOKEN_ERRORS, ownerRequired(), keyNotFound()],
+          }),
+          params: parameterSchema('key_id'),
+          response: { 200: Message },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = readId((request.params as { key_id: string }).key_id);
+        const at = now();
+        await database.transaction(async (tx) => {
+          if (id === undefined || !(await revokeMachineKey(tx, merchantId, id, at))) throw keyNotFound();
+          const about = { key_id: id };
+          await recordEvent(tx, { what: 'machine_key.revoked', merchantId, who: whoOf(request), at, about });
+        });
+        announceRevocation(database);
+        // This server refuses it at once. If the database is away now, the next regular read finds it.
+        await revocations.read().catch(() => {});
+        return { message: 'Key revoked.' };
+      },
+    );
+  }
+}
