@@ -24,6 +24,8 @@ create table machine_keys (
 -- @both
 );
 
+create index machine_keys_open on machine_keys (merchant_id, id) where revoked_at is null;
+
 -- Where a key did what a user would do. No foreign keys: the history stays when a key is gone.
 alter table notifications add column answered_by_key bigint;
 alter table document_versions add column key_id bigint;

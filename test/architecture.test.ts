@@ -52,12 +52,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
     ...FEATURE_IMPORTS,
+    ...['asks/columns.ts', 'asks/end.ts'],
     'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
     'conversations/columns.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
+    'events/record.ts',
     'knowledge/learn.ts',
     'knowledge/lock.ts',
     'knowledge/suggestions.ts',
@@ -69,9 +71,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
   ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
-  delivery: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'secrets.ts', 'version.ts'],
+  delivery: [
+    ...FEATURE_IMPORTS,
+    ...['audit/record.ts', 'auth/guard.ts', 'events/record.ts', 'secrets.ts', 'version.ts'],
+  ],
   conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
-  live: [...FEATURE_IMPORTS, 'auth/guard.ts'],
+  // Every feature logs its events, so this part imports only the columns of asks.
+  events: [...FEATURE_IMPORTS, 'asks/columns.ts'],
+  asks: [...FEATURE_IMPORTS, 'auth/columns.ts', 'auth/guard.ts'],
+  live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'events/log.ts'],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   merchants: FEATURE_IMPORTS,

@@ -7,6 +7,9 @@ const columnOf = (column: string) => (row: string) =>
 export const customerPhoneOf = columnOf('customer_phone');
 export const referenceOf = columnOf('reference');
 
+/** The table, for a join. */
+export const conversations = (alias: string) => `conversations ${alias}`;
+
 /** One row with `merchant_id` and `id`, or none if the merchant has no such conversation. */
 export const existingConversation = (merchantId: string, id: string) =>
   `(select c.merchant_id, c.id from conversations c where c.merchant_id = ${merchantId} and c.id = ${id})`;

@@ -206,8 +206,9 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         const merchantId = merchantOf(request);
         const id = idOf(request);
         await database.transaction(async (tx) => {
-          if (!(await deleteDocument(tx, merchantId, id))) throw documentNotFound();
-          const event = { what: 'document.deleted', merchantId, who: whoOf(request), at: now() } as const;
+          const at = now();
+          if (!(await deleteDocument(tx, merchantId, id, at))) throw documentNotFound();
+          const event = { what: 'document.deleted', merchantId, who: whoOf(request), at } as const;
           await recordEvent(tx, { ...event, about: { document_id: id } });
         });
         database.signal(CHANGES);

@@ -2,8 +2,9 @@ import { keyNameOf } from '../auth/columns.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../contract/knowledge.ts';
 import type { Step } from '../database/chain.ts';
-import type { Param, Queries } from '../database/database.ts';
+import type { Param, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
+import { logEvents, logSelectedStep } from '../events/record.ts';
 import { collectPage } from '../http/paging.ts';
 import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
@@ -137,7 +138,27 @@ export async function createDocuments(
     params,
   );
   await insertVersions(tx, merchantId, documents, origin);
+  await logChange(tx, merchantId, documents, 'created', origin);
   return documents;
+}
+
+/** Programs hear of each document, but only of the number in an import. */
+function logChange(
+  tx: Queries,
+  merchantId: MerchantId,
+  documents: readonly Pick<Document, 'id'>[],
+  change: 'created' | 'changed',
+  { what, at }: Pick<Origin, 'what' | 'at'>,
+): Promise<void> {
+  const changes =
+    what === 'import'
+      ? [{ document_id: null, change, count: documents.length }]
+      : documents.map(({ id }) => ({ document_id: id, change }));
+  return logEvents(
+    tx,
+    merchantId,
+    changes.map((data) => ({ type: 'knowledge.updated', at, notificationId: null, data })),
+  );
 }
 
 /** Adds values to the parameters of a statement. Returns how the statement names them. */
@@ -202,6 +223,12 @@ export const createDocumentSteps = (
           from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
         returning document_id`,
     },
+    logSelectedStep(
+      'document_log',
+      `select d.merchant_id, 'knowledge.updated', r.at, cast(null as bigint),
+          concat('{"document_id":', d.id, ',"change":"created"}')
+        from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id`,
+    ),
   ];
 };
 
@@ -258,6 +285,7 @@ export async function writeVersions(
     params,
   );
   await insertVersions(tx, merchantId, documents, origin);
+  await logChange(tx, merchantId, documents, 'changed', origin);
   return documents;
 }
 
@@ -330,10 +358,18 @@ export async function lockDocumentsByTitle(
 }
 
 /** Deletes its versions too. */
-export async function deleteDocument(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
-  const rows = await queries.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
+export async function deleteDocument(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<boolean> {
+  const rows = await tx.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
     merchantId,
     id,
   ]);
-  return rows.length > 0;
+  if (rows.length === 0) return false;
+  const data = { document_id: id, change: 'deleted' };
+  await logEvents(tx, merchantId, [{ type: 'knowledge.updated', at, notificationId: null, data }]);
+  return true;
 }

@@ -1,8 +1,10 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { type Ending, endAskStep } from '../asks/end.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
+import { logStep, type NewEvent } from '../events/record.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
 import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
@@ -13,6 +15,7 @@ import {
   findNotification,
   lockNotification,
   markAnswered,
+  type StoredNotification,
 } from './store.ts';
 
 /** The schemas are our own. Checking them would take 40 ms at the first answer. */
@@ -67,8 +70,13 @@ export async function answerNotification(
     if (rows.length > 0) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   };
+  const ending = { author, at, ...(decision.send === 'nothing' ? RESOLVED : answered(decision.content)) };
+  const ended = [
+    ...(notification.ask_status === null ? [] : [endAskStep(merchantId, id, ending, mark.name)]),
+    logStep(merchantId, [eventOf(notification, ending)], mark.name),
+  ];
   if (decision.send === 'nothing') {
-    await assertWon(await queries.chain([mark], merchantId));
+    await assertWon(await queries.chain([mark, ...ended], merchantId));
     return { message: 'Notification resolved without a reply.' };
   }
 
@@ -86,10 +94,14 @@ export async function answerNotification(
     content: decision.content,
     at,
   };
-  const { steps: sending, waitsUntil } = await outbox.prepare(queries, merchantId, message, mark.name);
+  // An assistant that speaks to the customer itself relays the answer.
+  const { steps: sending, waitsUntil } =
+    notification.ask_deliver === 'assistant'
+      ? { steps: [], waitsUntil: undefined }
+      : await outbox.prepare(queries, merchantId, message, mark.name);
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
   const lesson = { documentId, question, answer: decision.content, notificationId: id, author, at };
-  const steps = [mark, ...sending, rememberAnswered(merchantId, lesson, mark.name)];
+  const steps = [mark, ...sending, ...ended, rememberAnswered(merchantId, lesson, mark.name)];
   if (decision.learn && documentId !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
@@ -108,6 +120,27 @@ export async function answerNotification(
       : 'Notification answered.',
   };
 }
+
+const RESOLVED = { status: 'resolved' } as const;
+const answered = (answer: string) => ({ status: 'answered', answer }) as const;
+
+/** What the merchant's programs hear. */
+const eventOf = (
+  { id, conversation_id, notification_type, ask_status }: StoredNotification,
+  { status, answer, at }: Ending,
+): NewEvent => ({
+  type: `notification.${status}`,
+  at,
+  notificationId: id,
+  data: {
+    notification_id: id,
+    conversation_id,
+    notification_type,
+    status,
+    ...(ask_status === 'expired' ? { late: true } : {}),
+  },
+  ...(answer === undefined ? {} : { content: { answer } }),
+});
 
 async function answerCheck(queries: Queries, schemaId: string): Promise<ValidateFunction> {
   let check = compiled.get(schemaId);

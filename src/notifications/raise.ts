@@ -1,8 +1,9 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
-import { existingConversation } from '../conversations/columns.ts';
+import { conversations, existingConversation } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import { type Database, DatabaseUnavailable, type Queries } from '../database/database.ts';
+import { logSelectedStep } from '../events/record.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
 
 export interface NewNotification {
@@ -40,6 +41,13 @@ export function createRaise(database: Database): Raise {
 const COLUMNS = `merchant_id, conversation_id, notification_type, created_at, updated_at, context,
   requested_fields, answered_fields, answer_schema_id`;
 
+const RAISED = 'id, merchant_id, conversation_id, notification_type, created_at';
+/** The event of each notification that was raised. */
+const requestedEvent = (raised: string) =>
+  `select merchant_id, 'notification.requested', created_at, id, concat('{"notification_id":', id,
+    ',"conversation_id":', conversation_id, ',"notification_type":"', notification_type, '","status":"requested"}')
+  from ${raised}`;
+
 const fieldsOf = ({ type }: NewNotification): [requested: string, answered: string, schemaId: string] => [
   JSON.stringify(KINDS[type].requestedFields),
   JSON.stringify(KINDS[type].answeredFields),
@@ -51,12 +59,41 @@ export async function insertNotification(
   notification: NewNotification,
 ): Promise<number | undefined> {
   const { merchantId, type, conversationId, contextText, at } = notification;
-  const [row] = await queries.run<{ id: number }>(
-    `insert into notifications (${COLUMNS})
-      select merchant_id, id, $3, $4, $4, $5, $6, $7, $8 from ${existingConversation('$1', '$2')} conversation
-      returning id`,
-    [merchantId, conversationId, type, at.toISOString(), contextText, ...fieldsOf(notification)],
-  );
+  const [requested, answered, schema] = fieldsOf(notification);
+  const [row] = await queries.chain<{ id: number }>([
+    {
+      name: 'raised',
+      rows: {
+        columns: {
+          merchant_id: 'bigint',
+          conversation_id: 'bigint',
+          type: 'text',
+          at: 'text',
+          context: 'text',
+          requested: 'text',
+          answered: 'text',
+          schema: 'text',
+        },
+        values: [
+          {
+            merchant_id: merchantId,
+            conversation_id: conversationId,
+            type,
+            at: at.toISOString(),
+            context: contextText,
+            requested,
+            answered,
+            schema,
+          },
+        ],
+      },
+      sql: `insert into notifications (${COLUMNS})
+        select c.merchant_id, c.id, r.type, r.at, r.at, r.context, r.requested, r.answered, r.schema
+          from raised_rows r join ${conversations('c')} on c.merchant_id = r.merchant_id and c.id = r.conversation_id
+        returning ${RAISED}`,
+    },
+    logSelectedStep('log', requestedEvent('raised')),
+  ]);
   return row?.id;
 }
 
@@ -98,7 +135,9 @@ async function insertUnlocked(
             from asked join unlocked on unlocked.merchant_id = asked.merchant
             join lateral ${existingConversation('asked.merchant', 'asked.conversation')} c on true),
         written as (insert into notifications (id, ${COLUMNS})
-          select new_id, merchant_id, id, type, at, at, context, requested, answered, schema from made)
+          select new_id, merchant_id, id, type, at, at, context, requested, answered, schema from made
+          returning ${RAISED}),
+        logged as (${logSelectedStep('logged', requestedEvent('written')).sql})
         select place, new_id as id from made`,
       [JSON.stringify(asked)],
     );

@@ -219,8 +219,10 @@ export function notificationRoutes({
         const merchantId = merchantOf(request);
         const id = idOf(request);
         await database.transaction(async (tx) => {
-          if (!(await deleteNotification(tx, merchantId, id))) throw notificationNotFound();
-          const event = { what: 'notification.deleted', merchantId, who: whoOf(request), at: now() } as const;
+          const at = now();
+          const by = { author: authorOf(request), at };
+          if (!(await deleteNotification(tx, merchantId, id, by))) throw notificationNotFound();
+          const event = { what: 'notification.deleted', merchantId, who: whoOf(request), at } as const;
           await recordEvent(tx, { ...event, about: { notification_id: id } });
         });
         database.signal(CHANGES);

@@ -1,4 +1,7 @@
+import { joinAsk } from '../asks/columns.ts';
+import { endAskStep } from '../asks/end.ts';
 import { existingUserId } from '../auth/columns.ts';
+import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
 import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
@@ -8,6 +11,7 @@ import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { idIn } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
+import { logSelectedStep } from '../events/record.ts';
 import { countryColumn } from '../merchants/store.ts';
 
 /**
@@ -196,12 +200,16 @@ export interface StoredNotification {
   customer_phone: string;
   reference: string | null;
   country: string | null;
+  /** Of its ask, if it has one. */
+  ask_status: AskStatus | null;
+  ask_deliver: Deliver | null;
 }
 
 const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country
-  from notifications n`;
+    ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
+    k.status as ask_status, k.deliver as ask_deliver
+  from notifications n ${joinAsk('n')}`;
 
 export function findNotification(
   queries: Queries,
@@ -286,14 +294,30 @@ export const markAnswered = (
     returning notifications.merchant_id, notifications.id`,
 });
 
+/** Whoever asked hears of it. */
 export async function deleteNotification(
   queries: Queries,
   merchantId: MerchantId,
   id: number,
+  { author, at }: { author: Author; at: Date },
 ): Promise<boolean> {
-  const rows = await queries.run(
-    'delete from notifications where merchant_id = $1 and id = $2 returning id',
-    [merchantId, id],
-  );
+  const rows = await queries.chain([
+    {
+      name: 'deleted',
+      rows: {
+        columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
+        values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
+      },
+      sql: `delete from notifications where (merchant_id, id) in (select merchant_id, id from deleted_rows)
+        returning merchant_id, id, conversation_id, notification_type`,
+    },
+    endAskStep(merchantId, id, { status: 'deleted', author, at }, 'deleted'),
+    logSelectedStep(
+      'log',
+      `select d.merchant_id, 'notification.deleted', r.at, d.id, concat('{"notification_id":', d.id,
+          ',"conversation_id":', d.conversation_id, ',"notification_type":"', d.notification_type, '","status":"deleted"}')
+        from deleted d join deleted_rows r on r.merchant_id = d.merchant_id and r.id = d.id`,
+    ),
+  ]);
   return rows.length > 0;
 }

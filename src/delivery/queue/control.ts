@@ -5,7 +5,7 @@ import type { Database, Queries, Transaction } from '../../database/database.ts'
 import { ownIdIn } from '../../database/ids.ts';
 import type { CountryCode } from '../phone.ts';
 import { readAddress } from './enqueue.ts';
-import { eventsStep } from './events.ts';
+import { recordSteps } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
 import { type Lane, lockLanes, releaseAndRecord } from './release.ts';
 import { NEVER, queueStep } from './table.ts';
@@ -82,7 +82,7 @@ async function requeue(
   if (queued.length > 0) {
     const note = 'Sent again by hand.';
     const events = queued.map((deliveryId) => ({ deliveryId, at: time, state: 'queued' as const, note }));
-    await tx.chain([eventsStep(merchantId, events), queueStep(merchantId, time)]);
+    await tx.chain([...recordSteps(merchantId, events), queueStep(merchantId, time)]);
   }
   return { changed: queued.length, badNumbers };
 }

@@ -5,7 +5,7 @@ import type { Database, Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
-import { firstEventsStep } from './events.ts';
+import { failedReportStep, firstEventsStep } from './events.ts';
 import { newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
@@ -137,9 +137,10 @@ export function enqueueSteps(
         select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
           r.content, r.uses_quota, r.state, r.reason, r.last_code, r.at, r.at, r.at from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-        returning id, merchant_id, key, state, reason, last_code, due_at, created_at`,
+        returning id, merchant_id, notification_id, conversation_id, key, state, reason, last_code, due_at, created_at`,
     },
     firstEventsStep,
+    ...(address.state === 'failed' ? [failedReportStep] : []),
     newDeliveriesQueueStep,
   ];
 }

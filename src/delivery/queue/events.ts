@@ -1,6 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
+import { logSelectedStep } from '../../events/record.ts';
 import { type DeliveryState, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
@@ -14,7 +15,7 @@ export interface DeliveryEvent {
   channelId?: string | undefined;
 }
 
-export const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Step => ({
+const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): Step => ({
   name: 'event',
   rows: {
     columns: {
@@ -38,8 +39,49 @@ export const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEven
     })),
   },
   sql: `insert into delivery_events (merchant_id, delivery_id, at, state, code, note, channel_id)
-    select merchant_id, delivery_id, at, state, code, note, channel_id from event_rows returning id`,
+    select merchant_id, delivery_id, at, state, code, note, channel_id from event_rows
+    returning merchant_id, delivery_id, at, state, code`,
 });
+
+const isReported = (state: DeliveryState) => state in REPORTED;
+/** The states that a merchant's programs hear of. */
+const REPORTED: Partial<Record<DeliveryState, true>> = {
+  sent: true,
+  delivered: true,
+  read: true,
+  failed: true,
+};
+
+/** Codes are words of ours, or come from a channel. */
+const quoted = (code: string) => `concat('"', replace(replace(${code}, '\\', ''), '"', ''), '"')`;
+
+const dataOf = (delivery: string, state: string, code: string) =>
+  `concat('{"delivery_id":', ${delivery}.id, ',"notification_id":', ${delivery}.notification_id,
+    ',"conversation_id":', ${delivery}.conversation_id, ',"state":"', ${state}, '","code":',
+    case when ${code} is null then 'null' else ${quoted(code)} end, '}')`;
+
+/** The steps that record what happened, and report it to the merchant's programs. */
+export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEvent[]): Step[] {
+  const record = eventsStep(merchantId, events);
+  if (!events.some(({ state }) => isReported(state))) return [record];
+  const states = Object.keys(REPORTED).map((state) => `'${state}'`);
+  return [
+    record,
+    logSelectedStep(
+      'report',
+      `select e.merchant_id, concat('delivery.', e.state), e.at, d.notification_id, ${dataOf('d', 'e.state', 'e.code')}
+        from event e join deliveries d on d.merchant_id = e.merchant_id and d.id = e.delivery_id
+        where e.state in (${states})`,
+    ),
+  ];
+}
+
+/** Of a delivery that cannot be sent because its number is not valid. */
+export const failedReportStep: Step = logSelectedStep(
+  'report',
+  `select d.merchant_id, 'delivery.failed', d.created_at, d.notification_id, ${dataOf('d', 'd.state', 'd.last_code')}
+    from delivery d`,
+);
 
 /** The first event of each delivery that the step `delivery` has inserted. */
 export const firstEventsStep: Step = {

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
-import { type DeliveryEvent, eventsStep } from './events.ts';
+import { type DeliveryEvent, recordSteps } from './events.ts';
 import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
 
 /** Makes messages due that waited for something other than a time. */
@@ -46,7 +46,7 @@ export async function releaseAndRecord(
   { lanes, events, dueAt, at }: Finished,
 ): Promise<void> {
   const time = at.toISOString();
-  const record = events.length > 0 ? [eventsStep(merchantId, events)] : [];
+  const record = events.length > 0 ? recordSteps(merchantId, events) : [];
   if (lanes.length === 0) {
     await tx.chain([...record, queueStep(merchantId, dueAt)]);
     return;

@@ -3,7 +3,7 @@ import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import type { Claimed } from './claim.ts';
-import { type DeliveryEvent, eventsStep, lastEvents } from './events.ts';
+import { type DeliveryEvent, lastEvents, recordSteps } from './events.ts';
 import { releaseQuota } from './quotaUse.ts';
 import { releaseAndRecord } from './release.ts';
 import { type DeliveryState, NEVER, OPEN, queueStep, textOrNull } from './table.ts';
@@ -200,6 +200,6 @@ export async function waitForStatus(
       state: 'sending' as const,
       channelId: channel_id,
     }));
-    await tx.chain([eventsStep(merchantId, events), queueStep(merchantId, dueAt)]);
+    await tx.chain([...recordSteps(merchantId, events), queueStep(merchantId, dueAt)]);
   });
 }

@@ -1,0 +1,267 @@
+import { type Static, Type } from 'typebox';
+import { Timestamp } from './common.ts';
+import { DELIVERY_STATES } from './deliveryStates.ts';
+
+export const ASK_STATUSES = ['waiting', 'answered', 'resolved', 'deleted', 'expired', 'cancelled'] as const;
+export type AskStatus = (typeof ASK_STATUSES)[number];
+
+/** Who sends the answer to the customer. */
+export const DELIVER = ['deskbell', 'assistant'] as const;
+export type Deliver = (typeof DELIVER)[number];
+
+/** Clients give up after 60 seconds by default. */
+export const WAIT_MAX_SECONDS = 45;
+export const QUESTION_LENGTH_MAX = 4096;
+export const REFERENCE_LENGTH_MAX = 255;
+export const METADATA_MAX_BYTES = 4096;
+export const EXPIRES_MAX_SECONDS = 30 * 24 * 3600;
+export const OPEN_ASKS_MAX = 100;
+
+const NullOr = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
+  Type.Union([type, Type.Null()]);
+
+const text = { minLength: 1, maxLength: QUESTION_LENGTH_MAX };
+
+export const AskBody = Type.Object(
+  {
+    question: Type.Optional(Type.String({ ...text, description: 'What the customer asked.' })),
+    support_reason: Type.Optional(
+      Type.String({ ...text, description: 'Instead of a question: why the customer needs a person.' }),
+    ),
+    conversation_id: Type.Optional(Type.Integer({ minimum: 1 })),
+    customer: Type.Optional(
+      Type.Object(
+        {
+          phone: Type.Optional(Type.String({ maxLength: 255, description: 'With + and its country code.' })),
+          name: Type.Optional(Type.String({ maxLength: 255 })),
+          reference: Type.Optional(
+            Type.String({ maxLength: 255, description: 'The conversation’s name in your system.' }),
+          ),
+        },
+        { description: 'Instead of `conversation_id`: the conversation is created if needed.' },
+      ),
+    ),
+    reference: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: REFERENCE_LENGTH_MAX,
+        description:
+          'Your own, for example the id of your run. It comes back with everything about this ask.',
+      }),
+    ),
+    metadata: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: `Your own data, at most ${METADATA_MAX_BYTES / 1024} kB as JSON. It comes back like \`reference\`.`,
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: EXPIRES_MAX_SECONDS,
+        description:
+          'When you stop waiting. The question stays in the inbox, and a late answer still reaches the customer.',
+      }),
+    ),
+    if_known: Type.Optional(
+      Type.Enum(['answer', 'raise'], {
+        default: 'answer',
+        description: '`raise` asks the merchant even if the knowledge base has the answer.',
+      }),
+    ),
+    wait_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: WAIT_MAX_SECONDS,
+        default: 0,
+        description: 'How long this call waits for the merchant.',
+      }),
+    ),
+    deliver: Type.Optional(
+      Type.Enum([...DELIVER], {
+        description:
+          'Who sends the answer to the customer. With `assistant`, Deskbell sends nothing and you relay it. The default ' +
+          'is the merchant’s setting.',
+      }),
+    ),
+  },
+  {
+    description: 'A question or a support reason, and the conversation it belongs to.',
+    examples: [
+      {
+        question: 'Can you gift-wrap the beans?',
+        customer: { phone: '+34611550101', name: 'Lucía Fernández' },
+        reference: 'run-42',
+        wait_seconds: 20,
+      },
+    ],
+  },
+);
+export type AskBody = Static<typeof AskBody>;
+
+export const Candidate = Type.Object({
+  document_id: Type.Integer(),
+  question: Type.String({ description: 'The document’s title.' }),
+  answer: Type.String(),
+  score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
+  confident: Type.Boolean({ description: 'True if it is safe to answer without a person.' }),
+});
+export type Candidate = Static<typeof Candidate>;
+const candidates = Type.Array(Candidate, { description: 'What the knowledge base has, best match first.' });
+
+const base = {
+  id: Type.Integer(),
+  notification_id: Type.Integer({ description: 'The same as `id`.' }),
+  conversation_id: Type.Integer(),
+  reference: NullOr(Type.String()),
+  metadata: NullOr(Type.Record(Type.String(), Type.Unknown())),
+  deliver: Type.Enum([...DELIVER]),
+  created_at: Timestamp,
+  expires_at: NullOr(Timestamp),
+};
+/** Only in the reply to `ask`. */
+const asking = {
+  duplicate: Type.Boolean({
+    description: 'True if this customer’s same question was already pending: it was not raised again.',
+  }),
+  candidates,
+};
+const Delivery = Type.Object({
+  id: Type.Integer(),
+  state: Type.Enum([...DELIVERY_STATES]),
+  updated_at: Timestamp,
+});
+
+const FINAL = {
+  answered: {
+    answer: Type.String(),
+    answered_by: NullOr(Type.String({ description: 'The name of the person or key.' })),
+    answered_at: Timestamp,
+    late: Type.Boolean({ description: 'True if it came after `expires_at`.' }),
+    delivery: NullOr(Delivery),
+  },
+  resolved: {
+    resolved_by: NullOr(Type.String()),
+    resolved_at: Timestamp,
+  },
+  deleted: { deleted_at: Timestamp },
+  expired: { expired_at: Timestamp },
+  cancelled: { cancelled_at: Timestamp },
+};
+type Final = keyof typeof FINAL;
+const finals = Object.keys(FINAL) as Final[];
+
+const baseExample = {
+  id: 10,
+  notification_id: 10,
+  conversation_id: 1,
+  reference: 'run-42',
+  metadata: null,
+  deliver: 'deskbell',
+  created_at: '2026-01-15T09:30:00.000Z',
+  expires_at: null,
+};
+const answeredExample = {
+  status: 'answered',
+  ...baseExample,
+  answer: 'Yes, choose it at checkout.',
+  answered_by: 'Alma Reyes',
+  answered_at: '2026-01-15T09:31:00.000Z',
+  late: false,
+  delivery: { id: 4, state: 'sent', updated_at: '2026-01-15T09:31:01.000Z' },
+};
+
+const stateOf = <S extends string, F extends Record<string, Parameters<typeof Type.Union>[0][number]>>(
+  status: S,
+  fields: F,
+) => Type.Object({ status: Type.Literal(status), ...base, ...fields });
+
+export const AskState = Type.Union(
+  [stateOf('waiting', {}), ...finals.map((status) => stateOf(status, FINAL[status]))],
+  {
+    description: 'The ask, with what came of it.',
+    examples: [{ status: 'waiting', ...baseExample }, answeredExample],
+  },
+);
+
+export const AskReply = Type.Union(
+  [
+    Type.Object({
+      status: Type.Literal('known'),
+      answer: Type.String(),
+      document_id: Type.Integer(),
+      question: Type.String({ description: 'The document’s title.' }),
+      score: Type.Number(),
+      conversation_id: NullOr(Type.Integer()),
+      reference: base.reference,
+      metadata: base.metadata,
+      candidates,
+    }),
+    stateOf('asked', asking),
+    ...finals.map((status) => stateOf(status, { ...FINAL[status], ...asking })),
+  ],
+  {
+    description: 'A known answer, the new question, or what came of it while this call waited.',
+    examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
+  },
+);
+
+export const AskQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: WAIT_MAX_SECONDS,
+      default: 0,
+      description: 'How many seconds to wait while the merchant has not answered.',
+    }),
+  ),
+});
+
+export const OpenAsksQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: OPEN_ASKS_MAX, default: OPEN_ASKS_MAX })),
+  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page.' })),
+});
+
+export const OpenAsks = Type.Object(
+  {
+    asks: Type.Array(Type.Object({ status: Type.Literal('waiting'), ...base, question: Type.String() })),
+    next_cursor: NullOr(Type.String()),
+  },
+  {
+    description: 'The asks that wait for the merchant, newest first.',
+    examples: [
+      {
+        asks: [{ status: 'waiting', ...baseExample, question: 'Can you gift-wrap the beans?' }],
+        next_cursor: null,
+      },
+    ],
+  },
+);
+
+export const FindQuery = Type.Object({
+  q: Type.String({
+    minLength: 1,
+    maxLength: QUESTION_LENGTH_MAX,
+    description: 'A question or a support reason.',
+  }),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 5 })),
+});
+
+export const FoundCandidates = Type.Object(
+  { candidates },
+  {
+    description: 'What the knowledge base has, best match first.',
+    examples: [
+      {
+        candidates: [
+          {
+            document_id: 3,
+            question: 'Do you have decaf beans?',
+            answer: 'Yes, a Colombian one, decaffeinated with water.',
+            score: 0.93,
+            confident: true,
+          },
+        ],
+      },
+    ],
+  },
+);

@@ -1,0 +1,122 @@
+import { askColumn } from '../asks/columns.ts';
+import type { Event, EventType } from '../contract/events.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database, Engine, Queries } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { idIn } from '../database/ids.ts';
+
+/** A merchant's events, in the order of their positions. */
+
+const DAY_MS = 24 * 60 * 60_000;
+export const EXPIRING_EVENTS: Expiring = { table: 'events', column: 'at', keptMs: 30 * DAY_MS };
+
+const NUMBER_MAX = 1000;
+/** Of a merchant. The oldest are removed when new ones are numbered. */
+const KEPT_MAX = 100_000;
+
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
+
+/** Those of the merchants that have events without a position. */
+export async function withNewEvents(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    `select distinct merchant_id from events where position is null
+      and ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return rows.map(({ merchant_id }) => merchant_id);
+}
+
+/**
+ * Gives the merchant's new events their positions. One transaction at a time does it for a merchant, and it only sees
+ * events that are committed. So whoever has read up to a position has missed nothing before it.
+ */
+export async function numberEvents(database: Database, merchantId: MerchantId): Promise<void> {
+  const hasNew = async () =>
+    (await database.one(
+      'select seq from events where merchant_id = $1 and position is null order by seq limit 1',
+      [merchantId],
+    )) !== undefined;
+  while (await hasNew()) {
+    const numbered = await database.transaction(async (tx) => {
+      await tx.run(
+        `insert into event_logs (merchant_id, last_position) values ($1, 0) on conflict (merchant_id) do nothing
+          returning merchant_id`,
+        [merchantId],
+      );
+      const log = await tx.one<{ last_position: number }>(
+        `select last_position from event_logs where merchant_id = $1 ${LOCKED[tx.engine]}`,
+        [merchantId],
+      );
+      const rows = await tx.run(
+        `with fresh as (
+            select seq, row_number() over (order by seq) as place from (
+              select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}) f)
+          update events set position = $2 + fresh.place from fresh
+            where events.merchant_id = $1 and events.seq = fresh.seq
+          returning events.seq`,
+        [merchantId, log!.last_position],
+      );
+      const last = log!.last_position + rows.length;
+      await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
+      await tx.run('delete from events where merchant_id = $1 and position <= $2', [
+        merchantId,
+        last - KEPT_MAX,
+      ]);
+      return rows.length;
+    });
+    if (numbered < NUMBER_MAX) return;
+  }
+}
+
+/** The position of the last event that has one. */
+export async function lastPosition(queries: Queries, merchantId: MerchantId): Promise<number> {
+  const row = await queries.one<{ last_position: number }>(
+    'select last_position from event_logs where merchant_id = $1',
+    [merchantId],
+  );
+  return row?.last_position ?? 0;
+}
+
+export interface LoggedEvent {
+  id: number;
+  type: EventType;
+  at: string;
+  /** JSON texts. */
+  data: string;
+  content: string | null;
+  reference: string | null;
+  metadata: string | null;
+}
+
+/** Oldest first. Call `numberEvents` before. */
+export function readEvents(
+  queries: Queries,
+  merchantId: MerchantId,
+  { after, limit }: { after: number; limit: number },
+): Promise<LoggedEvent[]> {
+  return queries.all<LoggedEvent>(
+    `select e.position as id, e.type, e.at, e.data, e.content, ${askColumn('reference')('e')} as reference,
+        ${askColumn('metadata')('e')} as metadata
+      from events e where e.merchant_id = $1 and e.position > $2 order by e.position limit $3`,
+    [merchantId, after, limit],
+  );
+}
+
+/** As callers see it. */
+export const eventOf = (
+  { id, type, at, data, content, reference, metadata }: LoggedEvent,
+  withContent: boolean,
+): Event => ({
+  id,
+  type,
+  timestamp: at,
+  data: {
+    ...JSON.parse(data),
+    reference,
+    metadata: metadata === null ? null : JSON.parse(metadata),
+    ...(withContent && content !== null ? JSON.parse(content) : {}),
+  },
+});
