@@ -12,6 +12,7 @@ import type { MachineKeys } from './auth/machineKeys/verify.ts';
 import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { passwordRoutes } from './auth/passwords/routes.ts';
+import { createRecheck } from './auth/recheck.ts';
 import { authRoutes } from './auth/routes.ts';
 import type { Revocations } from './auth/sessions/revocations.ts';
 import { sessionRoutes } from './auth/sessions/routes.ts';
@@ -52,6 +53,7 @@ import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
+import { createHub } from './live/hub.ts';
 import { liveRoutes } from './live/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
@@ -181,7 +183,12 @@ export async function buildApp(
     deliveries: readDeliveryVersions,
     knowledge: readKnowledgeVersions,
   };
-  await app.register(liveRoutes({ ...parts, readers, limits: { ...config, runScript } }), {
+  const hub = createHub({ ...parts, readers });
+  app.addHook('onListen', async () => hub.start());
+  // Before the server waits for open connections: streams would stay open.
+  app.addHook('preClose', async () => hub.close());
+  const recheck = createRecheck({ ...config, ...parts });
+  await app.register(liveRoutes({ ...parts, hub, recheck, limits: { ...config, runScript } }), {
     prefix: '/api/v1',
   });
   const { database, now } = parts;

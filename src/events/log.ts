@@ -71,13 +71,16 @@ export async function numberEvents(database: Database, merchantId: MerchantId): 
   }
 }
 
-/** The position of the last event that has one. */
-export async function lastPosition(queries: Queries, merchantId: MerchantId): Promise<number> {
-  const row = await queries.one<{ last_position: number }>(
-    'select last_position from event_logs where merchant_id = $1',
-    [merchantId],
+/** The position of each merchant's last event that has one. A merchant without events is absent. */
+export async function lastPositions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, number>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; last_position: number }>(
+    `select merchant_id, last_position from event_logs where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
   );
-  return row?.last_position ?? 0;
+  return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
 }
 
 export interface LoggedEvent {
@@ -89,6 +92,8 @@ export interface LoggedEvent {
   content: string | null;
   reference: string | null;
   metadata: string | null;
+  /** Of the ask. */
+  answered_by: string | null;
 }
 
 /** Oldest first. Call `numberEvents` before. */
@@ -99,15 +104,17 @@ export function readEvents(
 ): Promise<LoggedEvent[]> {
   return queries.all<LoggedEvent>(
     `select e.position as id, e.type, e.at, e.data, e.content, ${askColumn('reference')('e')} as reference,
-        ${askColumn('metadata')('e')} as metadata
+        ${askColumn('metadata')('e')} as metadata, ${askColumn('answered_by')('e')} as answered_by
       from events e where e.merchant_id = $1 and e.position > $2 order by e.position limit $3`,
     [merchantId, after, limit],
   );
 }
 
+const ENDED: readonly EventType[] = ['notification.answered', 'notification.resolved'];
+
 /** As callers see it. */
 export const eventOf = (
-  { id, type, at, data, content, reference, metadata }: LoggedEvent,
+  { id, type, at, data, content, reference, metadata, answered_by }: LoggedEvent,
   withContent: boolean,
 ): Event => ({
   id,
@@ -118,5 +125,6 @@ export const eventOf = (
     reference,
     metadata: metadata === null ? null : JSON.parse(metadata),
     ...(withContent && content !== null ? JSON.parse(content) : {}),
+    ...(withContent && ENDED.includes(type) ? { answered_by } : {}),
   },
 });

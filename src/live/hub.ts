@@ -1,19 +1,24 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database } from '../database/database.ts';
+import { type LoggedEvent, lastPositions, numberEvents, readEvents, withNewEvents } from '../events/log.ts';
 import { readVersions, TOPICS, type Topic, type VersionReaders, type Versions } from './versions.ts';
 
 export interface Subscriber {
-  /** Called with the topics that changed, and the version of the inbox. */
-  changed(topics: readonly Topic[], inboxVersion: string): void;
-  keepAlive(): void;
+  /** Called with the topics that changed. */
+  changed?(topics: readonly Topic[]): void;
+  /** Called with new events, oldest first. Only subscribers with this method make the hub read them. */
+  logged?(events: readonly LoggedEvent[]): void;
+  keepAlive?(): void;
   end(): void;
 }
 
 /** The subscribers of this process, by merchant. */
 export interface Hub {
-  /** Returns the current versions: every later change is reported. Returns undefined once the hub is closed. */
-  join(merchantId: MerchantId, subscriber: Subscriber): Promise<Versions | undefined>;
+  /** Listens to other processes. Called before the first client connects, or by the first. */
+  start(): void;
+  /** Every change after this has resolved is reported. False once the hub is closed. */
+  join(merchantId: MerchantId, subscriber: Subscriber): Promise<boolean>;
   leave(merchantId: MerchantId, subscriber: Subscriber): void;
   close(): void;
 }
@@ -23,6 +28,7 @@ const READ_DELAY_MS = 20;
 /** Finds changes without a signal: from a command on the embedded database, or while signals were disconnected. */
 const READ_EVERY_MS = 5000;
 const KEEP_ALIVE_EVERY_MS = 15_000;
+const EVENTS_AT_ONCE = 200;
 
 export interface HubParts {
   database: Database;
@@ -30,17 +36,33 @@ export interface HubParts {
   log: Logger;
 }
 
+interface Room {
+  versions: Versions;
+  subscribers: Set<Subscriber>;
+  /** The last event that was reported. Absent until somebody wants events. */
+  position: number | undefined;
+}
+
 export function createHub({ database, readers, log }: HubParts): Hub {
-  const rooms = new Map<MerchantId, { versions: Versions; subscribers: Set<Subscriber> }>();
+  const rooms = new Map<MerchantId, Room>();
   let reading = false;
   let readTimer: NodeJS.Timeout | undefined;
   let closed = false;
+  let stop: (() => void) | undefined;
 
-  const unsubscribe = database.listen(CHANGES, readSoon);
-  const readInterval = setInterval(readSoon, READ_EVERY_MS).unref();
-  const keepAliveInterval = setInterval(() => {
-    for (const subscriber of allSubscribers()) subscriber.keepAlive();
-  }, KEEP_ALIVE_EVERY_MS).unref();
+  function start(): void {
+    if (stop || closed) return;
+    const unsubscribe = database.listen(CHANGES, readSoon);
+    const readInterval = setInterval(readSoon, READ_EVERY_MS).unref();
+    const keepAliveInterval = setInterval(() => {
+      for (const subscriber of allSubscribers()) subscriber.keepAlive?.();
+    }, KEEP_ALIVE_EVERY_MS).unref();
+    stop = () => {
+      unsubscribe();
+      clearInterval(readInterval);
+      clearInterval(keepAliveInterval);
+    };
+  }
 
   function readSoon(): void {
     if (readTimer || closed || rooms.size === 0) return;
@@ -55,7 +77,8 @@ export function createHub({ database, readers, log }: HubParts): Hub {
     reading = true;
     try {
       const current = await readVersions(database, readers, [...rooms.keys()]);
-      for (const [merchantId, versions] of current) report(merchantId, versions);
+      for (const [merchantId, versions] of current) reportChanges(merchantId, versions);
+      await reportEvents();
     } catch (err) {
       log.warn({ err }, 'cannot read changes; will retry');
     } finally {
@@ -63,13 +86,29 @@ export function createHub({ database, readers, log }: HubParts): Hub {
     }
   }
 
-  function report(merchantId: MerchantId, versions: Versions): void {
+  function reportChanges(merchantId: MerchantId, versions: Versions): void {
     const room = rooms.get(merchantId);
     if (!room) return;
     const changed = TOPICS.filter((topic) => versions[topic] !== room.versions[topic]);
     room.versions = versions;
     if (changed.length === 0) return;
-    for (const subscriber of [...room.subscribers]) subscriber.changed(changed, versions.inbox);
+    for (const subscriber of [...room.subscribers]) subscriber.changed?.(changed);
+  }
+
+  async function reportEvents(): Promise<void> {
+    const merchantIds = [...rooms].flatMap(([id, { position }]) => (position === undefined ? [] : [id]));
+    if (merchantIds.length === 0) return;
+    for (const id of await withNewEvents(database, merchantIds)) await numberEvents(database, id);
+    // Another process may have numbered them.
+    for (const [id, last] of await lastPositions(database, merchantIds)) {
+      const room = rooms.get(id);
+      while (room?.position !== undefined && room.position < last) {
+        const events = await readEvents(database, id, { after: room.position, limit: EVENTS_AT_ONCE });
+        // The oldest may have been removed already.
+        room.position = events.at(-1)?.id ?? last;
+        if (events.length > 0) for (const subscriber of [...room.subscribers]) subscriber.logged?.(events);
+      }
+    }
   }
 
   const allSubscribers = () => [...rooms.values()].flatMap(({ subscribers }) => [...subscribers]);
@@ -81,27 +120,32 @@ export function createHub({ database, readers, log }: HubParts): Hub {
   }
 
   return {
+    start,
     async join(merchantId, subscriber) {
-      if (closed) return undefined;
+      if (closed) return false;
+      start();
+      const wantsEvents = subscriber.logged !== undefined;
       const versions = (await readVersions(database, readers, [merchantId])).get(merchantId)!;
-      if (closed) return undefined;
+      const position = wantsEvents
+        ? ((await lastPositions(database, [merchantId])).get(merchantId) ?? 0)
+        : undefined;
+      if (closed) return false;
       const room = rooms.get(merchantId);
       if (room) {
         // The room keeps its older versions: the next read compares with them, and reports changes to everyone in it.
         room.subscribers.add(subscriber);
+        room.position ??= position;
       } else {
-        rooms.set(merchantId, { versions, subscribers: new Set([subscriber]) });
+        rooms.set(merchantId, { versions, position, subscribers: new Set([subscriber]) });
       }
       // A change may have been missed between reading the versions and creating the room.
       readSoon();
-      return versions;
+      return true;
     },
     leave,
     close() {
       closed = true;
-      unsubscribe();
-      clearInterval(readInterval);
-      clearInterval(keepAliveInterval);
+      stop?.();
       clearTimeout(readTimer);
       for (const subscriber of allSubscribers()) subscriber.end();
       rooms.clear();

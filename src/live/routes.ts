@@ -1,62 +1,94 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { callerOf, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
-import { EventText, ResumeHeaders } from '../contract/live.ts';
-import { liftDeadline } from '../database/deadline.ts';
-import { serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
+import { callerOf, hasScope, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
+import type { Recheck } from '../auth/recheck.ts';
+import type { Caller } from '../auth/tokens.ts';
+import { CONTENT_SCOPES, EVENT_TYPES, type Event, EventLog, EventLogQuery } from '../contract/events.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
+import type { Scope } from '../contract/machineKeys.ts';
+import type { Database } from '../database/database.ts';
+import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
+import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
+import { eventOf, type LoggedEvent, lastPositions, numberEvents, readEvents } from '../events/log.ts';
 import { describeRoute } from '../http/openapi.ts';
-import { createHub, type Hub, type HubParts } from './hub.ts';
+import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
-import type { Topic } from './versions.ts';
+import { TOPICS, type Topic } from './versions.ts';
+import { waitFor } from './wait.ts';
 
-export interface LiveParts extends HubParts {
+export interface LiveParts {
+  database: Database;
+  hub: Hub;
   limits: StreamLimitParts;
   now: () => Date;
   revocations: WatchRevoked;
+  recheck: Recheck;
 }
 
-/** Tells clients which topics changed. They fetch the data themselves. */
-export function liveRoutes({ now, limits, revocations, ...hubParts }: LiveParts): FastifyPluginAsyncTypebox {
+const SCOPES: readonly Scope[] = ['ask', 'notifications:read', 'knowledge:read', 'webhooks'];
+/** Few enough for one write to a stream. */
+const READ_AT_ONCE = 50;
+const LOG_LIMIT = 100;
+
+/** What happened, as a stream and as a log. */
+export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
+  const { database, hub, limits, now, revocations, recheck } = parts;
+
+  async function currentPosition(merchantId: MerchantId): Promise<number> {
+    await numberEvents(database, merchantId);
+    return (await lastPositions(database, [merchantId])).get(merchantId) ?? 0;
+  }
+
   return async (app) => {
     requireMerchant(app);
-    let opened: Hub | undefined;
     const streamLimits = createStreamLimits(limits);
     app.addHook('onClose', async () => streamLimits.close());
-    const openHub = () => (opened ??= createHub(hubParts));
-    // Start listening to other processes before the first client connects.
-    app.addHook('onListen', async () => void openHub());
-    // Before the server waits for open connections: streams would stay open until their tokens expire.
-    app.addHook('preClose', async () => opened?.close());
 
     app.get(
       '/events',
       {
         // A HEAD request would stay open like a GET.
         exposeHeadRoute: false,
-        // Each event must be sent immediately, and a line is too short to benefit from compression.
+        // Each event must be sent immediately, and is too short to benefit from compression.
         compress: false,
-        config: { isStream: true, scopes: ['ask', 'notifications:read', 'knowledge:read', 'webhooks'] },
+        config: { isStream: true, scopes: SCOPES },
+        validatorCompiler: () => () => true,
         schema: {
-          ...describeRoute('live', 'Subscribe to changes (SSE)', {
+          ...describeRoute('live', 'Subscribe to events (SSE)', {
             description:
-              'Server-sent events without content: fetch again what you show. `inbox`: a notification was raised, ' +
-              'answered or deleted. `deliveries`: the state of a message changed. `knowledge`: a document changed. ' +
-              'A comment every 15 seconds keeps the connection open. The stream ends when the access token ' +
-              'expires or is revoked: reconnect with a new one, and with the last `id` as `Last-Event-ID`.',
-            errors: [...TOKEN_ERRORS, tooManyStreams('user', 20, 10)],
+              'Server-sent events with a growing `id` and with data. The first, `connected`, has the current id. After a ' +
+              'reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
+              'include `inbox`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
+              '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
+            errors: [...TOKEN_ERRORS, tooManyStreams('user', 20, 10), afterInvalid()],
           }),
           headers: ResumeHeaders,
+          querystring: ResumeQuery,
           response: { 200: EventText },
         },
       },
       async (request, reply) => {
         const merchantId = merchantOf(request);
         const caller = callerOf(request);
-        const hub = openHub();
+        const query = request.query as { after?: unknown };
+        const after = query.after === undefined ? undefined : readAfter(query.after);
+        const known = request.headers['last-event-id'];
+        const last = await currentPosition(merchantId);
+        // An id from before an upgrade is no position.
+        const wanted = known === undefined ? after : Number(/^\d{1,15}$/.exec(String(known))?.[0] ?? last);
+        // A database that was restored may be behind.
+        const position = Math.min(wanted ?? last, last);
         const leave = await streamLimits.enter(merchantId, caller.callerId);
         const stream = new EventStream({
-          expiresAt: new Date(caller.expiresAtSeconds * 1000),
+          position,
+          show: (event) => shownTo(caller, event),
+          read: (from) =>
+            withoutDeadline(() => readEvents(database, merchantId, { after: from, limit: READ_AT_ONCE })),
+          withTopics: caller.kind === 'user',
+          checkAt: new Date(caller.expiresAtSeconds * 1000),
+          check: () => withoutDeadline(() => recheck(caller)),
           now,
           onClose() {
             unwatch();
@@ -65,32 +97,88 @@ export function liveRoutes({ now, limits, revocations, ...hubParts }: LiveParts)
           },
         });
         const unwatch = revocations.watch(caller, () => stream.end());
-        const versions = await hub.join(merchantId, stream).catch((error) => {
+        const joined = await hub.join(merchantId, stream).catch((error) => {
           stream.destroy();
           throw error;
         });
-        if (!versions) {
+        if (!joined) {
           stream.destroy();
           throw serviceUnavailable();
         }
         // The client may have disconnected already.
         if (request.raw.socket.destroyed) stream.destroy();
-        stream.begin(versions.inbox);
-        const known = request.headers['last-event-id'];
-        if (known !== undefined) stream.changed(missedSince(String(known), versions.inbox), versions.inbox);
+        stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
         liftDeadline();
         return sendStream(reply, stream);
+      },
+    );
+
+    app.get(
+      '/events/log',
+      {
+        config: { isStream: true, scopes: SCOPES },
+        schema: {
+          ...describeRoute('live', 'Read the log of events', {
+            description:
+              'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
+              'event if there is none. Events are kept for 30 days.',
+            errors: [...TOKEN_ERRORS, afterInvalid()],
+          }),
+          querystring: EventLogQuery,
+          response: { 200: EventLog },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const caller = callerOf(request);
+        const { after = 0, limit = LOG_LIMIT, wait = 0 } = request.query;
+        const read = async () => {
+          await numberEvents(database, merchantId);
+          const logged = await readEvents(database, merchantId, { after, limit: limit + 1 });
+          const page = logged.slice(0, limit);
+          return {
+            events: page.flatMap((event) => shownTo(caller, event) ?? []),
+            last_id: page.at(-1)?.id ?? after,
+            more: logged.length > limit,
+          };
+        };
+        return waitFor({
+          request,
+          seconds: wait,
+          read,
+          isDone: ({ last_id }) => last_id > after,
+          revocations,
+          subscribe: async (onChange) => {
+            const subscriber = { logged: onChange, end: onChange };
+            const joined = await hub.join(merchantId, subscriber);
+            if (!joined) onChange();
+            return () => hub.leave(merchantId, subscriber);
+          },
+        });
       },
     );
   };
 }
 
-/** Only the inbox's version is known. The other topics may have changed, so they are always included. */
-const missedSince = (known: string, inboxVersion: string): Topic[] => [
-  ...(known === inboxVersion ? [] : (['inbox'] as const)),
-  'deliveries',
-  'knowledge',
-];
+/** As this caller sees it, if it may. */
+function shownTo(caller: Caller, event: LoggedEvent): Event | undefined {
+  if (!EVENT_TYPES[event.type].some((scope) => hasScope(caller, scope))) return undefined;
+  return eventOf(
+    event,
+    CONTENT_SCOPES.some((scope) => hasScope(caller, scope)),
+  );
+}
+
+/** Deliveries and documents may have changed without an event, so they are always included. */
+const missed = (hasEvents: boolean): readonly Topic[] =>
+  hasEvents ? TOPICS : TOPICS.filter((topic) => topic !== 'inbox');
+
+const afterInvalid = () => invalid('after', 'after must be the id of an event');
+
+function readAfter(given: unknown): number {
+  if (typeof given !== 'string' || !/^\d{1,15}$/.test(given)) throw afterInvalid();
+  return Number(given);
+}
 
 function sendStream(reply: FastifyReply, stream: EventStream) {
   return reply

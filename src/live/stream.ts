@@ -1,13 +1,27 @@
 import { Readable } from 'node:stream';
+import type { Event } from '../contract/events.ts';
+import type { LoggedEvent } from '../events/log.ts';
 import type { Subscriber } from './hub.ts';
 import type { Topic } from './versions.ts';
 
 /** A client with more unsent bytes than this is disconnected. It reconnects and gets what it missed. */
-const UNSENT_MAX_BYTES = 16 * 1024;
+const UNSENT_MAX_BYTES = 128 * 1024;
+/** After a failed check of the caller. */
+const CHECK_AGAIN_MS = 5000;
 
 interface StreamOptions {
-  /** When the token that opened it expires. */
-  expiresAt: Date;
+  /** The last event that the client has. */
+  position: number;
+  /** As the client may see it, or undefined if it may not. */
+  show: (event: LoggedEvent) => Event | undefined;
+  /** Events after a position, oldest first: few enough for one write. */
+  read: (after: number) => Promise<LoggedEvent[]>;
+  /** Whether the client also wants to hear which topics changed, as the dashboard does. */
+  withTopics: boolean;
+  /** When to check the caller again. */
+  checkAt: Date;
+  /** Returns when to check next, or undefined if the caller may no longer listen. */
+  check: () => Promise<Date | undefined>;
   now: () => Date;
   onClose: () => void;
 }
@@ -15,24 +29,69 @@ interface StreamOptions {
 /** One client's stream of events, as `text/event-stream`. */
 export class EventStream extends Readable implements Subscriber {
   readonly #options: StreamOptions;
-  readonly #timer: NodeJS.Timeout;
+  #checkAtMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
+  #position: number;
+  /** While the client gets what it missed, new events wait: they are read after the others. */
+  #catchingUp = true;
+  #hasMore = false;
+  #onRead: (() => void) | undefined;
   #ended = false;
 
   constructor(options: StreamOptions) {
-    super({ read() {} });
+    super();
     this.#options = options;
-    this.#timer = setTimeout(() => this.end(), Math.max(this.#leftMs(), 0));
-    this.#timer.unref();
+    this.#position = options.position;
+    this.#checkAt(options.checkAt);
   }
 
-  /** Starts with a line, so that proxies forward the headers, and with the version to resume from. */
-  begin(inboxVersion: string): void {
-    this.#write(`: connected\nid: ${inboxVersion}\n\n`);
+  override _read(): void {
+    this.#onRead?.();
+    this.#onRead = undefined;
   }
 
-  changed(topics: readonly Topic[], inboxVersion: string): void {
-    // A client resumes by the inbox's version alone: the other topics' events repeat it.
-    this.#write(topics.map((topic) => `event: ${topic}\nid: ${inboxVersion}\ndata: {}\n\n`).join(''));
+  /** Begins with an event, so that the client knows from where to resume, and sends what it missed. */
+  begin(changed: readonly Topic[]): void {
+    this.push(`: connected\nevent: connected\nid: ${this.#position}\ndata: {"id":${this.#position}}\n\n`);
+    this.changed(changed);
+    void this.#catchUp().catch(() => this.destroy());
+  }
+
+  async #catchUp(): Promise<void> {
+    for (;;) {
+      this.#hasMore = false;
+      const events = await this.#options.read(this.#position);
+      if (this.#ended) return;
+      if (events.length === 0 && !this.#hasMore) break;
+      this.#writeEvents(events);
+      if (this.readableLength >= this.readableHighWaterMark)
+        await new Promise<void>((resolve) => {
+          this.#onRead = resolve;
+        });
+    }
+    this.#catchingUp = false;
+  }
+
+  logged(events: readonly LoggedEvent[]): void {
+    if (this.#catchingUp) this.#hasMore = true;
+    else this.#writeEvents(events);
+  }
+
+  #writeEvents(events: readonly LoggedEvent[]): void {
+    let text = '';
+    for (const event of events) {
+      if (event.id <= this.#position) continue;
+      this.#position = event.id;
+      const shown = this.#options.show(event);
+      if (shown) text += `event: ${shown.type}\nid: ${shown.id}\ndata: ${JSON.stringify(shown)}\n\n`;
+    }
+    if (text !== '') this.#write(text);
+  }
+
+  changed(topics: readonly Topic[]): void {
+    if (!this.#options.withTopics || topics.length === 0) return;
+    this.#write(topics.map((topic) => `event: ${topic}\ndata: {}\n\n`).join(''));
   }
 
   keepAlive(): void {
@@ -48,18 +107,46 @@ export class EventStream extends Readable implements Subscriber {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#ended = true;
     clearTimeout(this.#timer);
+    this.#onRead?.();
     this.#options.onClose();
     done(error);
   }
 
   #write(text: string): void {
     if (this.#ended) return;
-    if (this.#leftMs() <= 0) this.end();
-    else if (this.readableLength > UNSENT_MAX_BYTES) this.destroy();
+    // The clock may have jumped ahead of the timer.
+    if (this.#checkAtMs <= this.#options.now().getTime()) void this.#check().then(() => this.#writeNow(text));
+    else this.#writeNow(text);
+  }
+
+  #writeNow(text: string): void {
+    if (this.#ended) return;
+    if (this.readableLength > UNSENT_MAX_BYTES) this.destroy();
     else this.push(text);
   }
 
-  #leftMs(): number {
-    return this.#options.expiresAt.getTime() - this.#options.now().getTime();
+  #checkAt(at: Date): void {
+    this.#checkAtMs = at.getTime();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () => this.#check(),
+      Math.max(this.#checkAtMs - this.#options.now().getTime(), 0),
+    );
+    this.#timer.unref();
+  }
+
+  /** A token is short-lived, but its session or key may go on. */
+  #check(): Promise<void> {
+    this.#checking ??= this.#options
+      .check()
+      // The database is away: what is revoked meanwhile is found as soon as it is back.
+      .catch(() => new Date(this.#options.now().getTime() + CHECK_AGAIN_MS))
+      .then((next) => {
+        this.#checking = undefined;
+        if (this.#ended) return;
+        if (next === undefined) this.end();
+        else this.#checkAt(next);
+      });
+    return this.#checking;
   }
 }

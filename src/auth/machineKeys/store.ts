@@ -54,7 +54,7 @@ export async function createMachineKey(
 /** Newest first. */
 export async function listMachineKeys(queries: Queries, merchantId: MerchantId): Promise<MachineKey[]> {
   const rows = await queries.all<Row>(
-    `select ${COLUMNS} from machine_keys where merchant_id = $1 and revoked_at is null order by id desc`,
+    `select ${COLUMNS} from machine_keys where merchant_id = $1 and revoked_at is null order by id desc limit ${KEYS_MAX}`,
     [merchantId],
   );
   return rows.map(keyOf);
@@ -99,6 +99,20 @@ export function findMachineKey(queries: Queries, hash: string): Promise<FoundKey
     `select id, merchant_id, name, scopes, expires_at from machine_keys where hash = $1 and revoked_at is null`,
     [hash],
   );
+}
+
+/** When a key expires: undefined if it was revoked. */
+export async function findKeyExpiry(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<number | undefined> {
+  const row = await queries.one<{ expires_at: string | null }>(
+    'select expires_at from machine_keys where merchant_id = $1 and id = $2 and revoked_at is null',
+    [merchantId, id],
+  );
+  if (!row) return undefined;
+  return row.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(row.expires_at);
 }
 
 export async function noteKeyUse(

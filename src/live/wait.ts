@@ -1,0 +1,79 @@
+import type { FastifyRequest } from 'fastify';
+import { callerOf, type WatchRevoked } from '../auth/guard.ts';
+import { liftDeadline } from '../database/deadline.ts';
+import { tokenInvalid } from '../errors.ts';
+
+export interface Wait<T> {
+  request: FastifyRequest;
+  seconds: number;
+  /** A short read: no database connection is held between two of them. */
+  read: () => Promise<T>;
+  isDone: (result: T) => boolean;
+  /** Calls back when there may be something new to read. Call the result to stop. */
+  subscribe: (onChange: () => void) => Promise<() => void>;
+  revocations: WatchRevoked;
+  /** In how many milliseconds to read again in any case. */
+  readInMs?: (result: T) => number | undefined;
+}
+
+/**
+ * Reads, and if there is nothing yet, waits for a change and reads again, until the time is over, the client has gone or
+ * its key or session was revoked.
+ */
+export async function waitFor<T>(wait: Wait<T>): Promise<T> {
+  const { request, seconds, read, isDone } = wait;
+  let result = await read();
+  if (seconds === 0 || isDone(result)) return result;
+  // From here on the request waits for a person.
+  liftDeadline();
+  const endsAtMs = performance.now() + seconds * 1000;
+  let isOver = false;
+  let isRevoked = false;
+  let hasChanged = false;
+  let wake = () => {};
+  const changed = () => {
+    hasChanged = true;
+    wake();
+  };
+  const over = () => {
+    isOver = true;
+    wake();
+  };
+  const { socket } = request.raw;
+  socket.once('close', over);
+  const unwatch = wait.revocations.watch(callerOf(request), () => {
+    isRevoked = true;
+    over();
+  });
+  const unsubscribe = await wait.subscribe(changed).catch((error) => {
+    socket.off('close', over);
+    unwatch();
+    throw error;
+  });
+  try {
+    // Something may have changed before the subscription.
+    result = await read();
+    while (!isDone(result) && !isOver) {
+      const leftMs = endsAtMs - performance.now();
+      if (leftMs <= 0) break;
+      const inMs = Math.min(leftMs, Math.max(wait.readInMs?.(result) ?? leftMs, 0));
+      if (!hasChanged) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, inMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      hasChanged = false;
+      if (isRevoked) throw tokenInvalid();
+      if (!isOver) result = await read();
+    }
+    return result;
+  } finally {
+    socket.off('close', over);
+    unwatch();
+    unsubscribe();
+  }
+}
