@@ -115,5 +115,56 @@ create table conversation_messages (
 create unique index conversation_messages_once on conversation_messages (merchant_id, conversation_id, message_id)
   where message_id is not null;
 create index conversation_messages_thread on conversation_messages (merchant_id, conversation_id, at, id);
--- To find the conversations of a customer who writes.
-create index conversations_phone on conversations (merchant_id, customer_phone, id);
+create index conversation_messages_expiry on conversation_messages (created_at);
+-- What was sent in a conversation.
+create index deliveries_conversation on deliveries (merchant_id, conversation_id, created_at, id);
+-- To find the conversations of a customer who writes. The merchant is not known yet.
+create index conversations_phone on conversations (customer_phone, merchant_id, id);
+
+-- How many bytes a merchant's conversations take: 500 each, and each message its text, its message_id and 200. It is
+-- locked before the rows of notifications and deliveries.
+create table conversation_storage (
+  merchant_id bigint primary key references merchants (id) on delete cascade,
+  bytes bigint not null
+);
+insert into conversation_storage (merchant_id, bytes)
+  select merchant_id, count(*) * 500 from conversations group by merchant_id;
+-- @sqlite
+create trigger conversations_counted after insert on conversations begin
+  insert into conversation_storage (merchant_id, bytes) values (new.merchant_id, 500)
+    on conflict (merchant_id) do update set bytes = bytes + excluded.bytes;
+end;
+create trigger conversation_messages_counted after insert on conversation_messages begin
+  insert into conversation_storage (merchant_id, bytes)
+    values (new.merchant_id, octet_length(new.text) + coalesce(octet_length(new.message_id), 0) + 200)
+    on conflict (merchant_id) do update set bytes = bytes + excluded.bytes;
+end;
+create trigger conversation_messages_freed after delete on conversation_messages begin
+  update conversation_storage
+    set bytes = bytes - (octet_length(old.text) + coalesce(octet_length(old.message_id), 0) + 200)
+    where merchant_id = old.merchant_id;
+end;
+-- @postgres
+create function count_conversations() returns trigger language plpgsql as $$
+begin
+  insert into conversation_storage (merchant_id, bytes)
+    select merchant_id, count(*) * 500 from changed group by merchant_id order by merchant_id
+    on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes;
+  return null;
+end $$;
+create trigger conversations_counted after insert on conversations
+  referencing new table as changed for each statement execute function count_conversations();
+create function count_conversation_messages() returns trigger language plpgsql as $$
+begin
+  insert into conversation_storage (merchant_id, bytes)
+    select merchant_id, (case tg_op when 'INSERT' then 1 else -1 end)
+        * sum(octet_length(text) + coalesce(octet_length(message_id), 0) + 200)
+      from changed group by merchant_id order by merchant_id
+    on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes;
+  return null;
+end $$;
+create trigger conversation_messages_counted after insert on conversation_messages
+  referencing new table as changed for each statement execute function count_conversation_messages();
+create trigger conversation_messages_freed after delete on conversation_messages
+  referencing old table as changed for each statement execute function count_conversation_messages();
+-- @both

@@ -21,6 +21,7 @@ import { createSignIn } from './auth/signIn.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
+import { messageRoutes } from './conversations/messageRoutes.ts';
 import { conversationRoutes } from './conversations/routes.ts';
 import { findCustomerPhone } from './conversations/store.ts';
 import type { Database } from './database/database.ts';
@@ -58,6 +59,7 @@ import { liveRoutes } from './live/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
@@ -158,10 +160,13 @@ export async function buildApp(
     },
   );
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
-  await app.register(notificationRoutes(parts), { prefix: '/api/v1/notification' });
+  const writeOnce = createWriteOnce(parts);
+  await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
-  await app.register(conversationRoutes({ ...parts, windowsOf }), { prefix: '/api/v1/conversation' });
+  const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
+  for (const routesOf of [conversationRoutes, messageRoutes])
+    await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
   await app.register(deliveryRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });

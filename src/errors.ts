@@ -21,7 +21,7 @@ const STATUS = {
   NOTIFICATION_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
   ALREADY_ANSWERED: everywhere(500),
-  CONVERSATION_NOT_FOUND: everywhere(500),
+  CONVERSATION_NOT_FOUND: { general: 404, notification: 500, notificationBody: 500 },
   DOCUMENT_NOT_FOUND: everywhere(404),
   RATE_LIMITED: everywhere(429),
   IDEMPOTENCY_KEY_REUSED: everywhere(422),

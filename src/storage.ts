@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import { conversationBytes } from './conversations/store.ts';
 import { knowledgeBytes } from './knowledge/versions.ts';
 import { createStorage, type Storage } from './merchants/storage.ts';
 import { inboxBytes } from './notifications/store.ts';
@@ -7,6 +8,7 @@ import { inboxBytes } from './notifications/store.ts';
 export const storedBytes = (merchantId: string): string[] => [
   inboxBytes(merchantId),
   knowledgeBytes(merchantId),
+  conversationBytes(merchantId),
 ];
 
 /** What the features store, against the allowance of a merchant. */

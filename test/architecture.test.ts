@@ -75,7 +75,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/guard.ts', 'events/record.ts', 'secrets.ts', 'version.ts'],
   ],
-  conversations: [...FEATURE_IMPORTS, 'auth/guard.ts', 'delivery/phone.ts'],
+  conversations: [
+    ...FEATURE_IMPORTS,
+    ...['auth/guard.ts', 'delivery/phone.ts', 'delivery/queue/deliveries.ts', 'events/record.ts'],
+    ...['merchants/storage.ts', 'merchants/store.ts'],
+  ],
   // Every feature logs its events, so this part imports only the columns of asks.
   events: [...FEATURE_IMPORTS, 'asks/columns.ts'],
   asks: [...FEATURE_IMPORTS, 'auth/columns.ts', 'auth/guard.ts'],
@@ -110,7 +114,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'metrics.ts': [],
   'secrets.ts': [],
   'startProblem.ts': ['config.ts', PORT, 'secrets.ts'],
-  'storage.ts': ['config.ts', 'knowledge/versions.ts', 'merchants/storage.ts', 'notifications/store.ts'],
+  'storage.ts': ['config.ts', 'conversations/store.ts', 'knowledge/versions.ts', 'merchants/storage.ts', 'notifications/store.ts'],
   'version.ts': [],
 };
 
@@ -131,7 +135,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
   ],
-  conversations: ['conversations', 'conversation_messages'],
+  conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['events', 'event_logs'],
   asks: ['asks'],
   audit: ['audit_events'],

@@ -35,7 +35,7 @@ export const commands = {
       withDatabase(async (database, { defaultCountry }) => {
         const merchant = await merchantOf(database, given.merchant);
         const checked = checkConversation(given, merchant.country ?? defaultCountry);
-        if ('problem' in checked) throw new UsageError(`${checked.problem}.`);
+        if ('problem' in checked) throw new UsageError(`${checked.field} ${checked.problem}.`);
         const id = await database.transaction(async (tx) => {
           const added = await insertConversation(tx, merchant.id, checked.conversation, new Date());
           if (added !== undefined)

@@ -116,7 +116,7 @@ function check(fields: Readonly<Record<string, unknown>>, country: CountryCode |
     { reference: pick(NAMES.reference), name: pick(NAMES.name), phone: pick(NAMES.phone) },
     country,
   );
-  if ('problem' in checked) return checked;
+  if ('problem' in checked) return { problem: `${checked.field} ${checked.problem}` };
   const { reference } = checked.conversation;
   // Without one, importing the same file twice would add every conversation twice.
   if (reference === null) return { problem: 'reference is required' };

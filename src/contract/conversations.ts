@@ -1,7 +1,15 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { DeliveryStateName } from './delivery.ts';
 
 export const CONVERSATIONS_MAX = 200;
+export const MESSAGES_AT_ONCE_MAX = 100;
+export const MESSAGE_LENGTH_MAX = 4096;
+export const SENDERS = ['customer', 'assistant'] as const;
+export const MESSAGES_PAGE_MAX = 200;
+
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
 export const ConversationQuery = Type.Object({
   ids: Type.Optional(
@@ -10,29 +18,157 @@ export const ConversationQuery = Type.Object({
       examples: ['1,2,3'],
     }),
   ),
+  reference: Type.Optional(
+    Type.String({ description: 'Only the one with this reference.', examples: ['chat-881'] }),
+  ),
 });
 
-export const ConversationList = Type.Array(
-  Type.Object({
-    id: Type.Integer(),
-    customer_name: Type.String(),
-    customer_phone: Type.String(),
-    window_open_until: Type.Union([Timestamp, Type.Null()], {
-      description: 'The end of the 24-hour window in which free text can be sent; null if it is closed.',
-    }),
-  }),
+const conversationExample = {
+  id: 1,
+  reference: 'chat-881',
+  customer_name: 'Lucía Fernández',
+  customer_phone: '+34611550101',
+  created_at: '2026-01-15T09:30:00.000Z',
+  updated_at: '2026-01-15T09:30:00.000Z',
+  window_open_until: '2026-01-16T09:30:00.000Z',
+};
+
+export const Conversation = Type.Object(
   {
-    description: 'Newest first.',
+    id: Type.Integer(),
+    reference: Nullable(Type.String(), 'Its id in your own system.'),
+    customer_name: Type.String(),
+    customer_phone: Type.String({
+      description: 'With + and the country code. Empty if only the assistant can reach the customer.',
+    }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    window_open_until: Nullable(
+      Timestamp,
+      'The end of the 24-hour window in which free text can be sent; null if it is closed.',
+    ),
+  },
+  { description: 'A conversation with a customer.', examples: [conversationExample] },
+);
+
+export const ConversationList = Type.Array(Conversation, {
+  description: 'Newest first.',
+  examples: [[conversationExample]],
+});
+export type ConversationList = Static<typeof ConversationList>;
+
+export const ConversationBody = Type.Object(
+  {
+    reference: Type.Optional(
+      Type.String({
+        maxLength: 255,
+        description: 'Its id in your own system. A conversation with this reference is updated.',
+      }),
+    ),
+    customer_name: Type.String({ minLength: 1, maxLength: 255 }),
+    customer_phone: Type.Optional(
+      Type.String({
+        description:
+          'With +, or as written in the merchant’s country. Required, unless the merchant’s assistant speaks to the ' +
+          'customers itself.',
+      }),
+    ),
+  },
+  {
     examples: [
-      [
-        {
-          id: 1,
-          customer_name: 'Lucía Fernández',
-          customer_phone: '+34611550101',
-          window_open_until: '2026-01-16T09:30:00.000Z',
-        },
-      ],
+      { reference: 'chat-881', customer_name: 'Lucía Fernández', customer_phone: '+34 611 55 01 01' },
     ],
   },
 );
-export type ConversationList = Static<typeof ConversationList>;
+
+const NewMessage = Type.Object({
+  from: Type.Enum([...SENDERS]),
+  text: Type.String({ minLength: 1, maxLength: MESSAGE_LENGTH_MAX }),
+  at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When it was said. The default is now.' }),
+  ),
+  message_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Its id in your own system. A message with the same id is stored once in a conversation.',
+    }),
+  ),
+});
+
+export const MessagesBody = Type.Union(
+  [
+    Type.Object({
+      messages: Type.Array(NewMessage, { minItems: 1, maxItems: MESSAGES_AT_ONCE_MAX }),
+    }),
+    NewMessage,
+  ],
+  {
+    description: 'Several messages, or only one.',
+    examples: [
+      {
+        messages: [
+          { from: 'customer', text: 'Do you open on Sundays?', message_id: 'in-1' },
+          { from: 'assistant', text: 'Let me ask a colleague.', message_id: 'out-1' },
+        ],
+      },
+    ],
+  },
+);
+
+export const MessagesStored = Type.Object(
+  {
+    stored: Type.Integer({ description: 'How many were stored.' }),
+    repeated: Type.Integer({ description: 'How many were left out, because their `message_id` was known.' }),
+  },
+  { examples: [{ stored: 2, repeated: 0 }] },
+);
+
+export const ThreadQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MESSAGES_PAGE_MAX })),
+  cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page.' })),
+});
+
+const ThreadMessage = Type.Object({
+  id: Type.String(),
+  from: Type.Enum([...SENDERS, 'merchant']),
+  text: Type.String(),
+  at: Timestamp,
+  message_id: Nullable(Type.String(), 'Its id in your own system, or in the channel that it went through.'),
+  notification_id: Nullable(Type.Integer(), 'The notification that the merchant answered with it.'),
+  delivery: Nullable(
+    Type.Object({ id: Type.Integer(), state: DeliveryStateName }),
+    'How far it has got, if Deskbell sends it.',
+  ),
+});
+export type ThreadMessage = Static<typeof ThreadMessage>;
+
+export const Thread = Type.Object(
+  {
+    messages: Type.Array(ThreadMessage, { description: 'Oldest first.' }),
+    next_cursor: Nullable(Type.String(), 'Leads to the next page; null on the last one.'),
+  },
+  {
+    description: 'What was said in a conversation.',
+    examples: [
+      {
+        messages: [
+          {
+            ...{
+              id: 'm1',
+              from: 'customer',
+              text: 'Do you open on Sundays?',
+              at: '2026-01-15T09:30:00.000Z',
+            },
+            ...{ message_id: 'in-1', notification_id: null, delivery: null },
+          },
+          {
+            ...{ id: 'd7', from: 'merchant', text: 'Yes, from ten to two.', at: '2026-01-15T09:31:00.000Z' },
+            ...{ message_id: null, notification_id: 12, delivery: { id: 7, state: 'delivered' } },
+          },
+        ],
+        next_cursor: null,
+      },
+    ],
+  },
+);

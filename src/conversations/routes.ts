@@ -1,23 +1,69 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant } from '../auth/guard.ts';
-import { CONVERSATIONS_MAX, ConversationList, ConversationQuery } from '../contract/conversations.ts';
+import {
+  CONVERSATIONS_MAX,
+  Conversation,
+  ConversationBody,
+  ConversationList,
+  ConversationQuery,
+} from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database } from '../database/database.ts';
-import { invalid, TOKEN_ERRORS } from '../errors.ts';
+import type { Database, Transaction } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
+import type { CountryCode } from '../delivery/phone.ts';
+import {
+  conversationNotFound,
+  idempotencyKeyInFlight,
+  idempotencyKeyReused,
+  invalid,
+  required,
+  storageFull,
+  TOKEN_ERRORS,
+} from '../errors.ts';
 import { readId } from '../http/ids.ts';
-import { describeRoute } from '../http/openapi.ts';
-import { findConversations } from './store.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import type { Storage } from '../merchants/storage.ts';
+import { countryOf, deliverOf } from '../merchants/store.ts';
+import { checkConversation } from './rules.ts';
+import * as store from './store.ts';
 
 export interface ConversationParts {
   database: Database;
+  storage: Storage;
+  /** The country of numbers without a country code, for merchants without their own. */
+  defaultCountry: CountryCode | undefined;
+  now: () => Date;
   /** Until when each of these customers may receive free text. */
   windowsOf: (merchantId: MerchantId, phones: readonly string[]) => Promise<(Date | undefined)[]>;
+  /** Performs a write, only once if the request has an Idempotency-Key. */
+  writeOnce: <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: (queries: Database | Transaction) => Promise<{ body: T; headers: Record<string, string> }>,
+  ) => Promise<{ body: T }>;
 }
+
+export const WRITE_ERRORS = [storageFull(), idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 const idsInvalid = () =>
   invalid('ids', `ids must be at most ${CONVERSATIONS_MAX} whole numbers, separated by commas`);
+const referenceInvalid = () => invalid('reference', 'reference must be one text, without ids beside it');
 
-export function conversationRoutes({ database, windowsOf }: ConversationParts): FastifyPluginAsyncTypebox {
+/** What the API calls the fields. */
+const NAMES = { reference: 'reference', name: 'customer_name', phone: 'customer_phone' } as const;
+
+export function conversationRoutes(parts: ConversationParts): FastifyPluginAsyncTypebox {
+  const { database, storage, defaultCountry, now, windowsOf, writeOnce } = parts;
+
+  async function withWindows(merchantId: MerchantId, rows: readonly store.Conversation[]) {
+    const windows = await windowsOf(
+      merchantId,
+      rows.map(({ customer_phone }) => customer_phone),
+    );
+    return rows.map((row, index) => ({ ...row, window_open_until: windows[index]?.toISOString() ?? null }));
+  }
+
   return async (app) => {
     requireMerchant(app);
 
@@ -26,13 +72,13 @@ export function conversationRoutes({ database, windowsOf }: ConversationParts): 
       {
         config: { scopes: ['ask', 'notifications:read'] },
         prefixTrailingSlash: 'slash',
-        validatorCompiler: () => () => true,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'List conversations', {
             description:
               `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
-              'Ids that do not belong to the merchant are left out.',
-            errors: [...TOKEN_ERRORS, idsInvalid()],
+              'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
+            errors: [...TOKEN_ERRORS, idsInvalid(), referenceInvalid()],
           }),
           querystring: ConversationQuery,
           response: { 200: ConversationList },
@@ -40,19 +86,95 @@ export function conversationRoutes({ database, windowsOf }: ConversationParts): 
       },
       async (request) => {
         const merchantId = merchantOf(request);
-        const ids = readIds((request.query as Record<string, unknown>).ids);
-        const rows = await findConversations(database, merchantId, ids, CONVERSATIONS_MAX);
-        const windows = await windowsOf(
-          merchantId,
-          rows.map(({ customer_phone }) => customer_phone),
-        );
-        return rows.map((row, index) => ({
-          ...row,
-          window_open_until: windows[index]?.toISOString() ?? null,
-        }));
+        const { ids, reference } = request.query as Record<string, unknown>;
+        if (reference === undefined)
+          return withWindows(
+            merchantId,
+            await store.findConversations(database, merchantId, readIds(ids), CONVERSATIONS_MAX),
+          );
+        if (typeof reference !== 'string' || ids !== undefined) throw referenceInvalid();
+        const found = await store.findByReference(database, merchantId, storableText(reference.trim()));
+        return withWindows(merchantId, found ? [found] : []);
+      },
+    );
+
+    app.get(
+      '/:conversation_id',
+      {
+        config: { scopes: ['ask', 'notifications:read'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('conversations', 'Get a conversation', {
+            description: 'One conversation and its customer.',
+            errors: [...TOKEN_ERRORS, conversationNotFound()],
+          }),
+          params: parameterSchema('conversation_id'),
+          response: { 200: Conversation },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const row = await store.findConversation(database, merchantId, conversationIdOf(request));
+        if (!row) throw conversationNotFound();
+        const [conversation] = await withWindows(merchantId, [row]);
+        return conversation!;
+      },
+    );
+
+    app.post(
+      '/',
+      {
+        prefixTrailingSlash: 'slash',
+        config: { scopes: ['ask'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('conversations', 'Create or update a conversation', {
+            description:
+              'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
+              'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
+            errors: [
+              ...TOKEN_ERRORS,
+              required('customer_name'),
+              invalid('customer_phone', 'customer_phone has too few digits for its country'),
+              ...WRITE_ERRORS,
+            ],
+          }),
+          body: ConversationBody,
+          response: { 200: Conversation },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const { body } = await writeOnce(request, reply, async (queries) => {
+          const given = await readCustomer(queries, merchantId, request.body);
+          await storage.reserve(queries, merchantId, store.CONVERSATION_BYTES);
+          return { body: await store.upsertConversation(queries, merchantId, given, now()), headers: {} };
+        });
+        const [conversation] = await withWindows(merchantId, [body]);
+        return conversation!;
       },
     );
   };
+
+  async function readCustomer(queries: Database | Transaction, merchantId: MerchantId, body: unknown) {
+    const given = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+    const isRelayed = (await deliverOf(queries, merchantId)) === 'assistant';
+    const checked = checkConversation(
+      { reference: given.reference, name: given[NAMES.name], phone: given[NAMES.phone] },
+      (await countryOf(queries, merchantId)) ?? defaultCountry,
+      isRelayed ? ['name'] : ['name', 'phone'],
+    );
+    if ('conversation' in checked) return checked.conversation;
+    const field = NAMES[checked.field];
+    throw invalid(field, `${field} ${checked.problem}`);
+  }
+}
+
+/** An invalid id belongs to no conversation. */
+export function conversationIdOf(request: FastifyRequest): number {
+  const id = readId((request.params as { conversation_id: string }).conversation_id);
+  if (id === undefined) throw conversationNotFound();
+  return id;
 }
 
 function readIds(given: unknown): number[] | undefined {

@@ -12,6 +12,8 @@ export interface Conversation {
   updated_at: string;
 }
 
+const COLUMNS = 'id, reference, customer_name, customer_phone, created_at, updated_at';
+
 /** Returns the new id, or undefined if the merchant already has a conversation with this reference. */
 export async function insertConversation(
   queries: Queries,
@@ -34,8 +36,7 @@ export function listConversations(
   { afterId, limit }: { afterId: number; limit: number },
 ): Promise<Conversation[]> {
   return queries.all(
-    `select id, reference, customer_name, customer_phone, created_at, updated_at from conversations
-      where merchant_id = $1 and id > $2 order by id limit $3`,
+    `select ${COLUMNS} from conversations where merchant_id = $1 and id > $2 order by id limit $3`,
     [merchantId, afterId, limit],
   );
 }
@@ -77,20 +78,84 @@ export async function upsertConversations(
   return { added, updated: rows.length - added };
 }
 
+/** Of a customer. Absent or empty: what is stored stays. */
+export interface GivenCustomer {
+  reference?: string | null;
+  name?: string;
+  /** E.164, with +. */
+  phone?: string;
+}
+
+/**
+ * Adds a conversation, or updates the merchant's conversation with this reference. A new one without a name gets the
+ * phone number as its name.
+ */
+export async function upsertConversation(
+  queries: Queries,
+  merchantId: MerchantId,
+  { reference = null, name = '', phone = '' }: GivenCustomer,
+  at: Date,
+): Promise<Conversation> {
+  const known = reference === null ? undefined : await findByReference(queries, merchantId, reference);
+  const isCurrent =
+    known && [known.customer_name, ''].includes(name) && [known.customer_phone, ''].includes(phone);
+  if (isCurrent) return known;
+  const [row] = await queries.run<Conversation>(
+    `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $5)
+      on conflict (merchant_id, reference) do update set updated_at = excluded.updated_at,
+        customer_name = case when $6 = '' then conversations.customer_name else excluded.customer_name end,
+        customer_phone = case when $4 = '' then conversations.customer_phone else excluded.customer_phone end
+      returning ${COLUMNS}`,
+    [merchantId, reference, name || phone || 'Customer', phone, at.toISOString(), name],
+  );
+  if (!row) throw new Error('the insert returned no row');
+  return row;
+}
+
+export function findConversation(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<Conversation | undefined> {
+  return queries.one(`select ${COLUMNS} from conversations where merchant_id = $1 and id = $2`, [
+    merchantId,
+    id,
+  ]);
+}
+
+export function findByReference(
+  queries: Queries,
+  merchantId: MerchantId,
+  reference: string,
+): Promise<Conversation | undefined> {
+  return queries.one(`select ${COLUMNS} from conversations where merchant_id = $1 and reference = $2`, [
+    merchantId,
+    reference,
+  ]);
+}
+
 /** Newest first: those with these ids, or the newest of all. */
 export function findConversations(
   queries: Queries,
   merchantId: MerchantId,
   ids: readonly number[] | undefined,
   limit: number,
-): Promise<Pick<Conversation, 'id' | 'customer_name' | 'customer_phone'>[]> {
+): Promise<Conversation[]> {
   const wanted = ids === undefined ? 'merchant_id = $1' : ownIdIn(queries.engine, '$1', '$3');
-  return queries.all(
-    `select id, customer_name, customer_phone from conversations
-      where ${wanted} order by id desc limit $2`,
-    [merchantId, limit, ...(ids === undefined ? [] : [ids])],
-  );
+  return queries.all(`select ${COLUMNS} from conversations where ${wanted} order by id desc limit $2`, [
+    merchantId,
+    limit,
+    ...(ids === undefined ? [] : [ids]),
+  ]);
 }
+
+/** What a conversation takes. The trigger counts with the same number. */
+export const CONVERSATION_BYTES = 500;
+
+/** A SQL expression: what a merchant's conversations and their messages take. */
+export const conversationBytes = (merchantId: string) =>
+  `coalesce((select bytes from conversation_storage where merchant_id = ${merchantId}), 0)`;
 
 export async function findCustomerPhone(
   queries: Queries,

@@ -14,14 +14,15 @@ export function readLimit(given: unknown, max: number): number | undefined {
 export const cursorOf = (position: string) => Buffer.from(position).toString('base64url');
 
 /** The groups of a pattern that the cursor must match. */
-export function readCursor(given: unknown, pattern: RegExp): string[] | undefined {
+export function readCursor(given: unknown, pattern: RegExp, source?: string): string[] | undefined {
   if (given === undefined) return undefined;
   const parts = pattern.exec(Buffer.from(String(given), 'base64url').toString());
-  if (!parts) throw cursorInvalid();
+  if (!parts) throw cursorInvalid(source);
   return parts.slice(1);
 }
 
-export const cursorInvalid = () => invalid('cursor', 'cursor must come from the Link header of a page');
+export const cursorInvalid = (source = 'the Link header of a page') =>
+  invalid('cursor', `cursor must come from ${source}`);
 
 export function nextLink(request: FastifyRequest, cursor: string): string {
   const url = new URL(request.url, 'http://deskbell');

@@ -59,3 +59,12 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
   ]);
   return row?.country ?? undefined;
 }
+
+/** Who speaks to the merchant's customers, unless an ask says it. */
+export async function deliverOf(queries: Queries, merchantId: MerchantId): Promise<'deskbell' | 'assistant'> {
+  const row = await queries.one<{ deliver: 'deskbell' | 'assistant' }>(
+    'select deliver from merchants where id = $1',
+    [merchantId],
+  );
+  return row?.deliver ?? 'deskbell';
+}

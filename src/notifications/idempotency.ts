@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { merchantOf } from '../auth/guard.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
@@ -21,8 +23,7 @@ const REFUSALS_MAX = 1000;
 const MERCHANTS_MAX = 10_000;
 const REPLAYED = { 'idempotency-replayed': 'true' };
 
-export interface Written {
-  message: string;
+interface Written {
   headers: Record<string, string>;
 }
 
@@ -33,9 +34,9 @@ interface Stored {
   endsAtMs: number;
 }
 
-type Outcome = { done: Written } | { refused: ReturnType<ApiError['body']> };
+type Outcome<T> = { done: T } | { refused: ReturnType<ApiError['body']> };
 
-interface Write {
+interface Write<T> {
   merchantId: MerchantId;
   /** Absent: the write runs without a record. */
   key: string | undefined;
@@ -43,7 +44,7 @@ interface Write {
   request: string;
   at: Date;
   /** Must be all or nothing. */
-  perform: (queries: Database | Transaction) => Promise<Written>;
+  perform: (queries: Database | Transaction) => Promise<T>;
 }
 
 /**
@@ -54,7 +55,7 @@ interface Write {
 export function createPerformOnce(
   database: Database,
   keysMax = KEYS_MAX,
-): (write: Write) => Promise<Written> {
+): <T extends Written>(write: Write<T>) => Promise<T> {
   const stored = new LRUCache<MerchantId, Stored>({ max: MERCHANTS_MAX });
 
   function storedOf(merchantId: MerchantId, at: Date): Stored {
@@ -66,7 +67,7 @@ export function createPerformOnce(
     return own;
   }
 
-  async function outcomeOf(tx: Transaction, { perform, merchantId, at }: Write): Promise<Outcome> {
+  async function outcomeOf<T>(tx: Transaction, { perform, merchantId, at }: Write<T>): Promise<Outcome<T>> {
     const own = storedOf(merchantId, at);
     if (own.keys >= keysMax)
       throw tooManyIdempotencyKeys(keysMax, Math.ceil((own.endsAtMs - at.getTime()) / 1000));
@@ -83,7 +84,7 @@ export function createPerformOnce(
     }
   }
 
-  return async (write) => {
+  return async <T extends Written>(write: Write<T>) => {
     const { merchantId, key, at, perform } = write;
     if (key === undefined) return perform(database);
     if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -103,7 +104,7 @@ export function createPerformOnce(
       );
       if (first) {
         if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
-        return { outcome: JSON.parse(first.outcome) as Outcome, headers: REPLAYED };
+        return { outcome: JSON.parse(first.outcome) as Outcome<T>, headers: REPLAYED };
       }
       const outcome = await outcomeOf(tx, write);
       await tx.run(
@@ -121,6 +122,30 @@ export function createPerformOnce(
       throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
     }
     return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
+  };
+}
+
+/** Performs the write of a request, only once if it has an Idempotency-Key, and sets its headers. */
+export type WriteOnce = ReturnType<typeof createWriteOnce>;
+
+export function createWriteOnce({ database, now }: { database: Database; now: () => Date }) {
+  const performOnce = createPerformOnce(database);
+  return async <T extends Written>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: (queries: Database | Transaction) => Promise<T>,
+  ): Promise<T> => {
+    const key = request.headers['idempotency-key'];
+    const written = await performOnce({
+      merchantId: merchantOf(request),
+      key: key === undefined ? undefined : String(key),
+      // The text, not the value: JavaScript may read two different large numbers as the same number.
+      request: `${request.method} ${request.url}\n${request.bodyText}`,
+      at: now(),
+      perform,
+    });
+    reply.headers(written.headers);
+    return written;
   };
 }
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { Message } from '../contract/common.ts';
@@ -14,7 +14,7 @@ import {
   Unchanged,
   WriteHeaders,
 } from '../contract/notifications.ts';
-import { CHANGES, type Database, type Transaction } from '../database/database.ts';
+import { CHANGES, type Database } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import {
   alreadyAnswered,
@@ -36,7 +36,7 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answer.ts';
-import { createPerformOnce, type Written } from './idempotency.ts';
+import type { WriteOnce } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
@@ -47,6 +47,7 @@ export interface NotificationParts {
   outbox: Outbox;
   storage: Storage;
   revocations: WatchRevoked;
+  writeOnce: WriteOnce;
   now: () => Date;
 }
 
@@ -60,32 +61,12 @@ export function notificationRoutes({
   outbox,
   storage,
   revocations,
+  writeOnce,
   now,
 }: NotificationParts): FastifyPluginAsyncTypebox {
   const find = createFindNotification(database);
   const raise = createRaise(database);
-  const performOnce = createPerformOnce(database);
   const lists = createInboxLists(database, LISTS_KEPT_MAX_BYTES);
-
-  /** Performs a write, only once if it has an Idempotency-Key. */
-  async function write(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    perform: (queries: Database | Transaction) => Promise<Written>,
-  ): Promise<Message> {
-    const key = request.headers['idempotency-key'];
-    const { message, headers } = await performOnce({
-      merchantId: merchantOf(request),
-      key: key === undefined ? undefined : String(key),
-      // The text, not the value: JavaScript may read two different large numbers as the same number.
-      request: `${request.method} ${request.url}\n${request.bodyText}`,
-      at: now(),
-      perform,
-    });
-    database.signal(CHANGES);
-    reply.headers(headers);
-    return { message };
-  }
 
   /** A slow client may read a large list for a minute. */
   function endWhenRevoked(list: Readable, request: FastifyRequest): void {
@@ -181,7 +162,7 @@ export function notificationRoutes({
         },
       },
       async (request, reply) => {
-        const written = await write(request, reply, async (queries) => ({
+        const { message } = await writeOnce(request, reply, async (queries) => ({
           ...(await answerNotification(
             queries,
             { outbox, find: queries === database ? find : undefined },
@@ -195,8 +176,9 @@ export function notificationRoutes({
           )),
           headers: {},
         }));
+        database.signal(CHANGES);
         outbox.announce();
-        return written;
+        return { message };
       },
     );
 
@@ -256,8 +238,8 @@ export function notificationRoutes({
           response: { 200: Message },
         },
       },
-      (request, reply) =>
-        write(request, reply, async (queries) => {
+      async (request, reply) => {
+        const { message } = await writeOnce(request, reply, async (queries) => {
           const decision = checkRequest(request.body);
           if (decision.do === 'refuse') throw decision.error;
           const { type, conversationId } = decision;
@@ -275,7 +257,10 @@ export function notificationRoutes({
           });
           if (id === undefined) throw conversationNotFound();
           return { message: 'Notification requested.', headers: { location: `/api/v1/notification/${id}` } };
-        }),
+        });
+        database.signal(CHANGES);
+        return { message };
+      },
     );
   };
 }

@@ -51,6 +51,25 @@ export function findDelivery(queries: Queries, merchantId: MerchantId, id: numbe
   ]);
 }
 
+export interface SentMessage
+  extends Pick<Delivery, 'id' | 'notification_id' | 'content' | 'state' | 'created_at'> {
+  channel_message_id: string | null;
+}
+
+/** The messages to the customer of a conversation, oldest first. */
+export function listSentIn(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  { after, limit }: { after: { at: string; id: number }; limit: number },
+): Promise<SentMessage[]> {
+  return queries.all<SentMessage>(
+    `select id, notification_id, content, state, created_at, channel_message_id from deliveries
+      where merchant_id = $1 and conversation_id = $2 and (created_at, id) > ($3, $4) order by created_at, id limit $5`,
+    [merchantId, conversationId, after.at, after.id, limit],
+  );
+}
+
 /** The delivery of a notification as JSON text, or null: a sub-select for the notification's own statement. */
 export const deliveryWire = (merchantId: string, notificationId: string) =>
   `(select concat('{"id":', d.id, ',"state":"', d.state, '","updated_at":"', d.updated_at, '"}')

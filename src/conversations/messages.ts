@@ -1,0 +1,133 @@
+import type { ThreadMessage } from '../contract/conversations.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Engine, Queries, Transaction } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
+import { conversationNotFound } from '../errors.ts';
+import type { NewMessage } from './rules.ts';
+
+/** What was said in a conversation: the only SQL on conversation_messages. */
+
+/** What a message takes besides its texts. The triggers count with the same number. */
+const ROW_BYTES = 200;
+
+export const bytesOf = (messages: readonly NewMessage[]): number =>
+  messages.reduce(
+    (sum, { text, messageId }) =>
+      sum + Buffer.byteLength(text) + Buffer.byteLength(messageId ?? '') + ROW_BYTES,
+    0,
+  );
+
+/** The elements of the JSON array in $3, each as `value`. */
+const ELEMENTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'json_each($3)',
+  postgres: 'json_array_elements($3::json) as elements (value)',
+};
+
+/** Returns how many were stored: the others were known. */
+export async function insertMessages(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  messages: readonly NewMessage[],
+  at: Date,
+): Promise<number> {
+  const rows = await queries.run(
+    `insert into conversation_messages (merchant_id, conversation_id, sender, text, at, message_id, created_at)
+      select $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, $4 from ${ELEMENTS[queries.engine]} where true
+      on conflict (merchant_id, conversation_id, message_id) where message_id is not null do nothing
+      returning id`,
+    [
+      merchantId,
+      conversationId,
+      JSON.stringify(
+        messages.map(({ from, text, at, messageId }) => [from, text, at.toISOString(), messageId]),
+      ),
+      at.toISOString(),
+    ],
+  );
+  return rows.length;
+}
+
+/** Two requests with the same ids in different orders would deadlock: one waits for the other. */
+export async function lockConversation(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  const locking = tx.engine === 'postgres' ? 'for no key update' : '';
+  const row = await tx.one(`select id from conversations where merchant_id = $1 and id = $2 ${locking}`, [
+    merchantId,
+    id,
+  ]);
+  if (!row) throw conversationNotFound();
+}
+
+/** A place in a thread. At the same time, messages come before what Deskbell sent. */
+export interface Position {
+  at: string;
+  kind: 'm' | 'd';
+  id: number;
+}
+
+interface StoredMessage {
+  id: number;
+  sender: NewMessage['from'];
+  text: string;
+  at: string;
+  message_id: string | null;
+}
+
+export interface Entry extends Position {
+  wire: ThreadMessage;
+}
+
+/** After every row of its time. */
+const ID_MAX = Number.MAX_SAFE_INTEGER;
+
+/** The next part of a thread, oldest first. */
+export async function readThread(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  { after = { at: '', kind: 'm', id: 0 }, limit }: { after: Position | undefined; limit: number },
+): Promise<Entry[]> {
+  const stored = await queries.all<StoredMessage>(
+    `select id, sender, text, at, message_id from conversation_messages
+      where merchant_id = $1 and conversation_id = $2 and (at, id) > ($3, $4) order by at, id limit $5`,
+    [merchantId, conversationId, after.at, after.kind === 'm' ? after.id : ID_MAX, limit],
+  );
+  const sentAfter = { at: after.at, id: after.kind === 'd' ? after.id : 0 };
+  const sent = await listSentIn(queries, merchantId, conversationId, { after: sentAfter, limit });
+  return [...stored.map(ofMessage), ...sent.map(ofDelivery)].sort(inOrder).slice(0, limit);
+}
+
+/** For a kind, 'm' comes before 'd'. */
+const inOrder = (a: Entry, b: Entry) => {
+  if (a.at !== b.at) return a.at < b.at ? -1 : 1;
+  if (a.kind !== b.kind) return a.kind === 'm' ? -1 : 1;
+  return a.id - b.id;
+};
+
+const ofMessage = ({ id, sender, text, at, message_id }: StoredMessage): Entry => ({
+  ...{ at, kind: 'm', id },
+  wire: { id: `m${id}`, from: sender, text, at, message_id, notification_id: null, delivery: null },
+});
+
+const ofDelivery = ({
+  id,
+  content,
+  state,
+  created_at,
+  channel_message_id,
+  notification_id,
+}: SentMessage): Entry => ({
+  ...{ at: created_at, kind: 'd', id },
+  wire: {
+    ...{ id: `d${id}`, from: 'merchant', text: content, at: created_at, message_id: channel_message_id },
+    notification_id,
+    delivery: { id, state },
+  },
+});
+
+export const expiringMessages = (days: number): Expiring => ({
+  table: 'conversation_messages',
+  column: 'created_at',
+  keptMs: days * 24 * 60 * 60_000,
+});
