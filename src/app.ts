@@ -22,6 +22,7 @@ import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { messageRoutes } from './conversations/messageRoutes.ts';
+import { customerMessages } from './conversations/received.ts';
 import { conversationRoutes } from './conversations/routes.ts';
 import { findCustomerPhone } from './conversations/store.ts';
 import type { Database } from './database/database.ts';
@@ -175,6 +176,7 @@ export async function buildApp(
   const inboundParts = {
     ...parts,
     customerPhoneOf: findCustomerPhone,
+    customerMessages,
     onInbound: () => parts.outbox.announce(),
     onCustomerMessage: parts.assistant,
   };

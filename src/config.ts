@@ -65,6 +65,8 @@ export interface Config {
   defaultCountry: CountryCode | undefined;
   /** How long audit events are kept. */
   auditRetentionDays: number;
+  /** How long the messages of conversations are kept. */
+  messageRetentionDays: number;
   /** The bearer token that `/metrics` requires. */
   metricsToken: string | undefined;
   /** Serves `/metrics` on this port of `host` and nowhere else. */
@@ -180,6 +182,7 @@ export function readConfig(env: Environment = process.env): Config {
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
     auditRetentionDays: integer('AUDIT_RETENTION_DAYS', 365, 1, 3660),
+    messageRetentionDays: integer('MESSAGE_RETENTION_DAYS', 365, 1, 3660),
     metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
     metricsPort,
     docs: flag('DOCS') ?? true,

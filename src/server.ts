@@ -17,6 +17,8 @@ import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
+import { expiringMessages } from './conversations/messages.ts';
+import { customerMessages } from './conversations/received.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
@@ -109,7 +111,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
           log,
           now,
           concurrency: config.workerConcurrency,
-          processStatuses: () => processInbound({ database, channels, log, now }),
+          processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
           onAttempt: metrics.attempt,
         })
       : undefined;
@@ -172,6 +174,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
     expiringEvents(config.auditRetentionDays),
+    expiringMessages(config.messageRetentionDays),
   ]) {
     await removeExpired(database, expiring, at).catch((err) =>
       log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),

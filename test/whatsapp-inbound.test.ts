@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
+import { customerMessages } from '../src/conversations/received.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
 import { EXPIRING_UPDATES, processInbound } from '../src/delivery/channels/whatsapp/inbound.ts';
@@ -18,7 +19,7 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     const { database, config, clock } = deskbell;
     const channels = createChannels({ database, vault: openVault(config), now: clock.now }, config);
     const log = createLogger(config, { write: (line) => deskbell.logged.push(line) });
-    return processInbound({ database, channels, log, now: clock.now });
+    return processInbound({ database, channels, customerMessages, log, now: clock.now });
   };
   const count = async (sql: string, ...params: (string | number)[]) =>
     (await whatsapp.deskbell.database.one<{ n: number }>(`select count(*) as n from ${sql}`, params))!.n;

@@ -1,5 +1,6 @@
 import { openFittingVault } from '../auth/vault.ts';
 import type { Config } from '../config.ts';
+import { customerMessages } from '../conversations/received.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
@@ -36,7 +37,7 @@ async function work(database: Database, config: Config): Promise<number> {
     log,
     now,
     concurrency: config.workerConcurrency,
-    processStatuses: () => processInbound({ database, channels, log, now }),
+    processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
     onAttempt(channel, outcome, code) {
       attempts += 1;
       log.debug({ channel, outcome, code }, 'attempt');

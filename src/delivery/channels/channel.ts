@@ -52,6 +52,7 @@ export interface InboundRouteParts extends ChannelParts {
     merchantId: MerchantId,
     conversationId: number,
   ) => Promise<string | undefined>;
+  customerMessages: CustomerMessages;
   /** Called when updates were stored that a worker should process. */
   onInbound: () => void;
   /** Answers a customer's message immediately. */
@@ -59,6 +60,21 @@ export interface InboundRouteParts extends ChannelParts {
     merchantId: MerchantId,
     message: { conversationId: number; phone: string; text: string },
   ) => Promise<void>;
+}
+
+/** Where the messages are kept that customers write to a channel. */
+export interface CustomerMessages {
+  /** The newest conversation of each merchant with this customer, by merchant. */
+  conversationsWith(
+    queries: Queries,
+    phone: string,
+  ): Promise<{ merchantId: MerchantId; conversationId: number }[]>;
+  /** Stores a message, if it is not stored yet. By the lock order, before the transaction locks deliveries. */
+  receive(
+    tx: Queries,
+    merchantId: MerchantId,
+    message: { conversationId: number; messageId: string; text: string; writtenAt: Date; at: Date },
+  ): Promise<void>;
 }
 
 /** One merchant's channel to its customers. */

@@ -75,15 +75,19 @@ export async function addAssistantMessage(
   );
 }
 
+/** Returns its id. */
 export async function addCustomerMessage(
   queries: Queries,
   merchantId: MerchantId,
   { phone, text, at }: NewMessage,
-): Promise<void> {
-  await queries.run(
-    'insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 1, $3, $4)',
+): Promise<number> {
+  const [row] = await queries.run<{ id: number }>(
+    `insert into simulator_messages (merchant_id, phone, from_customer, content, at) values ($1, $2, 1, $3, $4)
+      returning id`,
     [merchantId, phone, storableText(text), at.toISOString()],
   );
+  if (!row) throw new Error('the insert returned no row');
+  return row.id;
 }
 
 /** Marks the messages to the customer as read, up to the message with this id. */

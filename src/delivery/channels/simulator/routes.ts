@@ -5,6 +5,7 @@ import { Message } from '../../../contract/common.ts';
 import { SimulatorMessages, SimulatorText } from '../../../contract/delivery.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import { CHANGES } from '../../../database/database.ts';
+import { storableText } from '../../../database/text.ts';
 import { notFound, required, TOKEN_ERRORS } from '../../../errors.ts';
 import { readId } from '../../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../../http/openapi.ts';
@@ -18,7 +19,7 @@ const READ_BATCH = 100;
 
 /** The customer's phone, for merchants whose channel is the simulator. For other merchants it does not exist. */
 export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTypebox {
-  const { database, channels, now, customerPhoneOf, onCustomerMessage } = parts;
+  const { database, channels, now, customerPhoneOf, customerMessages, onCustomerMessage } = parts;
 
   async function phoneOfConversation(request: FastifyRequest) {
     const merchantId = merchantOf(request);
@@ -82,7 +83,13 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
       async (request) => {
         const { merchantId, conversationId, phone } = await phoneOfConversation(request);
         const { text } = request.body;
-        await addCustomerMessage(database, merchantId, { phone, text, at: now() });
+        await database.transaction(async (tx) => {
+          const at = now();
+          const messageId = `simulator-${await addCustomerMessage(tx, merchantId, { phone, text, at })}`;
+          const message = { conversationId, messageId, text: storableText(text), writtenAt: at, at };
+          await customerMessages.receive(tx, merchantId, message);
+        });
+        database.signal(CHANGES);
         await onCustomerMessage(merchantId, { conversationId, phone, text });
         return { message: 'Message received.' };
       },

@@ -16,6 +16,7 @@ import { settle } from '../../queue/settle.ts';
 import { advance, findByKey, findByMessageId, type ReportedDelivery, reopen } from '../../queue/statuses.ts';
 import { settlementOf } from '../../worker/outcome.ts';
 import { refusedStop, stopChannel } from '../../worker/stops.ts';
+import type { CustomerMessages } from '../channel.ts';
 import type { Channels } from '../merchantChannels.ts';
 import { classify } from './errors.ts';
 import { type Update, updateName } from './updates.ts';
@@ -26,6 +27,7 @@ import { closeWindow, type Opened, openWindows } from './windows.ts';
 export interface InboundParts {
   database: Database;
   channels: Channels;
+  customerMessages: CustomerMessages;
   log: Logger;
   now: () => Date;
 }
@@ -158,26 +160,45 @@ function once(
     );
     if (!open) return;
     await effects(tx);
-    await tx.run('update inbound_updates set done_at = $2 where id = $1', [id, now().toISOString()]);
+    // The row stays, so that a repeated update is recognised. What the customer wrote does not.
+    await tx.run(`update inbound_updates set done_at = $2, payload = '' where id = $1`, [
+      id,
+      now().toISOString(),
+    ]);
   });
 }
 
-/** The window was opened when the update was stored. A worker that makes a message wait checks the window once more. */
+/**
+ * Stores the message in the customer's conversations, and releases what waited for it. The window was opened when the
+ * update was stored. A worker that makes a message wait checks the window once more.
+ */
 async function processMessage(
   parts: InboundParts,
   row: Row,
   update: Extract<Update, { kind: 'message' }>,
 ): Promise<void> {
-  const { database, channels, now } = parts;
+  const { database, channels, customerMessages, now } = parts;
+  const { id: messageId, text } = update;
   const phone = phoneOrText(update.phone);
-  const merchants: MerchantId[] = [];
-  for (const merchantId of await merchantsWaitingFor(database, phone)) {
-    // Another merchant, with another number, may have the same customer.
-    if ((await channels.of(merchantId)).id === row.channel_id) merchants.push(merchantId);
-  }
+  // Another merchant, with another number, may have the same customer.
+  const usesChannel = async (merchantId: MerchantId) => (await channels.of(merchantId)).id === row.channel_id;
+  const conversations = text === undefined ? [] : await customerMessages.conversationsWith(database, phone);
+  const receivers = await filterAsync(conversations, ({ merchantId }) => usesChannel(merchantId));
+  const waiting = await filterAsync(await merchantsWaitingFor(database, phone), usesChannel);
   await once(parts, row, async (tx) => {
-    for (const merchantId of merchants) await releaseWaitingFor(tx, merchantId, phone, now());
+    for (const { merchantId, conversationId } of receivers) {
+      const message = { conversationId, messageId, text: text!, writtenAt: new Date(update.at), at: now() };
+      await customerMessages.receive(tx, merchantId, message);
+    }
+    for (const merchantId of waiting) await releaseWaitingFor(tx, merchantId, phone, now());
   });
+}
+
+/** One after another: each may be a read from the database. */
+async function filterAsync<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<T[]> {
+  const kept: T[] = [];
+  for (const item of items) if (await test(item)) kept.push(item);
+  return kept;
 }
 
 async function processStatus(

@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
+import { storableText } from '../../../database/text.ts';
 
-/** Reads what we need from a webhook's body. Texts and names are not kept. */
+/** Reads what we need from a webhook's body. Names are not kept. */
 
 export type Update =
-  | { kind: 'message'; id: string; phone: string; at: string }
+  | {
+      kind: 'message';
+      id: string;
+      phone: string;
+      at: string;
+      /** What the customer wrote, or what it was: `[image]`. Absent if it is not part of the conversation. */
+      text?: string;
+    }
   | {
       kind: 'status';
       id: string;
@@ -57,8 +65,35 @@ function readMessage(message: unknown): Update | undefined {
   const at = timeOf(member(message, 'timestamp'));
   // A customer without a phone number (only a `from_user_id`) cannot be the recipient of a delivery.
   if (id === undefined || at === undefined || !from || !/^\d{4,20}$/.test(from)) return undefined;
-  return { kind: 'message', id, phone: `+${from}`, at };
+  const text = textOf(message);
+  return { kind: 'message', id, phone: `+${from}`, at, ...(text === undefined ? {} : { text }) };
 }
+
+/** WhatsApp's own limit for a text. */
+const TEXT_LENGTH_MAX = 4096;
+
+function textOf(message: unknown): string | undefined {
+  const type = word(member(message, 'type'));
+  // A call has no type. A system message tells of a new phone number.
+  if (type === undefined || type === 'system') return undefined;
+  const content = member(message, type);
+  const written =
+    type === 'interactive'
+      ? firstText([member(content, 'button_reply'), member(content, 'list_reply')], ['title'])
+      : firstText([content], ['body', 'text', 'caption', 'emoji']);
+  const label =
+    READ_AS_TEXT.includes(type) && written ? '' : `[${/^\w{1,32}$/.test(type) ? type : 'message'}]`;
+  const text = storableText([label, written].filter(Boolean).join(' '));
+  return text.length <= TEXT_LENGTH_MAX ? text : text.slice(0, TEXT_LENGTH_MAX).toWellFormed();
+}
+
+/** Types that are shown as what the customer wrote or chose. */
+const READ_AS_TEXT = ['text', 'button', 'interactive'];
+
+const firstText = (values: readonly unknown[], names: readonly string[]): string | undefined =>
+  values
+    .flatMap((value) => names.map((name) => member(value, name)))
+    .find((value): value is string => typeof value === 'string' && /\S/.test(value));
 
 /** A call from the customer opens the window as a message does. A call from us does not. */
 function readCall(call: unknown): Update | undefined {

@@ -1,0 +1,49 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { insertMessages } from './messages.ts';
+
+/** What customers write to a channel. The channels call these, without importing this feature. */
+
+/**
+ * The newest conversation of each merchant with this customer. It steps from merchant to merchant through the index: a
+ * merchant with many conversations of the same number must not delay the others.
+ */
+async function conversationsWith(
+  queries: Queries,
+  phone: string,
+): Promise<{ merchantId: MerchantId; conversationId: number }[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId; id: number }>(
+    `with recursive owners (merchant_id) as (
+        select min(merchant_id) from conversations where customer_phone = $1
+        union all
+        select (select min(c.merchant_id) from conversations c
+            where c.customer_phone = $1 and c.merchant_id > owners.merchant_id)
+          from owners where owners.merchant_id is not null)
+      select merchant_id, (select max(c.id) from conversations c
+          where c.customer_phone = $1 and c.merchant_id = owners.merchant_id) as id
+        from owners where merchant_id is not null`,
+    [phone],
+  );
+  return rows.map(({ merchant_id, id }) => ({ merchantId: merchant_id, conversationId: id }));
+}
+
+interface ReceivedMessage {
+  conversationId: number;
+  messageId: string;
+  text: string;
+  writtenAt: Date;
+  at: Date;
+}
+
+/** Counts towards the merchant's storage, but is never refused: the customer has written it. */
+async function receive(
+  tx: Queries,
+  merchantId: MerchantId,
+  { conversationId, messageId, text, writtenAt, at }: ReceivedMessage,
+): Promise<void> {
+  const message = { from: 'customer', text, at: writtenAt, messageId } as const;
+  const stored = await insertMessages(tx, merchantId, conversationId, [message], at);
+  if (stored === 0) return;
+}
+
+export const customerMessages = { conversationsWith, receive };
