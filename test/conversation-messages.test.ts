@@ -363,7 +363,7 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
         { type: 'interactive', interactive: { type: 'list_reply', list_reply: { id: '1', title: 'Two' } } },
         'Two',
       ],
-      [{ type: 'something <new>' }, '[message]'],
+      [{ type: 'something-new' }, '[message]'],
       [{ type: 'text', text: { body: 'x'.repeat(5000) } }, 'x'.repeat(4096)],
       [{ type: 'system', system: { body: 'changed number' } }, undefined],
       [{ type: undefined }, undefined],

@@ -24,7 +24,7 @@ onEachEngine('conversations', (engine) => {
     const { created_at, updated_at, ...first } = reply.json[2];
     assert.deepEqual(first, {
       id: 1,
-      reference: null,
+      reference: 'demo-1',
       customer_name: 'Lucía Fernández',
       customer_phone: '+34611550101',
       window_open_until: null,
