@@ -114,7 +114,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'metrics.ts': [],
   'secrets.ts': [],
   'startProblem.ts': ['config.ts', PORT, 'secrets.ts'],
-  'storage.ts': ['config.ts', 'conversations/store.ts', 'knowledge/versions.ts', 'merchants/storage.ts', 'notifications/store.ts'],
+  'storage.ts': [
+    'config.ts',
+    'conversations/store.ts',
+    'knowledge/versions.ts',
+    'merchants/storage.ts',
+    'notifications/store.ts',
+  ],
   'version.ts': [],
 };
 

@@ -5,9 +5,18 @@ import type { MerchantId } from '../src/contract/ids.ts';
 import { upsertConversation } from '../src/conversations/store.ts';
 import { WHATSAPP } from '../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../src/delivery/channels/settings.ts';
+import { eventOf, numberEvents, readEvents } from '../src/events/log.ts';
 import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
-import { assertError, BOREALIS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
+import {
+  assertError,
+  BOREALIS,
+  type Deskbell,
+  onEachEngine,
+  QUESTION,
+  raise,
+  useDeskbell,
+} from './harness.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
 
 const threadOf = (id: number) => `/api/v1/conversation/${id}/messages`;
@@ -21,6 +30,16 @@ interface ThreadMessage {
   message_id: string | null;
   notification_id: number | null;
   delivery: { id: number; state: string } | null;
+}
+
+/** The data of the events of a conversation, as a caller sees it that may read texts. */
+async function receivedIn({ database }: Deskbell, merchantId: number, conversationId: number) {
+  const owner = merchantId as MerchantId;
+  await numberEvents(database, owner);
+  return (await readEvents(database, owner, { after: 0, limit: 1000 }))
+    .map((event) => eventOf(event, true))
+    .filter(({ type, data }) => type === 'message.received' && data.conversation_id === conversationId)
+    .map(({ data: { message_id, text } }) => ({ message_id, text }));
 }
 
 const textsOf = (messages: readonly ThreadMessage[]) => messages.map(({ text }) => text);
@@ -168,6 +187,8 @@ onEachEngine('the messages of a conversation', (engine) => {
     assert.deepEqual(others, []);
     assert.deepEqual([message!.from, message!.text], ['customer', 'Is it\ufffd organic?']);
     assert.match(message!.message_id!, /^simulator-\d+$/);
+    const { message_id, text } = message!;
+    assert.deepEqual(await receivedIn(deskbell, 1, id), [{ message_id, text }]);
   });
 
   it('are separate for each merchant: a foreign conversation is like a missing one', async () => {
@@ -221,6 +242,8 @@ onEachEngine('the messages of a conversation', (engine) => {
       assert.ok(reply.json.detail.startsWith(`${field} `), reply.json.detail);
     }
     assert.deepEqual(await read(id), []);
+    // What the assistant records is no news to it.
+    assert.deepEqual(await receivedIn(deskbell, 1, id), []);
     const longest = { ...good, text: '😀'.repeat(4096), message_id: '😀'.repeat(255) };
     assert.deepEqual((await record(id, longest)).json, { stored: 1, repeated: 0 });
     for (const [query, field] of [
@@ -321,6 +344,9 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
       },
     ]);
     assert.deepEqual(await read(older), []);
+    const event = { message_id: 'wamid.once', text: 'Is it organic?' };
+    assert.deepEqual(await receivedIn(deskbell, 1, newest), [event]);
+    assert.deepEqual(await receivedIn(deskbell, 1, older), []);
     const kept = await deskbell.database.one(`select id from inbound_updates where payload like '%organic%'`);
     assert.equal(kept, undefined);
     assert.ok(!deskbell.logged.join('').includes('organic'));

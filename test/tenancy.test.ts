@@ -21,6 +21,8 @@ import { sendPipelined } from './process.ts';
 const FOREIGN_ID = '7';
 const FOREIGN_CONVERSATION = 5;
 
+const CONVERSATIONS = '/api/v1/conversation';
+
 const INVALID_IDS = [
   'abc',
   '0',
@@ -80,6 +82,12 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['POST', `${NOTIFICATIONS}/abc/answer`],
   ['DELETE', `${NOTIFICATIONS}/9`],
   ['DELETE', `${NOTIFICATIONS}/abc`],
+  ['GET', `${CONVERSATIONS}/`],
+  ['POST', `${CONVERSATIONS}/`],
+  ['GET', `${CONVERSATIONS}/1`],
+  ['GET', `${CONVERSATIONS}/abc`],
+  ['GET', `${CONVERSATIONS}/1/messages`],
+  ['POST', `${CONVERSATIONS}/1/messages`],
 ];
 
 /** Everything that a client can see of a response, except its time. */
@@ -148,6 +156,42 @@ onEachEngine('two merchants on one server', (engine) => {
     for (const id of [FOREIGN_CONVERSATION, 0, -1, 1e30, 2 ** 53]) {
       assert.deepEqual(visible(await request(id)), visible(absent), String(id));
     }
+  });
+
+  it('get the same 404 for another merchant’s conversation, its messages and an invalid id', async () => {
+    const CALLS: [method: string, path: string, body?: string][] = [
+      ['GET', ''],
+      ['HEAD', ''],
+      ['GET', '/messages'],
+      ['HEAD', '/messages'],
+      ['POST', '/messages', '{"from":"customer","text":"Mine."}'],
+      ['POST', '/messages', '{"from":"wrong"}'],
+    ];
+    for (const [method, path, body] of CALLS) {
+      const ask = (id: string) => asAurora(method, `${CONVERSATIONS}/${id}${path}`, body);
+      const absent = await ask('123456789');
+      assert.equal(absent.status, 404);
+      if (method !== 'HEAD') assert.equal(absent.json.code, 'CONVERSATION_NOT_FOUND');
+      for (const id of [String(FOREIGN_CONVERSATION), ...INVALID_IDS]) {
+        assert.deepEqual(visible(await ask(id)), visible(absent), `${method} ${id}${path}`);
+      }
+    }
+    const { json } = await deskbell.call('GET', `${CONVERSATIONS}/${FOREIGN_CONVERSATION}/messages`, {
+      token: borealis,
+    });
+    assert.ok(!JSON.stringify(json).includes('Mine.'));
+  });
+
+  it('cannot change or find each other’s conversations by their reference', async () => {
+    const ana = { reference: 'only-mine', customer_name: 'Ana', customer_phone: '+3546115505' };
+    const create = (token: string, body: object) =>
+      deskbell.call('POST', `${CONVERSATIONS}/`, { token, body });
+    const theirs = (await create(borealis, ana)).json;
+    const search = `${CONVERSATIONS}/?reference=only-mine`;
+    assert.deepEqual((await deskbell.call('GET', search, { token: aurora })).json, []);
+    const mine = (await create(aurora, { ...ana, customer_name: 'Eva' })).json;
+    assert.notEqual(mine.id, theirs.id);
+    assert.deepEqual((await deskbell.call('GET', search, { token: borealis })).json, [theirs]);
   });
 
   it('list only their own notifications', async () => {
@@ -232,7 +276,7 @@ onEachEngine('two merchants on one server', (engine) => {
     assert.equal((await request(aurora, 1)).headers.get('location'), first.headers.get('location'));
   });
 
-  it('can use the notification endpoints only with a valid merchant’s token', async () => {
+  it('can use these endpoints only with a valid merchant’s token', async () => {
     const { json: session } = await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA });
     const operator = await deskbell.signIn(OPERATOR.email, OPERATOR.password);
     const [head, payload, signature] = aurora.split('.') as [string, string, string];

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
 import { customerMessages } from '../src/conversations/received.ts';
+import { upsertConversation } from '../src/conversations/store.ts';
 import { removeExpired } from '../src/database/expiry.ts';
 import { createChannels } from '../src/delivery/channels/merchantChannels.ts';
-import { EXPIRING_UPDATES, processInbound } from '../src/delivery/channels/whatsapp/inbound.ts';
+import {
+  EXPIRING_UPDATES,
+  type InboundParts,
+  processInbound,
+} from '../src/delivery/channels/whatsapp/inbound.ts';
 import { createLogger } from '../src/log.ts';
 import { onEachEngine } from './harness.ts';
 import { newPhone, useWhatsApp } from './whatsapp.ts';
@@ -14,12 +20,12 @@ const DAY_SECONDS = 24 * 3600;
 onEachEngine('an update from WhatsApp’s webhook', (engine) => {
   // Only this test processes updates.
   const whatsapp = useWhatsApp(engine, { WORKER: 'false' });
-  const work = () => {
+  const work = (messages: InboundParts['customerMessages'] = customerMessages) => {
     const { deskbell } = whatsapp;
     const { database, config, clock } = deskbell;
     const channels = createChannels({ database, vault: openVault(config), now: clock.now }, config);
     const log = createLogger(config, { write: (line) => deskbell.logged.push(line) });
-    return processInbound({ database, channels, customerMessages, log, now: clock.now });
+    return processInbound({ database, channels, customerMessages: messages, log, now: clock.now });
   };
   const count = async (sql: string, ...params: (string | number)[]) =>
     (await whatsapp.deskbell.database.one<{ n: number }>(`select count(*) as n from ${sql}`, params))!.n;
@@ -54,6 +60,31 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     const { state, attempts, last_code, channel_message_id } = await whatsapp.row(id);
     assert.deepEqual([state, attempts, last_code, channel_message_id], ['queued', 1, '130429', null]);
     assert.equal(await count('delivery_events where delivery_id = $1', id), 2);
+  });
+
+  it('stores what the customer wrote together with its event and its end, or nothing of it', async () => {
+    const { deskbell, meta } = whatsapp;
+    const { database, clock } = deskbell;
+    const phone = newPhone();
+    const { id } = await upsertConversation(database, 1 as MerchantId, { phone }, clock.now());
+    await meta.customerWrites(phone, { text: { body: 'All or nothing.' } });
+    const failing: InboundParts['customerMessages'] = {
+      ...customerMessages,
+      async receive(...given) {
+        await customerMessages.receive(...given);
+        throw new Error('interrupted');
+      },
+    };
+    const figures = async () => [
+      await count('inbound_updates where done_at is null'),
+      await count('conversation_messages where conversation_id = $1', id),
+      await count(`events where type = 'message.received'`),
+    ];
+    assert.equal(await work(failing), 0);
+    assert.deepEqual(await figures(), [1, 0, 0]);
+    await Promise.all([work(), work(), work(), work()]);
+    assert.deepEqual(await figures(), [0, 1, 1]);
+    assert.ok(!deskbell.logged.join('').includes('All or nothing'));
   });
 
   it('is stored as long as Meta may repeat it, and no longer', async () => {

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
+import { logEvents } from '../events/record.ts';
 import { insertMessages } from './messages.ts';
 
 /** What customers write to a channel. The channels call these, without importing this feature. */
@@ -44,6 +45,15 @@ async function receive(
   const message = { from: 'customer', text, at: writtenAt, messageId } as const;
   const stored = await insertMessages(tx, merchantId, conversationId, [message], at);
   if (stored === 0) return;
+  await logEvents(tx, merchantId, [
+    {
+      type: 'message.received',
+      at,
+      notificationId: null,
+      data: { conversation_id: conversationId, message_id: messageId },
+      content: { text },
+    },
+  ]);
 }
 
 export const customerMessages = { conversationsWith, receive };
