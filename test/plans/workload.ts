@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { recordEvent } from '../../src/audit/record.ts';
+import { customerMessages } from '../../src/conversations/received.ts';
 import { createLogger } from '../../src/log.ts';
 import { cleanUp } from '../../src/server.ts';
 import { run, settingsOf } from '../command.ts';
@@ -42,6 +43,13 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   });
   const deleted = { what: 'notification.deleted', merchantId: 1, who: { kind: 'server' } } as const;
   for (let n = 0; n < rows / 4; n += 1) await recordEvent(deskbell.database, { ...deleted, at: new Date(n) });
+  for (let from = 0; from < rows; from += 100) {
+    const messages = Array.from({ length: 100 }, (_, n) => ({
+      ...{ from: 'customer', text: `Message ${from + n}`, message_id: `m-${from + n}` },
+    }));
+    const path = `/api/v1/conversation/${((from / 100) % 3) + 1}/messages`;
+    assert.equal((await deskbell.call('POST', path, { token, body: { messages } })).status, 200);
+  }
   await useFactors(deskbell, OPERATOR);
   for (let from = 0; from < rows; from += AT_ONCE) {
     await Promise.all(
@@ -148,6 +156,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       await call('DELETE', address);
     }
   }
+  await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(
     deskbell.database,
@@ -187,6 +196,8 @@ const LISTS = [
   '/api/v1/delivery/?state=delivered&limit=5',
   '/api/v1/delivery/?state=failed',
   '/api/v1/conversation/?ids=1,2,3',
+  '/api/v1/conversation/?reference=c-7',
+  '/api/v1/conversation/1/messages?limit=5',
   '/api/v1/overview?days=90',
   '/api/v1/limits',
   '/api/v1/audit?limit=5',
