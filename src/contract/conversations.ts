@@ -121,7 +121,7 @@ export const MessagesStored = Type.Object(
     stored: Type.Integer({ description: 'How many were stored.' }),
     repeated: Type.Integer({ description: 'How many were left out, because their `message_id` was known.' }),
   },
-  { examples: [{ stored: 2, repeated: 0 }] },
+  { description: 'How many messages were stored.', examples: [{ stored: 2, repeated: 0 }] },
 );
 
 export const ThreadQuery = Type.Object({

@@ -20,7 +20,44 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'leaves its connection to the others',
     },
   ]),
+  ...caughtBy('test/conversation-messages.test.ts', [
+    {
+      name: 'a thread’s order differs from its cursor’s',
+      file: 'src/conversations/messages.ts',
+      find: `return a.kind === 'm' ? -1 : 1;`,
+      replace: `return a.kind === 'm' ? 1 : -1;`,
+      test: 'are paged, with answers between them: every message once, in order, for any page size',
+    },
+    {
+      name: 'a message that Meta repeats is an event again',
+      file: 'src/conversations/received.ts',
+      find: 'if (stored === 0) return;',
+      replace: '',
+      test: 'is stored once in the newest conversation, also if Meta repeats it, even after it was forgotten',
+    },
+    {
+      name: 'a message is stored for merchants with another number',
+      file: 'src/delivery/channels/whatsapp/inbound.ts',
+      find: 'await filterAsync(conversations, ({ merchantId }) => usesChannel(merchantId));',
+      replace: 'conversations;',
+      test: 'is stored for each merchant whose channel received it, and for no other',
+    },
+    {
+      name: 'the text of a processed update stays',
+      file: 'src/delivery/channels/whatsapp/inbound.ts',
+      find: `set done_at = $2, payload = '' where`,
+      replace: 'set done_at = $2 where',
+      test: 'is stored once in the newest conversation, also if Meta repeats it, even after it was forgotten',
+    },
+  ]),
   ...caughtBy('test/tenancy.test.ts', [
+    {
+      name: 'a conversation read has no tenant filter',
+      file: 'src/conversations/store.ts',
+      find: 'conversations where merchant_id = $1 and id = $2`, [',
+      replace: 'conversations where $1 > 0 and id = $2`, [',
+      test: 'get the same 404 for another merchant’s conversation, its messages and an invalid id',
+    },
     {
       name: 'the list has no tenant filter',
       file: 'src/notifications/store.ts',
