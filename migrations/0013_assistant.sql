@@ -57,6 +57,7 @@ create table asks (
 );
 create unique index asks_pending on asks (merchant_id, conversation_id, question_key)
   where status in ('waiting', 'expired');
+create index asks_waiting on asks (merchant_id, id) where status = 'waiting';
 create index asks_expiring on asks (expires_at) where status = 'waiting';
 create index asks_ended on asks (ended_at) where ended_at is not null;
 

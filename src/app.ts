@@ -60,6 +60,8 @@ import { liveRoutes } from './live/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { askRoutes } from './notifications/asks/routes.ts';
+import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
@@ -194,6 +196,8 @@ export async function buildApp(
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.
   app.addHook('preClose', async () => hub.close());
+  const waiters = createAskWaiters({ ...parts, hub });
+  await app.register(askRoutes({ ...parts, ...config, waiters, writeOnce }), { prefix: '/api/v1/ask' });
   const recheck = createRecheck({ ...config, ...parts });
   await app.register(liveRoutes({ ...parts, hub, recheck, limits: { ...config, runScript } }), {
     prefix: '/api/v1',

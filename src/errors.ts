@@ -19,6 +19,7 @@ const STATUS = {
   SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
+  ASK_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
   ALREADY_ANSWERED: everywhere(500),
   CONVERSATION_NOT_FOUND: { general: 404, notification: 500, notificationBody: 500 },
@@ -181,6 +182,13 @@ export const tooManyIdempotencyKeys = (max: number, retryAfterSeconds: number) =
     `This merchant has used ${max} Idempotency-Keys within 24 hours. Try again in ${retryAfterSeconds} s.`,
     { field: 'Idempotency-Key', headers: { 'retry-after': String(retryAfterSeconds) } },
   );
+
+// Asks
+export const askNotFound = () => new ApiError('ASK_NOT_FOUND', 'Ask not found.');
+export const askEnded = (status: string) =>
+  new ApiError('CONFLICT', `This ask cannot be withdrawn: it is ${status}.`);
+export const phoneRequired = () =>
+  invalid('customer.phone', 'customer.phone is required, because Deskbell sends the answer. See deliver.');
 
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */

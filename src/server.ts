@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
+import { EXPIRING_ASKS } from './asks/store.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { recordMigrations, SERVER } from './audit/record.ts';
 import { expiringEvents } from './audit/store.ts';
@@ -31,8 +32,10 @@ import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
+import { EXPIRING_EVENTS } from './events/log.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { createMetrics } from './metrics.ts';
+import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
@@ -116,6 +119,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         })
       : undefined;
 
+    const expiring = expireAsks({ database, log, now });
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
       app,
@@ -123,6 +127,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       worker,
       async close() {
         clearInterval(cleaning);
+        await expiring.stop();
         // The worker finishes what it is sending while the clients disconnect.
         const sent = worker?.stop();
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
@@ -171,6 +176,8 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_CHALLENGES,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
+    EXPIRING_ASKS,
+    EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
     expiringEvents(config.auditRetentionDays),

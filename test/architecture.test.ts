@@ -52,17 +52,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
     ...FEATURE_IMPORTS,
-    ...['asks/columns.ts', 'asks/end.ts'],
+    'asks/',
     'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
-    'conversations/columns.ts',
+    ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    'delivery/phone.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
+    'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/lock.ts',
     'knowledge/suggestions.ts',
+    'live/wait.ts',
     'merchants/storage.ts',
     'merchants/store.ts',
   ],
@@ -82,8 +85,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   // Every feature logs its events, so this part imports only the columns of asks.
   events: [...FEATURE_IMPORTS, 'asks/columns.ts'],
-  asks: [...FEATURE_IMPORTS, 'auth/columns.ts', 'auth/guard.ts'],
-  live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'events/log.ts'],
+  // The table of asks. What asks do is part of notifications.
+  asks: [...FEATURE_IMPORTS, 'auth/columns.ts'],
+  live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   merchants: FEATURE_IMPORTS,

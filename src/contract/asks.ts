@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
+import { WAIT_MAX_SECONDS } from './live.ts';
 
 export const ASK_STATUSES = ['waiting', 'answered', 'resolved', 'deleted', 'expired', 'cancelled'] as const;
 export type AskStatus = (typeof ASK_STATUSES)[number];
@@ -9,8 +10,6 @@ export type AskStatus = (typeof ASK_STATUSES)[number];
 export const DELIVER = ['deskbell', 'assistant'] as const;
 export type Deliver = (typeof DELIVER)[number];
 
-/** Clients give up after 60 seconds by default. */
-export const WAIT_MAX_SECONDS = 45;
 export const QUESTION_LENGTH_MAX = 4096;
 export const REFERENCE_LENGTH_MAX = 255;
 export const METADATA_MAX_BYTES = 4096;
@@ -237,13 +236,14 @@ export const OpenAsks = Type.Object(
   },
 );
 
+export const FOUND_LIMIT = { default: 5, max: 20 };
 export const FindQuery = Type.Object({
   q: Type.String({
     minLength: 1,
     maxLength: QUESTION_LENGTH_MAX,
     description: 'A question or a support reason.',
   }),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 5 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: FOUND_LIMIT.max, default: FOUND_LIMIT.default })),
 });
 
 export const FoundCandidates = Type.Object(

@@ -27,6 +27,7 @@ export const EVENTS = {
   'channel.limit_changed': {},
   'channel.stopped': { repeats: true },
   'channel.resumed': {},
+  'notification.cancelled': { mergesAbove: 'notification_id' },
   'notification.deleted': { mergesAbove: 'notification_id' },
   'document.deleted': { mergesAbove: 'document_id' },
   'documents.imported': {},

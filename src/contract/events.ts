@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
+import { WAIT_MAX_SECONDS } from './live.ts';
 import type { Scope } from './machineKeys.ts';
 
 /** Every type of event, with the scopes of which a key needs one to see it. A new type is one entry here. */
@@ -56,8 +57,8 @@ export const Event = Type.Object(
 );
 export type Event = Static<typeof Event>;
 
-export const EVENT_WAIT_MAX_SECONDS = 45;
-const limit = { minimum: 1, maximum: 500, default: 100 };
+export const LOG_LIMIT = { default: 100, max: 500 };
+const limit = { minimum: 1, maximum: LOG_LIMIT.max, default: LOG_LIMIT.default };
 
 export const EventLogQuery = Type.Object({
   after: Type.Optional(
@@ -67,7 +68,7 @@ export const EventLogQuery = Type.Object({
   wait: Type.Optional(
     Type.Integer({
       minimum: 0,
-      maximum: EVENT_WAIT_MAX_SECONDS,
+      maximum: WAIT_MAX_SECONDS,
       default: 0,
       description: 'How many seconds to wait for an event if there is none.',
     }),

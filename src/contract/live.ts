@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
 
+/** Clients give up after 60 seconds by default. */
+export const WAIT_MAX_SECONDS = 45;
+
 export const ResumeHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({

@@ -135,6 +135,18 @@ export function findByReference(
   ]);
 }
 
+/** The newest conversation of a customer. */
+export function findByPhone(
+  queries: Queries,
+  merchantId: MerchantId,
+  phone: string,
+): Promise<Conversation | undefined> {
+  return queries.one(
+    `select ${COLUMNS} from conversations where merchant_id = $1 and customer_phone = $2 order by id desc limit 1`,
+    [merchantId, phone],
+  );
+}
+
 /** Newest first: those with these ids, or the newest of all. */
 export function findConversations(
   queries: Queries,

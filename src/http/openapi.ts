@@ -37,6 +37,7 @@ const TAGS = [
     name: 'notifications',
     description: 'Questions that the assistant could not answer. The merchant answers them.',
   },
+  { name: 'asks', description: 'The assistant asks the merchant and waits for the answer.' },
   { name: 'conversations', description: 'The customers that notifications are about.' },
   { name: 'knowledge', description: 'The documents that the assistant answers from. Answers add to them.' },
   { name: 'deliveries', description: 'Messages to customers and their status.' },

@@ -7,9 +7,11 @@ import { inSlices } from './limits/slices.ts';
 export function readLimit(given: unknown, max: number): number | undefined {
   if (given === undefined) return undefined;
   const limit = typeof given === 'string' && /^\d{1,4}$/.test(given) ? Number(given) : 0;
-  if (limit < 1 || limit > max) throw invalid('limit', `limit must be an integer from 1 to ${max}`);
+  if (limit < 1 || limit > max) throw limitInvalid(max);
   return limit;
 }
+
+export const limitInvalid = (max: number) => invalid('limit', `limit must be an integer from 1 to ${max}`);
 
 export const cursorOf = (position: string) => Buffer.from(position).toString('base64url');
 

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
+import { FindQuery, FOUND_LIMIT, FoundCandidates, QUESTION_LENGTH_MAX } from '../contract/asks.ts';
 import { Message } from '../contract/common.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
@@ -18,13 +19,15 @@ import {
   documentNotFound,
   invalid,
   nothingToRevert,
+  required,
   storageFull,
   TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
-import { nextLink } from '../http/paging.ts';
+import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
+import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
   changeDocument,
@@ -80,6 +83,31 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         const { documents, nextCursor } = await readPage(database, merchantOf(request), query);
         if (nextCursor) reply.header('link', nextLink(request, nextCursor));
         return documents;
+      },
+    );
+
+    app.get(
+      '/find',
+      {
+        config: { scopes: ['knowledge:read'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('knowledge', 'Find answers to a question', {
+            description:
+              'The documents that may answer a question or a support reason, best first. Let your model judge them: only ' +
+              '`confident` ones are safe to give without a person.',
+            errors: [...TOKEN_ERRORS, required('q'), questionTooLong(), limitInvalid(FOUND_LIMIT.max)],
+          }),
+          querystring: FindQuery,
+          response: { 200: FoundCandidates },
+        },
+      },
+      async (request) => {
+        const { q, limit } = request.query as Record<string, unknown>;
+        if (typeof q !== 'string' || q.trim() === '') throw required('q');
+        if (q.length > QUESTION_LENGTH_MAX) throw questionTooLong();
+        const max = readLimit(limit, FOUND_LIMIT.max) ?? FOUND_LIMIT.default;
+        return { candidates: await findAnswers(database, merchantOf(request), q, max) };
       },
     );
 
@@ -235,3 +263,5 @@ function tagged<T extends Document>(reply: FastifyReply, document: T): T {
 /** A proxy may make a tag weak; it still identifies the version. */
 const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch === '*' || ifMatch.split(',').some((part) => part.trim().replace(/^W\//, '') === tag);
+
+const questionTooLong = () => invalid('q', `q must not have more than ${QUESTION_LENGTH_MAX} characters`);

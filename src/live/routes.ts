@@ -3,7 +3,14 @@ import type { FastifyReply } from 'fastify';
 import { callerOf, hasScope, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
 import type { Recheck } from '../auth/recheck.ts';
 import type { Caller } from '../auth/tokens.ts';
-import { CONTENT_SCOPES, EVENT_TYPES, type Event, EventLog, EventLogQuery } from '../contract/events.ts';
+import {
+  CONTENT_SCOPES,
+  EVENT_TYPES,
+  type Event,
+  EventLog,
+  EventLogQuery,
+  LOG_LIMIT,
+} from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
@@ -11,12 +18,13 @@ import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
 import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPositions, numberEvents, readEvents } from '../events/log.ts';
-import { describeRoute } from '../http/openapi.ts';
+import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { limitInvalid, readLimit } from '../http/paging.ts';
 import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
 import { TOPICS, type Topic } from './versions.ts';
-import { waitFor } from './wait.ts';
+import { readWait, waitFor, waitInvalid } from './wait.ts';
 
 export interface LiveParts {
   database: Database;
@@ -30,7 +38,6 @@ export interface LiveParts {
 const SCOPES: readonly Scope[] = ['ask', 'notifications:read', 'knowledge:read', 'webhooks'];
 /** Few enough for one write to a stream. */
 const READ_AT_ONCE = 50;
-const LOG_LIMIT = 100;
 
 /** What happened, as a stream and as a log. */
 export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
@@ -54,7 +61,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         // Each event must be sent immediately, and is too short to benefit from compression.
         compress: false,
         config: { isStream: true, scopes: SCOPES },
-        validatorCompiler: () => () => true,
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('live', 'Subscribe to events (SSE)', {
             description:
@@ -117,12 +124,13 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
       '/events/log',
       {
         config: { isStream: true, scopes: SCOPES },
+        ...skipSchemaValidation,
         schema: {
           ...describeRoute('live', 'Read the log of events', {
             description:
               'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
               'event if there is none. Events are kept for 30 days.',
-            errors: [...TOKEN_ERRORS, afterInvalid()],
+            errors: [...TOKEN_ERRORS, afterInvalid(), limitInvalid(LOG_LIMIT.max), waitInvalid()],
           }),
           querystring: EventLogQuery,
           response: { 200: EventLog },
@@ -131,7 +139,9 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
       async (request) => {
         const merchantId = merchantOf(request);
         const caller = callerOf(request);
-        const { after = 0, limit = LOG_LIMIT, wait = 0 } = request.query;
+        const query = request.query as Record<string, unknown>;
+        const after = query.after === undefined ? 0 : readAfter(query.after);
+        const limit = readLimit(query.limit, LOG_LIMIT.max) ?? LOG_LIMIT.default;
         const read = async () => {
           await numberEvents(database, merchantId);
           const logged = await readEvents(database, merchantId, { after, limit: limit + 1 });
@@ -144,7 +154,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         };
         return waitFor({
           request,
-          seconds: wait,
+          seconds: readWait(request),
           read,
           isDone: ({ last_id }) => last_id > after,
           revocations,

@@ -1,7 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf, type WatchRevoked } from '../auth/guard.ts';
+import { WAIT_MAX_SECONDS } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { tokenInvalid } from '../errors.ts';
+import { invalid, tokenInvalid } from '../errors.ts';
+
+export const waitInvalid = () =>
+  invalid('wait', `wait must be a whole number of seconds from 0 to ${WAIT_MAX_SECONDS}`);
+
+/** The parameter `wait` of a request. */
+export function readWait({ query }: FastifyRequest): number {
+  const { wait = '0' } = query as { wait?: unknown };
+  const seconds = typeof wait === 'string' && /^\d{1,2}$/.test(wait) ? Number(wait) : Number.NaN;
+  if (!(seconds <= WAIT_MAX_SECONDS)) throw waitInvalid();
+  return seconds;
+}
 
 export interface Wait<T> {
   request: FastifyRequest;

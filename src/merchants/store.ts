@@ -1,4 +1,5 @@
 import type { CountryCode } from 'libphonenumber-js/min';
+import type { Deliver } from '../contract/asks.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 
@@ -7,10 +8,12 @@ export interface Merchant {
   name: string;
   /** The country of numbers without a country code. Null: `DEFAULT_COUNTRY`, if that is set. */
   country: CountryCode | null;
+  /** Who sends answers to the customers of its assistant, unless an ask says it. */
+  deliver: Deliver;
   created_at: string;
 }
 
-const COLUMNS = 'id, name, country, created_at';
+const COLUMNS = 'id, name, country, deliver, created_at';
 
 export async function insertMerchant(
   queries: Queries,
@@ -38,12 +41,21 @@ export function findMerchant(queries: Queries, id: number): Promise<Merchant | u
 export async function updateMerchant(
   queries: Queries,
   id: number,
-  { name, country }: { name?: string | undefined; country?: CountryCode | null | undefined },
+  {
+    name,
+    country,
+    deliver,
+  }: {
+    name?: string | undefined;
+    country?: CountryCode | null | undefined;
+    deliver?: Deliver | undefined;
+  },
 ): Promise<Merchant | undefined> {
   const [row] = await queries.run<Merchant>(
-    `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end
+    `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end,
+        deliver = coalesce($5, deliver)
       where id = $1 returning ${COLUMNS}`,
-    [id, name ?? null, country === undefined ? 0 : 1, country ?? null],
+    [id, name ?? null, country === undefined ? 0 : 1, country ?? null, deliver ?? null],
   );
   return row;
 }
@@ -61,10 +73,9 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
 }
 
 /** Who speaks to the merchant's customers, unless an ask says it. */
-export async function deliverOf(queries: Queries, merchantId: MerchantId): Promise<'deskbell' | 'assistant'> {
-  const row = await queries.one<{ deliver: 'deskbell' | 'assistant' }>(
-    'select deliver from merchants where id = $1',
-    [merchantId],
-  );
+export async function deliverOf(queries: Queries, merchantId: MerchantId): Promise<Deliver> {
+  const row = await queries.one<Pick<Merchant, 'deliver'>>('select deliver from merchants where id = $1', [
+    merchantId,
+  ]);
   return row?.deliver ?? 'deskbell';
 }

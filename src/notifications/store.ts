@@ -291,7 +291,7 @@ export const markAnswered = (
       answered_by_key = r.key_id, updated_at = r.at
     from answered_rows r
     where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
-    returning notifications.merchant_id, notifications.id`,
+    returning notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at`,
 });
 
 /** Whoever asked hears of it. */

@@ -1,0 +1,155 @@
+import type { AskStatus, Deliver } from '../contract/asks.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Step } from '../database/chain.ts';
+import type { Queries } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import { ownIdIn } from '../database/ids.ts';
+
+/** What assistants asked, and what came of it. */
+
+export interface Ask {
+  id: number;
+  conversation_id: number;
+  reference: string | null;
+  /** JSON. */
+  metadata: string | null;
+  deliver: Deliver;
+  status: AskStatus;
+  expires_at: string | null;
+  answer: string | null;
+  answered_by: string | null;
+  ended_at: string | null;
+  created_at: string;
+}
+
+const COLUMNS = `id, conversation_id, reference, metadata, deliver, status, expires_at, answer, answered_by, ended_at,
+  created_at`;
+
+/** `more` are columns of other features: sub-selects on `asks.merchant_id` and `asks.id`. */
+export function findAsk<More = unknown>(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  more: readonly string[] = [],
+): Promise<(Ask & More) | undefined> {
+  return queries.one(`select ${[COLUMNS, ...more].join(', ')} from asks where merchant_id = $1 and id = $2`, [
+    merchantId,
+    id,
+  ]);
+}
+
+/** The customer's same question, while its notification is pending. */
+export function findPendingAsk(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  questionKey: string,
+): Promise<Ask | undefined> {
+  return queries.one(
+    `select ${COLUMNS} from asks where merchant_id = $1 and conversation_id = $2 and question_key = $3
+      and status in ('waiting', 'expired')`,
+    [merchantId, conversationId, questionKey],
+  );
+}
+
+export interface NewAsk {
+  id: number;
+  conversationId: number;
+  questionKey: string;
+  reference: string | null;
+  metadata: string | null;
+  deliver: Deliver;
+  expiresAt: Date | undefined;
+  at: Date;
+}
+
+export async function insertAsk(queries: Queries, merchantId: MerchantId, ask: NewAsk): Promise<void> {
+  await queries.run(
+    `insert into asks (merchant_id, id, conversation_id, question_key, reference, metadata, deliver, expires_at,
+        created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      merchantId,
+      ask.id,
+      ask.conversationId,
+      ask.questionKey,
+      ask.reference,
+      ask.metadata,
+      ask.deliver,
+      ask.expiresAt?.toISOString() ?? null,
+      ask.at.toISOString(),
+    ],
+  );
+}
+
+/** Somebody waits again for one that had expired, or for longer. */
+export async function waitAgain(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  expiresAt: Date | undefined,
+): Promise<void> {
+  await queries.run(
+    `update asks set status = 'waiting', ended_at = null, expires_at = $3
+      where merchant_id = $1 and id = $2 and status in ('waiting', 'expired')
+        and (status = 'expired' or expires_at < coalesce($3, '9999'))`,
+    [merchantId, id, expiresAt?.toISOString() ?? null],
+  );
+}
+
+/** Those of the asks that no longer wait. */
+export async function findEnded(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<number[]> {
+  const rows = await queries.all<{ id: number }>(
+    `select id from asks where ${ownIdIn(queries.engine, '$1', '$2')} and status <> 'waiting'`,
+    [merchantId, ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Newest first, before the one with this id. */
+export function listWaiting<More>(
+  queries: Queries,
+  merchantId: MerchantId,
+  { beforeId, limit }: { beforeId: number; limit: number },
+  more: readonly string[],
+): Promise<(Ask & More)[]> {
+  return queries.all(
+    `select ${[COLUMNS, ...more].join(', ')} from asks where merchant_id = $1 and status = 'waiting' and id < $2
+      order by id desc limit $3`,
+    [merchantId, beforeId, limit],
+  );
+}
+
+export interface Expired {
+  merchant_id: MerchantId;
+  id: number;
+}
+
+/** Asks that nobody waits for any more, longest ago first. */
+export function findExpired(queries: Queries, at: Date, limit: number): Promise<Expired[]> {
+  return queries.all(
+    `select merchant_id, id from asks where status = 'waiting' and expires_at <= $1 order by expires_at limit $2`,
+    [at.toISOString(), limit],
+  );
+}
+
+/** Follows a step `touched` that is `returning` the merchant and id of the notification. */
+export const expireStep = (merchantId: MerchantId, id: number, at: Date): Step => ({
+  name: 'expired',
+  rows: {
+    columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
+    values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
+  },
+  sql: `update asks set status = 'expired', ended_at = asks.expires_at
+    from expired_rows r join touched a on a.merchant_id = r.merchant_id and a.id = r.id
+    where asks.merchant_id = r.merchant_id and asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at
+    returning asks.merchant_id, asks.id`,
+});
+
+const DAY_MS = 24 * 60 * 60_000;
+/** The outcome is kept this long, also if the notification is gone. */
+export const EXPIRING_ASKS: Expiring = { table: 'asks', column: 'ended_at', keptMs: 30 * DAY_MS };

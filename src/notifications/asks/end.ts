@@ -1,0 +1,70 @@
+import { askIsDue } from '../../asks/columns.ts';
+import { endAskStep } from '../../asks/end.ts';
+import { expireStep } from '../../asks/store.ts';
+import { recordEvent, type Who } from '../../audit/record.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Database, Transaction } from '../../database/database.ts';
+import { logSelectedStep } from '../../events/record.ts';
+import { markAnswered } from '../store.ts';
+
+/** The two ways in which an assistant stops waiting, and what its notification shows of them. */
+
+/** Shown as the answer: why the question is gone from the inbox. */
+const WITHDRAWN = JSON.stringify({ withdrawn: true });
+
+const eventOf = (notification: string, type: string, at: string, joins: string) =>
+  `select n.merchant_id, 'notification.${type}', ${at}, n.id, concat('{"notification_id":', n.id,
+      ',"conversation_id":', n.conversation_id, ',"notification_type":"', n.notification_type, '","status":"${type}"}')
+    from ${notification} n ${joins}`;
+
+/** The assistant withdraws its question. False if it has ended before. */
+export async function withdraw(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  { author, who, at }: { author: Author; who: Who; at: Date },
+): Promise<boolean> {
+  const mark = markAnswered(merchantId, id, { answer: WITHDRAWN, answeredBy: author, at });
+  const rows = await tx.chain([
+    mark,
+    endAskStep(merchantId, id, { status: 'cancelled', author, at }, mark.name),
+    logSelectedStep('log', eventOf(mark.name, 'cancelled', 'n.updated_at', '')),
+  ]);
+  if (rows.length === 0) return false;
+  const about = { notification_id: id };
+  await recordEvent(tx, { what: 'notification.cancelled', merchantId, who, at, about });
+  return true;
+}
+
+/** Nobody waits for the answer any more. The notification stays, and whoever shows it reads it again. */
+export async function expire(
+  database: Database,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<boolean> {
+  const rows = await database.chain([
+    {
+      name: 'touched',
+      rows: {
+        columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
+        values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
+      },
+      sql: `update notifications set updated_at = r.at from touched_rows r
+        where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
+          and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}
+        returning notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at`,
+    },
+    expireStep(merchantId, id, at),
+    logSelectedStep(
+      'log',
+      eventOf(
+        'touched',
+        'expired',
+        'n.updated_at',
+        'join expired e on e.merchant_id = n.merchant_id and e.id = n.id',
+      ),
+    ),
+  ]);
+  return rows.length > 0;
+}

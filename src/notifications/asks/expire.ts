@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import { findExpired } from '../../asks/store.ts';
+import { CHANGES, type Database } from '../../database/database.ts';
+import { expire } from './end.ts';
+
+const LOOK_EVERY_MS = 1000;
+const AT_ONCE = 100;
+
+/** Ends the asks that nobody waits for any more. Any number of processes may do it: each ask expires once. */
+export function expireAsks(parts: { database: Database; log: Logger; now: () => Date }): {
+  stop(): Promise<void>;
+} {
+  const { database, log, now } = parts;
+  let working: Promise<void> | undefined;
+  let failing = false;
+
+  async function look(): Promise<void> {
+    try {
+      const due = await findExpired(database, now(), AT_ONCE);
+      for (const { merchant_id, id } of due) await expire(database, merchant_id, id, now());
+      if (due.length > 0) database.signal(CHANGES);
+      failing = false;
+    } catch (err) {
+      // Once per outage.
+      if (!failing) log.warn({ err }, 'cannot expire asks; will retry');
+      failing = true;
+    }
+  }
+
+  const timer = setInterval(() => {
+    working ??= look().finally(() => {
+      working = undefined;
+    });
+  }, LOOK_EVERY_MS).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      await working;
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { findAsk, listWaiting } from '../../asks/store.ts';
+import { authorOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../../auth/guard.ts';
+import {
+  AskBody,
+  AskQuery,
+  AskReply,
+  AskState as AskStateSchema,
+  OPEN_ASKS_MAX,
+  OpenAsks,
+  OpenAsksQuery,
+} from '../../contract/asks.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { WriteHeaders } from '../../contract/notifications.ts';
+import { CHANGES, type Database } from '../../database/database.ts';
+import { deliveryWire } from '../../delivery/queue/deliveries.ts';
+import {
+  askEnded,
+  askNotFound,
+  conversationNotFound,
+  idempotencyKeyInFlight,
+  idempotencyKeyReused,
+  phoneRequired,
+  required,
+  storageFull,
+  TOKEN_ERRORS,
+} from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { cursorInvalid, cursorOf, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
+import { findAnswers } from '../../knowledge/find.ts';
+import { readWait, waitFor, waitInvalid } from '../../live/wait.ts';
+import { contextOf } from '../columns.ts';
+import type { WriteOnce } from '../idempotency.ts';
+import { type AskParts, ask } from './ask.ts';
+import { expire, withdraw } from './end.ts';
+import { readQuestion } from './rules.ts';
+import { type AskState, baseOf, stateOf } from './state.ts';
+import type { AskWaiters } from './waiters.ts';
+
+export interface AskRouteParts extends AskParts {
+  database: Database;
+  waiters: AskWaiters;
+  revocations: WatchRevoked;
+  writeOnce: WriteOnce;
+  now: () => Date;
+}
+
+const CANDIDATES_MAX = 5;
+const DELIVERY = `${deliveryWire('asks.merchant_id', 'asks.id')} as delivery`;
+const CONTEXT = `${contextOf('asks.merchant_id', 'asks.id')} as context`;
+const SCOPES = ['ask'] as const;
+
+/** One call to ask, one way to hear the answer. */
+export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
+  const { database, waiters, revocations, writeOnce, now } = parts;
+
+  async function read(merchantId: MerchantId, id: number): Promise<AskState> {
+    const find = () => findAsk<{ delivery: string | null }>(database, merchantId, id, [DELIVERY]);
+    let found = await find();
+    if (found?.status === 'waiting' && found.expires_at !== null && found.expires_at <= now().toISOString()) {
+      if (await expire(database, merchantId, id, now())) database.signal(CHANGES);
+      found = await find();
+    }
+    if (!found) throw askNotFound();
+    return stateOf(found);
+  }
+
+  /** Until it has ended, or the time is over. */
+  const wait = (request: FastifyRequest, id: number, seconds: number): Promise<AskState> => {
+    const merchantId = merchantOf(request);
+    return waitFor({
+      request,
+      seconds,
+      read: () => read(merchantId, id),
+      isDone: ({ status }) => status !== 'waiting',
+      readInMs: ({ expires_at }) =>
+        expires_at === null ? undefined : Date.parse(expires_at) - now().getTime(),
+      subscribe: (onEnded) => waiters.add(merchantId, id, onEnded),
+      revocations,
+    });
+  };
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.post(
+      '/',
+      {
+        // It may wait for a person.
+        config: { scopes: SCOPES, isStream: true },
+        schema: {
+          ...describeRoute('asks', 'Ask the merchant', {
+            description:
+              'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
+              '`wait_seconds` it waits for the merchant. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
+              'returns the same question, with its answer once there is one.',
+            errors: [
+              ...TOKEN_ERRORS,
+              required('question'),
+              conversationNotFound(),
+              phoneRequired(),
+              storageFull(),
+              idempotencyKeyReused(),
+              idempotencyKeyInFlight(),
+            ],
+          }),
+          headers: WriteHeaders,
+          body: AskBody,
+          response: { 200: AskReply },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const { body } = request;
+        const question = readQuestion(body);
+        const candidates = await findAnswers(database, merchantId, question.text, CANDIDATES_MAX);
+        const { asked } = await writeOnce(request, reply, async (queries) => {
+          const outcome = await ask(queries, parts, merchantId, {
+            body,
+            question,
+            best: candidates[0],
+            at: now(),
+          });
+          const headers = 'id' in outcome ? { location: `/api/v1/ask/${outcome.id}` } : {};
+          return { asked: outcome, headers };
+        });
+        if ('known' in asked) {
+          const { document_id, question: title, answer, score } = asked.known;
+          return {
+            status: 'known' as const,
+            ...{ answer, document_id, question: title, score },
+            conversation_id: asked.conversationId,
+            reference: question.reference,
+            metadata: body.metadata ?? null,
+            candidates,
+          };
+        }
+        database.signal(CHANGES);
+        const state = await wait(request, asked.id, body.wait_seconds ?? 0);
+        const status = state.status === 'waiting' ? 'asked' : state.status;
+        return { ...state, status, duplicate: asked.duplicate, candidates } as never;
+      },
+    );
+
+    app.get(
+      '/',
+      {
+        config: { scopes: SCOPES },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('asks', 'List open asks', {
+            description: 'The asks that wait for the merchant, newest first.',
+            errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid()],
+          }),
+          querystring: OpenAsksQuery,
+          response: { 200: OpenAsks },
+        },
+      },
+      async (request) => {
+        const query = request.query as Record<string, unknown>;
+        const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
+        const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/) ?? [];
+        const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
+        const rows = await listWaiting<{ context: string | null }>(
+          database,
+          merchantOf(request),
+          { beforeId, limit: limit + 1 },
+          [CONTEXT],
+        );
+        const page = rows.slice(0, limit);
+        return {
+          asks: page.map((row) => ({
+            status: 'waiting' as const,
+            ...baseOf(row),
+            question: askedIn(row.context),
+          })),
+          next_cursor: rows.length > limit ? cursorOf(`ask ${page.at(-1)!.id}`) : null,
+        };
+      },
+    );
+
+    app.get(
+      '/:ask_id',
+      {
+        config: { scopes: SCOPES, isStream: true },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('asks', 'Get an ask, or wait for its answer', {
+            description:
+              'What came of it. With `wait`, the call waits while the merchant has not answered. The outcome is kept for ' +
+              '30 days, also if the notification was deleted.',
+            errors: [...TOKEN_ERRORS, askNotFound(), waitInvalid()],
+          }),
+          params: idSchema,
+          querystring: AskQuery,
+          response: { 200: AskStateSchema },
+        },
+      },
+      async (request) => (await wait(request, idOf(request), readWait(request))) as never,
+    );
+
+    app.delete(
+      '/:ask_id',
+      {
+        config: { scopes: SCOPES },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('asks', 'Withdraw an ask', {
+            description:
+              'The question leaves the inbox, and the merchant sees that the assistant withdrew it. Nothing is sent.',
+            errors: [...TOKEN_ERRORS, askNotFound(), askEnded('answered')],
+          }),
+          params: idSchema,
+          response: { 200: AskStateSchema },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        const by = { author: authorOf(request), who: whoOf(request), at: now() };
+        // Not an ask of this merchant, or a notification that nobody asked for.
+        if (!(await findAsk(database, merchantId, id))) throw askNotFound();
+        const withdrawn = await database.transaction((tx) => withdraw(tx, merchantId, id, by));
+        if (withdrawn) database.signal(CHANGES);
+        const state = await read(merchantId, id);
+        if (state.status !== 'cancelled') throw askEnded(state.status);
+        return state as never;
+      },
+    );
+  };
+}
+
+const idSchema = parameterSchema('ask_id');
+
+/** An invalid id belongs to no ask. */
+function idOf(request: FastifyRequest): number {
+  const id = readId((request.params as { ask_id: string }).ask_id);
+  if (id === undefined) throw askNotFound();
+  return id;
+}
+
+function askedIn(contextText: string | null): string {
+  const context = JSON.parse(contextText ?? '{}') as Record<string, unknown>;
+  return String(context.question ?? context.support_request_reason ?? '');
+}
