@@ -90,7 +90,6 @@ export const AskBody = Type.Object(
         question: 'Can you gift-wrap the beans?',
         customer: { phone: '+34611550101', name: 'Lucía Fernández' },
         reference: 'run-42',
-        wait_seconds: 20,
       },
     ],
   },

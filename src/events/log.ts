@@ -1,6 +1,7 @@
 import { askColumn } from '../asks/columns.ts';
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import type { Step } from '../database/chain.ts';
 import type { Database, Engine, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { idIn } from '../database/ids.ts';
@@ -16,17 +17,23 @@ const KEPT_MAX = 100_000;
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
+/** The merchants in $1, each as `id`. */
+const MERCHANTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value as id from json_each($1)',
+  postgres: 'select unnest(cast($1 as bigint[])) as id',
+};
+
 /** Those of the merchants that have events without a position. */
 export async function withNewEvents(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<MerchantId[]> {
-  const rows = await queries.all<{ merchant_id: MerchantId }>(
-    `select distinct merchant_id from events where position is null
-      and ${idIn(queries.engine, 'merchant_id', '$1')}`,
+  const rows = await queries.all<{ id: MerchantId }>(
+    `select m.id from (${MERCHANTS[queries.engine]}) m
+      where exists (select 1 from events e where e.merchant_id = m.id and e.position is null)`,
     [merchantIds],
   );
-  return rows.map(({ merchant_id }) => merchant_id);
+  return rows.map(({ id }) => id);
 }
 
 /**
@@ -50,15 +57,11 @@ export async function numberEvents(database: Database, merchantId: MerchantId): 
         `select last_position from event_logs where merchant_id = $1 ${LOCKED[tx.engine]}`,
         [merchantId],
       );
-      const rows = await tx.run(
-        `with fresh as (
-            select seq, row_number() over (order by seq) as place from (
-              select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}) f)
-          update events set position = $2 + fresh.place from fresh
-            where events.merchant_id = $1 and events.seq = fresh.seq
-          returning events.seq`,
-        [merchantId, log!.last_position],
+      const rows = await tx.all<{ seq: number }>(
+        `select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}`,
+        [merchantId],
       );
+      if (rows.length > 0) await tx.chain([numberStep(merchantId, rows, log!.last_position)]);
       const last = log!.last_position + rows.length;
       await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
       await tx.run('delete from events where merchant_id = $1 and position <= $2', [
@@ -70,6 +73,16 @@ export async function numberEvents(database: Database, merchantId: MerchantId): 
     if (numbered < NUMBER_MAX) return;
   }
 }
+
+const numberStep = (merchantId: MerchantId, rows: readonly { seq: number }[], last: number): Step => ({
+  name: 'numbered',
+  rows: {
+    columns: { merchant_id: 'bigint', seq: 'bigint', position: 'bigint' },
+    values: rows.map(({ seq }, index) => ({ merchant_id: merchantId, seq, position: last + 1 + index })),
+  },
+  sql: `update events set position = r.position from numbered_rows r
+    where events.merchant_id = r.merchant_id and events.seq = r.seq returning events.seq`,
+});
 
 /** The position of each merchant's last event that has one. A merchant without events is absent. */
 export async function lastPositions(

@@ -89,7 +89,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'every user of a merchant may do what only an owner may',
       file: 'src/auth/guard.ts',
-      find: `    if (callerOf(request).role !== 'owner') throw ownerRequired();\n`,
+      find: `    if (caller.role !== 'owner') throw ownerRequired();\n`,
       replace: '',
       test: 'only an owner may read it',
     },
@@ -105,9 +105,9 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'each token has its own rate limit',
-      file: 'src/http/limits/rates.ts',
-      find: '`user:${caller.userId}`',
-      replace: '`token:${caller.tokenId}`',
+      file: 'src/auth/tokens.ts',
+      find: 'callerId: `user:${userId}`,',
+      replace: 'callerId: `token:${payload.jti}`,',
       test: 'a new token gives no new allowance',
     },
     {

@@ -28,6 +28,7 @@ import {
   refresh,
   SUPPORT,
 } from '../harness.ts';
+import { listen } from '../listening.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import type { Statement } from './statements.ts';
 
@@ -49,6 +50,11 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     }));
     const path = `/api/v1/conversation/${((from / 100) % 3) + 1}/messages`;
     assert.equal((await deskbell.call('POST', path, { token, body: { messages } })).status, 200);
+  }
+  for (let n = 0; n < rows / 4; n += 1) {
+    const { id } = await askOf(deskbell, token, n);
+    const body = { resolve_only: true };
+    if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
   }
   await useFactors(deskbell, OPERATOR);
   for (let from = 0; from < rows; from += AT_ONCE) {
@@ -74,6 +80,17 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
       }),
     );
   }
+}
+
+/** An assistant asks for a customer. */
+async function askOf(deskbell: Deskbell, token: string, n: number): Promise<{ id: number }> {
+  const body = {
+    ...{ question: `How about ask ${n}?`, customer: { phone: phoneOf(n), reference: `ask-${n}` } },
+    ...{ if_known: 'raise', expires_in_seconds: 60 },
+  };
+  const { status, json, text } = await deskbell.call('POST', '/api/v1/ask', { token, body });
+  assert.equal(status, 200, text);
+  return json;
 }
 
 const WORDS =
@@ -156,6 +173,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       await call('DELETE', address);
     }
   }
+  await useAsks(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(
@@ -165,6 +183,27 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Every end of an ask, and what programs hear of it. */
+async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
+  const call = (method: string, path: string, body?: object) => deskbell.call(method, path, { token, body });
+  const ids: number[] = [];
+  for (let n = 0; n < 4; n += 1) ids.push((await askOf(deskbell, token, 1_000_000 + n)).id);
+  await askOf(deskbell, token, 1_000_000);
+  await call('POST', '/api/v1/ask', { question: 'By number?', customer: { phone: phoneOf(5) } });
+  const waiting = call('GET', `/api/v1/ask/${ids[0]}?wait=5`);
+  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes.' });
+  await waiting;
+  await call('DELETE', `/api/v1/ask/${ids[1]}`);
+  await call('DELETE', `${NOTIFICATIONS}/${ids[2]}`);
+  await deskbell.database.run(`update asks set expires_at = '2026' where merchant_id = 1 and id = $1`, [
+    ids[3]!,
+  ]);
+  await call('GET', `/api/v1/ask/${ids[3]}`);
+  await call('GET', '/api/v1/ask?limit=2');
+  await call('GET', '/api/v1/events/log?after=5&limit=5');
+  (await listen(deskbell, token, { 'last-event-id': '5' })).stop();
 }
 
 /** Sets up every second factor of a user, and signs in with each. */
