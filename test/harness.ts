@@ -8,6 +8,7 @@ import type { Database, Engine } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
 import { openServer } from '../src/server.ts';
 import { createDemoDatabase, createTestDatabase, engines, type TestDatabase } from './databases.ts';
+import { recordCall } from './recordCall.ts';
 
 /** The real server on a real database, called over HTTP. Only the clock is a test clock. */
 export interface Deskbell {
@@ -194,16 +195,27 @@ export async function call(
   path: string,
   { token, body, headers = {} }: CallOptions = {},
 ): Promise<Reply> {
+  const requestHeaders = {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...headers,
+  };
+  const requestBody = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
   const response = await fetch(url + path, {
     method,
-    headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    headers: requestHeaders,
+    ...(requestBody === undefined ? {} : { body: requestBody }),
   });
   const text = await response.text();
+  recordCall({
+    method,
+    path,
+    requestHeaders,
+    requestBody,
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: text,
+  });
   return { status: response.status, headers: response.headers, text, json: parsed(text) };
 }
 

@@ -30,6 +30,8 @@ export function auditRoutes({ database, requireOwner, merchantOf }: AuditParts):
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('audit', 'List audit events', {
+            operationId: 'listAuditEvents',
+            headers: ['Link'],
             description: `Who did what, from where and when, newest first, ${LIMIT_DEFAULT} a page. \`Link\` leads to the next page. Only for owners.`,
             errors: [...TOKEN_ERRORS, ownerRequired(), whatInvalid()],
           }),

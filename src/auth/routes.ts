@@ -9,7 +9,7 @@ import {
   SessionParams,
   User,
 } from '../contract/auth.ts';
-import { Message } from '../contract/common.ts';
+import { MessageOf } from '../contract/common.ts';
 import type { Database } from '../database/database.ts';
 import {
   invalidCredentials,
@@ -43,6 +43,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
       {
         schema: {
           ...describeRoute('auth', 'Sign in', {
+            operationId: 'signIn',
             description:
               'Sign in with email address and password. A user with a second factor also sends a code as `otp`.',
             errors: [invalidCredentials(), mfaRequired(), wrongOtp(), required('password')],
@@ -60,6 +61,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
       {
         schema: {
           ...describeRoute('auth', 'Get a new access token', {
+            operationId: 'refreshToken',
             description:
               'Exchanges a refresh token for a new access token. The refresh token stays valid, unless `rotate=true` ' +
               'replaces it. If a replaced token is used again, its session ends.',
@@ -82,6 +84,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
         compress: false,
         schema: {
           ...describeRoute('auth', 'Get the current user', {
+            operationId: 'getUser',
             description: 'The user who owns the access token.',
             errors: [tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
           }),
@@ -101,13 +104,14 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
       {
         schema: {
           ...describeRoute('auth', 'Sign out', {
+            operationId: 'signOut',
             description:
               'Ends the session of a refresh token. Its access tokens and event streams end within a second.',
             errors: [tokenInvalid(), tokenExpired(), userNotFound(), required('refresh_token')],
             open: true,
           }),
           body: RefreshBody,
-          response: { 200: Message },
+          response: { 200: MessageOf('Signed out.') },
         },
       },
       async (request) => {
@@ -121,6 +125,7 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
       {
         schema: {
           ...describeRoute('auth', 'List your sessions', {
+            operationId: 'listSessions',
             description: 'Where the owner of the access token is signed in.',
             errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
           }),
@@ -135,13 +140,14 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
       {
         schema: {
           ...describeRoute('auth', 'End a session', {
+            operationId: 'endSession',
             description:
               'Signs the owner of the access token out of one session. Its access tokens and event streams end ' +
               'within a second.',
             errors: [tokenMissing(), tokenInvalid(), tokenExpired(), sessionNotFound()],
           }),
           params: SessionParams,
-          response: { 200: Message },
+          response: { 200: MessageOf('Signed out.') },
         },
       },
       async (request) => {

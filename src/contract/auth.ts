@@ -6,7 +6,11 @@ const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
 const AccessToken = Type.String({ description: 'JWT, sent as a bearer token.' });
 const RefreshToken = Type.String({ description: 'JWT, used only to refresh and to sign out.', minLength: 1 });
 const TokenType = Type.Literal('bearer');
-const ExpiresIn = Type.Integer({ description: 'Seconds until the access token expires.', examples: [900] });
+const ExpiresIn = Type.Integer({
+  minimum: 1,
+  description: 'Seconds until the access token expires.',
+  examples: [900],
+});
 const Role = Type.String({
   description: '`owner` for a merchant’s owner, `user` for its staff, `admin` for an operator.',
 });
@@ -22,7 +26,7 @@ export const LoginBody = Type.Object(
       }),
     ),
   },
-  { examples: [{ email: 'owner@aurora.example', password: 'aurora-demo' }] },
+  { title: 'Login', examples: [{ email: 'owner@aurora.example', password: 'aurora-demo' }] },
 );
 export type LoginBody = Static<typeof LoginBody>;
 
@@ -34,6 +38,7 @@ export const LoginTokens = Type.Object(
     expires_in: ExpiresIn,
   },
   {
+    title: 'Tokens',
     description: 'A short-lived access token and a refresh token.',
     examples: [{ access_token: JWT, refresh_token: JWT, token_type: 'bearer', expires_in: 900 }],
   },
@@ -42,7 +47,7 @@ export type LoginTokens = Static<typeof LoginTokens>;
 
 export const RefreshBody = Type.Object(
   { refresh_token: RefreshToken },
-  { examples: [{ refresh_token: JWT }] },
+  { title: 'RefreshToken', examples: [{ refresh_token: JWT }] },
 );
 export type RefreshBody = Static<typeof RefreshBody>;
 
@@ -57,6 +62,7 @@ export const RefreshQuery = Type.Object({
 export const RefreshedToken = Type.Object(
   { access_token: AccessToken, token_type: TokenType, expires_in: ExpiresIn },
   {
+    title: 'AccessToken',
     description: 'A new access token. The refresh token stays the same.',
     examples: [{ access_token: JWT, token_type: 'bearer', expires_in: 900 }],
   },
@@ -66,6 +72,7 @@ export type RefreshedToken = Static<typeof RefreshedToken>;
 export const RefreshedTokens = Type.Object(
   { ...RefreshedToken.properties, refresh_token: Type.Optional(RefreshToken) },
   {
+    title: 'RefreshedTokens',
     description:
       'A new access token. With `rotate=true` also a new refresh token, otherwise it stays the same.',
     examples: [{ access_token: JWT, token_type: 'bearer', expires_in: 900 }],
@@ -76,15 +83,18 @@ export type RefreshedTokens = Static<typeof RefreshedTokens>;
 export const SessionParams = Type.Object({ session_id: Type.String() });
 
 export const Sessions = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    created_at: Timestamp,
-    last_used_at: Timestamp,
-    address: Type.Union([Type.String(), Type.Null()], {
-      description: 'The network of its last use. Null if unknown.',
-    }),
-    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
-  }),
+  Type.Object(
+    {
+      id: Type.String(),
+      created_at: Timestamp,
+      last_used_at: Timestamp,
+      address: Type.Union([Type.String(), Type.Null()], {
+        description: 'The network of its last use. Null if unknown.',
+      }),
+      current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+    },
+    { title: 'Session' },
+  ),
   {
     description: 'The sessions, last used first.',
     examples: [
@@ -111,6 +121,7 @@ export const User = Type.Object(
     created_at: Timestamp,
   },
   {
+    title: 'User',
     description: 'The user.',
     examples: [
       {
@@ -125,12 +136,15 @@ export const User = Type.Object(
 );
 export type User = Static<typeof User>;
 
-export const DemoUser = Type.Object({
-  email: Type.String(),
-  password: Type.String(),
-  about: Type.String({ description: 'The owner of the account.' }),
-  role: Role,
-});
+export const DemoUser = Type.Object(
+  {
+    email: Type.String(),
+    password: Type.String(),
+    about: Type.String({ description: 'The owner of the account.' }),
+    role: Role,
+  },
+  { title: 'DemoUser' },
+);
 export type DemoUser = Static<typeof DemoUser>;
 
 export const DemoUsers = Type.Object(
@@ -160,5 +174,5 @@ export const PasswordBody = Type.Object(
       description: `At least ${PASSWORD_LENGTH_MIN} characters, and hard to guess.`,
     }),
   },
-  { examples: [{ password: 'aurora-demo', new_password: 'quiet lemon harbour' }] },
+  { title: 'PasswordChange', examples: [{ password: 'aurora-demo', new_password: 'quiet lemon harbour' }] },
 );

@@ -26,6 +26,7 @@ export const ChannelView = Type.Object(
     }),
   },
   {
+    title: 'Channel',
     description: 'The merchant’s channel to its customers. Messages wait while it is not `ok`.',
     examples: [
       {

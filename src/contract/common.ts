@@ -1,10 +1,16 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 
-export const Message = Type.Object(
-  { message: Type.String({ description: 'What happened, in plain words.' }) },
-  { description: 'The response to a write.', examples: [{ message: 'Notification answered.' }] },
-);
-export type Message = Static<typeof Message>;
+/** The response of a write that returns only a text. `texts` are the ones that this route sends. */
+export const MessageOf = (...texts: [string, ...string[]]) =>
+  Type.Object(
+    { message: Type.String({ description: 'What happened, in plain words.' }) },
+    {
+      title: 'Message',
+      description: 'The response to a write.',
+      examples: texts.map((message) => ({ message })),
+    },
+  );
+export type Message = Static<ReturnType<typeof MessageOf>>;
 
 export const ErrorBody = Type.Object(
   {
@@ -14,6 +20,15 @@ export const ErrorBody = Type.Object(
   },
   { description: 'The body of every error.' },
 );
+
+export const NullOr = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
+  Type.Union([schema, Type.Null()], options);
+
+/** Of a filter: the beginning of a day in UTC, or a time. */
+export const Since = Type.Union([Type.String({ format: 'date-time' }), Type.String({ format: 'date' })], {
+  description: 'Only since this time.',
+  examples: ['2026-01-15T09:00:00Z'],
+});
 
 export const Timestamp = Type.String({
   format: 'date-time',

@@ -13,9 +13,9 @@ const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T,
 
 export const ConversationQuery = Type.Object({
   ids: Type.Optional(
-    Type.String({
-      description: `Only these, at most ${CONVERSATIONS_MAX}, separated by commas.`,
-      examples: ['1,2,3'],
+    Type.Array(Type.Integer({ minimum: 1 }), {
+      maxItems: CONVERSATIONS_MAX,
+      description: 'Only these. Repeat it, or separate ids by commas.',
     }),
   ),
   reference: Type.Optional(
@@ -48,7 +48,7 @@ export const Conversation = Type.Object(
       'The end of the 24-hour window in which free text can be sent; null if it is closed.',
     ),
   },
-  { description: 'A conversation with a customer.', examples: [conversationExample] },
+  { title: 'Conversation', description: 'A conversation with a customer.', examples: [conversationExample] },
 );
 
 export const ConversationList = Type.Array(Conversation, {
@@ -75,35 +75,42 @@ export const ConversationBody = Type.Object(
     ),
   },
   {
+    title: 'NewConversation',
     examples: [
       { reference: 'chat-881', customer_name: 'Lucía Fernández', customer_phone: '+34 611 55 01 01' },
     ],
   },
 );
 
-const NewMessage = Type.Object({
-  from: Type.Enum([...SENDERS]),
-  text: Type.String({ minLength: 1, maxLength: MESSAGE_LENGTH_MAX }),
-  at: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When it was said. The default is now.' }),
-  ),
-  message_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'Its id in your own system. A message with the same id is stored once in a conversation.',
-    }),
-  ),
-});
+const NewMessage = Type.Object(
+  {
+    from: Type.Enum([...SENDERS]),
+    text: Type.String({ minLength: 1, maxLength: MESSAGE_LENGTH_MAX }),
+    at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'When it was said. The default is now.' }),
+    ),
+    message_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description:
+          'Its id in your own system. A message with the same id is stored once in a conversation.',
+      }),
+    ),
+  },
+  { title: 'NewMessage' },
+);
 
 export const MessagesBody = Type.Union(
   [
-    Type.Object({
-      messages: Type.Array(NewMessage, { minItems: 1, maxItems: MESSAGES_AT_ONCE_MAX }),
-    }),
+    Type.Object(
+      { messages: Type.Array(NewMessage, { minItems: 1, maxItems: MESSAGES_AT_ONCE_MAX }) },
+      { title: 'NewMessages' },
+    ),
     NewMessage,
   ],
   {
+    title: 'MessagesToRecord',
     description: 'Several messages, or only one.',
     examples: [
       {
@@ -121,7 +128,11 @@ export const MessagesStored = Type.Object(
     stored: Type.Integer({ description: 'How many were stored.' }),
     repeated: Type.Integer({ description: 'How many were left out, because their `message_id` was known.' }),
   },
-  { description: 'How many messages were stored.', examples: [{ stored: 2, repeated: 0 }] },
+  {
+    title: 'StoredMessages',
+    description: 'How many messages were stored.',
+    examples: [{ stored: 2, repeated: 0 }],
+  },
 );
 
 export const ThreadQuery = Type.Object({
@@ -129,18 +140,21 @@ export const ThreadQuery = Type.Object({
   cursor: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page.' })),
 });
 
-const ThreadMessage = Type.Object({
-  id: Type.String(),
-  from: Type.Enum([...SENDERS, 'merchant']),
-  text: Type.String(),
-  at: Timestamp,
-  message_id: Nullable(Type.String(), 'Its id in your own system, or in the channel that it went through.'),
-  notification_id: Nullable(Type.Integer(), 'The notification that the merchant answered with it.'),
-  delivery: Nullable(
-    Type.Object({ id: Type.Integer(), state: DeliveryStateName }),
-    'How far it has got, if Deskbell sends it.',
-  ),
-});
+const ThreadMessage = Type.Object(
+  {
+    id: Type.String(),
+    from: Type.Enum([...SENDERS, 'merchant']),
+    text: Type.String(),
+    at: Timestamp,
+    message_id: Nullable(Type.String(), 'Its id in your own system, or in the channel that it went through.'),
+    notification_id: Nullable(Type.Integer(), 'The notification that the merchant answered with it.'),
+    delivery: Nullable(
+      Type.Object({ id: Type.Integer(), state: DeliveryStateName }),
+      'How far it has got, if Deskbell sends it.',
+    ),
+  },
+  { title: 'ThreadMessage' },
+);
 export type ThreadMessage = Static<typeof ThreadMessage>;
 
 export const Thread = Type.Object(
@@ -149,6 +163,7 @@ export const Thread = Type.Object(
     next_cursor: Nullable(Type.String(), 'Leads to the next page; null on the last one.'),
   },
   {
+    title: 'Thread',
     description: 'What was said in a conversation.',
     examples: [
       {

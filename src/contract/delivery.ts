@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Since, Timestamp } from './common.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
 
 export const DeliveryStateName = Type.Enum([...DELIVERY_STATES], {
+  type: 'string',
+  title: 'DeliveryState',
   description:
     '`waiting`: for the daily limit or for the customer to write. `sent`: the channel has it. `delivered` and ' +
     '`read`: reported by the customer’s phone. `failed`: it was not sent. `cancelled`: by a person.',
@@ -22,7 +24,7 @@ const deliveryFields = {
   state: DeliveryStateName,
   waiting_for: Type.Union([Type.Enum(['limit', 'customer']), Type.Null()]),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it waits or failed.' }),
-  attempts: Type.Integer(),
+  attempts: Type.Integer({ minimum: 0 }),
   next_try_at: Type.Union([Timestamp, Type.Null()], {
     description:
       'When it will be sent; null when it is finished, being sent, or waits for the customer or an earlier message.',
@@ -52,6 +54,7 @@ const example = {
 };
 
 export const Delivery = Type.Object(deliveryFields, {
+  title: 'Delivery',
   description: 'A message to a customer.',
   examples: [example],
 });
@@ -63,16 +66,20 @@ export const DeliveryWithTimeline = Type.Object(
   {
     ...deliveryFields,
     timeline: Type.Array(
-      Type.Object({
-        at: Timestamp,
-        state: DeliveryStateName,
-        code: Type.Union([Type.String(), Type.Null()]),
-        note: Type.Union([Type.String(), Type.Null()]),
-      }),
+      Type.Object(
+        {
+          at: Timestamp,
+          state: DeliveryStateName,
+          code: Type.Union([Type.String(), Type.Null()]),
+          note: Type.Union([Type.String(), Type.Null()]),
+        },
+        { title: 'DeliveryEvent' },
+      ),
       { description: 'Its history, oldest first.' },
     ),
   },
   {
+    title: 'DeliveryWithTimeline',
     description: 'A message to a customer, with its history.',
     examples: [
       {
@@ -98,6 +105,7 @@ export const Limits = Type.Object(
     }),
   },
   {
+    title: 'Limits',
     description: 'The daily messaging limit. It covers the last 24 hours.',
     examples: [{ limit: 250, used: 12, waiting: 0, next_free_at: null }],
   },
@@ -110,18 +118,20 @@ export const RetryBody = Type.Object(
       Type.String({ maxLength: 64, description: 'Another phone number, instead of the one that was wrong.' }),
     ),
   },
-  { examples: [{ recipient: '+14155552671' }] },
+  { title: 'DeliveryRetry', examples: [{ recipient: '+14155552671' }] },
 );
 
 export const ManyDeliveries = Type.Object(
   {
     state: Type.String({ description: 'The state that the messages are in.' }),
-    since: Type.Optional(Timestamp),
+    since: Type.Optional(NullOr(Since)),
     after_id: Type.Optional(
-      Type.Integer({ description: 'The `after_id` of the previous response, to continue from there.' }),
+      NullOr(Type.Integer({ minimum: 0 }), {
+        description: 'The `after_id` of the previous response, to continue from there.',
+      }),
     ),
   },
-  { examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },
+  { title: 'DeliverySelection', examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },
 );
 
 export const ChangedMany = Type.Object(
@@ -133,6 +143,7 @@ export const ChangedMany = Type.Object(
     after_id: Type.Integer({ description: 'The last message that this call looked at.' }),
   },
   {
+    title: 'ChangedDeliveries',
     description: 'How many messages were changed.',
     examples: [
       { message: '12 messages are queued again.', count: 12, skipped: 0, more: false, after_id: 318 },
@@ -142,17 +153,20 @@ export const ChangedMany = Type.Object(
 
 export const SimulatorText = Type.Object(
   { text: Type.String({ minLength: 1, maxLength: 4096 }) },
-  { examples: [{ text: 'Do you open on Sundays?' }] },
+  { title: 'CustomerMessage', examples: [{ text: 'Do you open on Sundays?' }] },
 );
 
 export const SimulatorMessages = Type.Array(
-  Type.Object({
-    id: Type.Integer(),
-    from_customer: Type.Boolean(),
-    text: Type.String(),
-    at: Timestamp,
-    read: Type.Boolean({ description: 'Whether the customer has seen it.' }),
-  }),
+  Type.Object(
+    {
+      id: Type.Integer(),
+      from_customer: Type.Boolean(),
+      text: Type.String(),
+      at: Timestamp,
+      read: Type.Boolean({ description: 'Whether the customer has seen it.' }),
+    },
+    { title: 'SimulatorMessage' },
+  ),
   {
     description: 'The messages on the test phone, oldest first.',
     examples: [

@@ -15,7 +15,7 @@ export const Proof = Type.Object(
       }),
     ),
   },
-  { examples: [{ password: 'aurora-demo' }] },
+  { title: 'Proof', examples: [{ password: 'aurora-demo' }] },
 );
 export type Proof = Static<typeof Proof>;
 
@@ -23,16 +23,20 @@ export const FactorList = Type.Object(
   {
     totp: Type.Boolean({ description: 'Whether an authenticator app is set up.' }),
     passkeys: Type.Array(
-      Type.Object({
-        id: Type.Integer(),
-        name: Type.String(),
-        created_at: Timestamp,
-        last_used_at: Type.Union([Timestamp, Type.Null()]),
-      }),
+      Type.Object(
+        {
+          id: Type.Integer(),
+          name: Type.String(),
+          created_at: Timestamp,
+          last_used_at: Type.Union([Timestamp, Type.Null()]),
+        },
+        { title: 'Passkey' },
+      ),
     ),
-    recovery_codes_left: Type.Integer(),
+    recovery_codes_left: Type.Integer({ minimum: 0 }),
   },
   {
+    title: 'Factors',
     description: 'The user’s second factors.',
     examples: [
       {
@@ -51,6 +55,7 @@ export const TotpSetup = Type.Object(
     uri: Type.String({ description: 'The same secret, for a QR code.' }),
   },
   {
+    title: 'TotpSetup',
     description: 'A secret that works after it is confirmed.',
     examples: [
       {
@@ -64,7 +69,7 @@ export type TotpSetup = Static<typeof TotpSetup>;
 
 export const TotpConfirmation = Type.Object(
   { otp: Type.String({ minLength: 1, maxLength: 64, description: 'The code that the app shows now.' }) },
-  { examples: [{ otp: '123456' }] },
+  { title: 'TotpConfirmation', examples: [{ otp: '123456' }] },
 );
 
 export const RecoveryCodes = Type.Object(
@@ -74,6 +79,7 @@ export const RecoveryCodes = Type.Object(
     }),
   },
   {
+    title: 'RecoveryCodes',
     description:
       'New recovery codes. After a second factor was added: only if it is the first; empty otherwise.',
     examples: [{ recovery_codes: ['4h2k-9mzx-0c7e-vw31-8r5t-n6qd', 'p5tq-1d8r-ky6g-2n0s-w3bc-7fhe'] }],
@@ -90,6 +96,7 @@ const Extensions = Type.Optional(Type.Object({}));
 export const PasskeyOptions = Type.Object(
   { challenge: Type.String() },
   {
+    title: 'PasskeyOptions',
     additionalProperties: true,
     description: 'The options for `navigator.credentials`, as WebAuthn’s JSON.',
     examples: [{ challenge: 'MTc2…', rpId: 'desk.example', userVerification: 'required' }],
@@ -115,6 +122,7 @@ export const NewPasskey = Type.Object(
     ),
   },
   {
+    title: 'NewPasskey',
     examples: [
       {
         name: 'My phone',
@@ -144,6 +152,7 @@ export const PasskeySignIn = Type.Object(
     }),
   },
   {
+    title: 'PasskeySignIn',
     description: 'What `navigator.credentials.get` returned, as JSON.',
     examples: [
       {

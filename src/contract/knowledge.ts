@@ -8,7 +8,7 @@ const documentFields = {
   id: Type.Integer({ description: 'Never reused.' }),
   title: Type.String({ description: 'A question or a topic.' }),
   body: Type.String({ description: 'The answer that the assistant can give.' }),
-  version: Type.Integer({ description: 'Grows by one with every change.' }),
+  version: Type.Integer({ minimum: 1, description: 'Grows by one with every change.' }),
   created_at: Timestamp,
   updated_at: Timestamp,
 };
@@ -23,6 +23,7 @@ const example = {
 };
 
 export const Document = Type.Object(documentFields, {
+  title: 'Document',
   description: 'The current document.',
   examples: [example],
 });
@@ -33,20 +34,23 @@ export const DocumentList = Type.Array(Document, {
   examples: [[example]],
 });
 
-const DocumentVersion = Type.Object({
-  version: Type.Integer(),
-  what: Type.Enum([...VERSION_REASONS], {
-    description: 'The cause: an answer to a question, an edit, a revert, or an import.',
-  }),
-  title: Type.String(),
-  body: Type.String(),
-  user_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The author; null for an import.' }),
-  user_name: Type.Union([Type.String(), Type.Null()]),
-  notification_id: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'The notification that was answered. It may have been deleted since.',
-  }),
-  created_at: Timestamp,
-});
+const DocumentVersion = Type.Object(
+  {
+    version: Type.Integer(),
+    what: Type.Enum([...VERSION_REASONS], {
+      description: 'The cause: an answer to a question, an edit, a revert, or an import.',
+    }),
+    title: Type.String(),
+    body: Type.String(),
+    user_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The author; null for an import.' }),
+    user_name: Type.Union([Type.String(), Type.Null()]),
+    notification_id: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'The notification that was answered. It may have been deleted since.',
+    }),
+    created_at: Timestamp,
+  },
+  { title: 'DocumentVersion' },
+);
 export type DocumentVersion = Static<typeof DocumentVersion>;
 
 export const DocumentWithVersions = Type.Object(
@@ -57,6 +61,7 @@ export const DocumentWithVersions = Type.Object(
     }),
   },
   {
+    title: 'DocumentWithVersions',
     description: 'The document with its versions.',
     examples: [
       {
@@ -113,6 +118,7 @@ export const DocumentChange = Type.Object(
     body: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000 })),
   },
   {
+    title: 'DocumentChange',
     description: 'Fields that you leave out do not change.',
     examples: [{ body: 'Yes, two of them, both decaffeinated with water.' }],
   },
@@ -124,13 +130,16 @@ export const ChangeHeaders = Type.Object({
   ),
 });
 
-const Suggestion = Type.Object({
-  kind: Type.Enum(['document', 'notification']),
-  id: Type.Integer({ description: 'The id of the document or of the answered notification.' }),
-  question: Type.String({ description: 'The question, or the document’s title.' }),
-  answer: Type.String(),
-  score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
-});
+const Suggestion = Type.Object(
+  {
+    kind: Type.Enum(['document', 'notification']),
+    id: Type.Integer({ description: 'The id of the document or of the answered notification.' }),
+    question: Type.String({ description: 'The question, or the document’s title.' }),
+    answer: Type.String(),
+    score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
+  },
+  { title: 'Suggestion' },
+);
 export type Suggestion = Static<typeof Suggestion>;
 
 export const SuggestionList = Type.Array(Suggestion, {

@@ -18,11 +18,12 @@ export const KEY_NAME_LENGTH_MAX = 100;
 /** Ten years. */
 export const KEY_DAYS_MAX = 3650;
 
+const ScopeName = Type.Enum(SCOPE_NAMES, { title: 'Scope' });
 const fields = {
   id: Type.Integer(),
   name: Type.String(),
   hint: Type.String({ description: 'The first characters of the key, to tell keys apart.' }),
-  scopes: Type.Array(Type.Enum(SCOPE_NAMES)),
+  scopes: Type.Array(ScopeName),
   created_at: Timestamp,
   expires_at: Type.Union([Timestamp, Type.Null()]),
   last_used_at: Type.Union([Timestamp, Type.Null()], { description: 'Accurate to a minute.' }),
@@ -37,7 +38,11 @@ const example = {
   last_used_at: null,
 };
 
-const MachineKey = Type.Object(fields, { description: 'A key, without its secret.', examples: [example] });
+const MachineKey = Type.Object(fields, {
+  title: 'Key',
+  description: 'A key, without its secret.',
+  examples: [example],
+});
 export type MachineKey = Static<typeof MachineKey>;
 
 export const MachineKeyList = Type.Array(MachineKey, {
@@ -54,7 +59,7 @@ export const NewMachineKey = Type.Object(
       description: 'What it is for. The history shows it.',
     }),
     scopes: Type.Optional(
-      Type.Array(Type.Enum(SCOPE_NAMES), {
+      Type.Array(ScopeName, {
         minItems: 1,
         maxItems: 20,
         description: `What it may do. ${SCOPE_NAMES.map((name) => `\`${name}\`: ${SCOPES[name]}`).join(' ')}`,
@@ -69,12 +74,13 @@ export const NewMachineKey = Type.Object(
       }),
     ),
   },
-  { examples: [{ name: 'WhatsApp assistant', scopes: ['ask', 'knowledge:read'] }] },
+  { title: 'NewKey', examples: [{ name: 'WhatsApp assistant', scopes: ['ask', 'knowledge:read'] }] },
 );
 
 export const CreatedMachineKey = Type.Object(
   { ...fields, key: Type.String({ description: 'Shown only here. Store it like a password.' }) },
   {
+    title: 'CreatedKey',
     description: 'The new key.',
     examples: [{ ...example, key: 'dbk_4fZtP0bYw7sKc2mQxV9nR3aLhD8uJe6TiGoB1' }],
   },
@@ -83,6 +89,7 @@ export const CreatedMachineKey = Type.Object(
 export const OwnMachineKey = Type.Object(
   { name: fields.name, scopes: fields.scopes, expires_at: fields.expires_at },
   {
+    title: 'OwnKey',
     description: 'The key that made this request.',
     examples: [{ name: example.name, scopes: example.scopes, expires_at: null }],
   },

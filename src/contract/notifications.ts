@@ -1,45 +1,71 @@
 import { Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
   type: 'string',
+  title: 'NotificationType',
   description:
     '`user_question_request`: the assistant could not answer. `user_support_request`: the customer wants a person.',
 });
 
 export const STATUSES = ['requested', 'answered'] as const;
 export type Status = (typeof STATUSES)[number];
-const StatusName = Type.Enum([...STATUSES], { type: 'string' });
+const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'NotificationStatus' });
 
-const Context = Type.Object(
+const question = Type.String({ minLength: 1, description: 'What the customer asked.' });
+const reason = Type.String({ minLength: 1, description: 'Why the customer wants a person.' });
+const optionalContext = {
+  document_id: Type.Optional(
+    NullOr(Type.Integer(), { description: 'The document that the answer updates.' }),
+  ),
+  lead_phone: Type.Optional(NullOr(Type.String(), { description: 'The customer’s phone number.' })),
+};
+const contextOptions = {
+  additionalProperties: true,
+  description:
+    'Set when the notification is raised and returned unchanged, unknown keys included. At most 64 KiB.',
+};
+const QuestionContext = Type.Object(
   {
-    question: Type.Optional(Type.String({ description: 'What the customer asked.' })),
-    document_id: Type.Optional(Type.Integer({ description: 'The document that the answer updates.' })),
-    lead_phone: Type.Optional(Type.String({ description: 'The customer’s phone number.' })),
-    support_request_reason: Type.Optional(Type.String({ description: 'Why the customer wants a person.' })),
+    question,
+    support_request_reason: Type.Optional(NullOr(Type.String(), { description: 'Not used for a question.' })),
+    ...optionalContext,
   },
+  { title: 'QuestionContext', ...contextOptions },
+);
+const SupportContext = Type.Object(
   {
-    additionalProperties: true,
-    description:
-      'Set when the notification is raised and returned unchanged, unknown keys included. At most 64 KiB.',
+    support_request_reason: reason,
+    question: Type.Optional(NullOr(Type.String(), { description: 'Not used for a support request.' })),
+    ...optionalContext,
   },
+  { title: 'SupportContext', ...contextOptions },
 );
 
-const notificationFields = {
-  id: Type.Integer(),
-  notification_type: NotificationTypeName,
+const commonFields = {
+  id: Type.Integer({ minimum: 1 }),
   status: StatusName,
   created_at: Timestamp,
   updated_at: Timestamp,
   conversation_id: Type.Integer({
+    minimum: 1,
     description: 'The conversation it was raised in; it determines the merchant.',
   }),
-  context: Context,
   requested_fields: Type.Array(Type.String(), { description: 'Fields that `context` must contain.' }),
   answered_fields: Type.Array(Type.String(), { description: 'Fields that an answer must contain.' }),
+};
+const questionFields = {
+  ...commonFields,
+  notification_type: Type.Literal('user_question_request'),
+  context: QuestionContext,
+};
+const supportFields = {
+  ...commonFields,
+  notification_type: Type.Literal('user_support_request'),
+  context: SupportContext,
 };
 
 const example = {
@@ -54,37 +80,69 @@ const example = {
   answered_fields: ['answer'],
 };
 
-const Notification = Type.Object(notificationFields, { examples: [example] });
+const Notification = Type.Union(
+  [
+    Type.Object(questionFields, { title: 'QuestionNotification' }),
+    Type.Object(supportFields, { title: 'SupportNotification' }),
+  ],
+  { title: 'Notification', description: 'What the merchant is asked.' },
+);
 
 export const NotificationList = Type.Array(Notification, {
   description: 'Newest first. Empty if there are none.',
   examples: [[example]],
 });
 
-export const NotificationWithAnswer = Type.Object(
+const onlySent = Type.Optional(
+  Type.Literal(true, { description: 'It was sent as a campaign, and the knowledge base did not change.' }),
+);
+const QuestionAnswer = Type.Object(
+  { answer: Type.String(), only_send_campaign: onlySent },
+  { title: 'QuestionAnswer', description: 'What the customer was told.' },
+);
+const SupportAnswer = Type.Object(
   {
-    ...notificationFields,
-    answer: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
-      description: 'The answer, or null while it is pending.',
-    }),
-    delivery: Type.Union(
-      [
-        Type.Object({
-          id: Type.Integer(),
-          state: DeliveryStateName,
-          updated_at: Timestamp,
-        }),
-        Type.Null(),
-      ],
-      { description: 'The message to the customer, or null if none was sent.' },
-    ),
+    agent_response_to_customer: Type.String(),
+    resolution_notes: Type.String(),
+    only_send_campaign: onlySent,
   },
+  { title: 'SupportAnswer', description: 'What the customer was told, and the notes about it.' },
+);
+const Resolution = Type.Object(
+  { resolve_only: Type.Literal(true), resolution_notes: Type.Optional(Type.String()) },
+  { title: 'Resolution', description: 'It was resolved without a reply.' },
+);
+const ANSWER = { description: 'The answer, or null while it is pending.' };
+const delivery = Type.Union(
+  [
+    Type.Object(
+      { id: Type.Integer({ minimum: 1 }), state: DeliveryStateName, updated_at: Timestamp },
+      { title: 'NotificationDelivery', description: 'The message to the customer.' },
+    ),
+    Type.Null(),
+  ],
+  { description: 'The message to the customer, or null if none was sent.' },
+);
+
+export const NotificationWithAnswer = Type.Union(
+  [
+    Type.Object(
+      { ...questionFields, answer: Type.Union([QuestionAnswer, Resolution, Type.Null()], ANSWER), delivery },
+      { title: 'QuestionWithAnswer' },
+    ),
+    Type.Object(
+      { ...supportFields, answer: Type.Union([SupportAnswer, Resolution, Type.Null()], ANSWER), delivery },
+      { title: 'SupportWithAnswer' },
+    ),
+  ],
   {
+    title: 'NotificationWithAnswer',
     description: 'The notification with its answer and the status of its message.',
     examples: [
       {
         ...example,
         status: 'answered',
+        updated_at: '2026-01-15T09:31:00.000Z',
         answer: { answer: 'Yes, a Colombian one.' },
         delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
       },
@@ -124,13 +182,28 @@ export const WriteHeaders = Type.Object({
   ),
 });
 
-export const RequestBody = Type.Object(
+const conversationId = Type.Integer({ minimum: 1, description: 'A conversation of this merchant.' });
+export const RequestBody = Type.Union(
+  [
+    Type.Object(
+      {
+        notification_type: Type.Literal('user_question_request'),
+        conversation_id: conversationId,
+        context: QuestionContext,
+      },
+      { title: 'NewQuestion' },
+    ),
+    Type.Object(
+      {
+        notification_type: Type.Literal('user_support_request'),
+        conversation_id: conversationId,
+        context: SupportContext,
+      },
+      { title: 'NewSupportRequest' },
+    ),
+  ],
   {
-    notification_type: NotificationTypeName,
-    conversation_id: Type.Integer(),
-    context: Context,
-  },
-  {
+    title: 'NewNotification',
     examples: [
       {
         notification_type: 'user_question_request',
@@ -146,26 +219,43 @@ export const RequestBody = Type.Object(
   },
 );
 
-export const AnswerBody = Type.Object(
+const replyText = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 4096, pattern: '\\S', description });
+const replyFlags = {
+  only_send_campaign: Type.Optional(
+    NullOr(Type.Boolean({ default: false }), {
+      description: 'Send directly and do not update the knowledge base.',
+    }),
+  ),
+  resolve_only: Type.Optional(NullOr(Type.Literal(false))),
+};
+/** The notification's type decides which of them it takes. */
+export const AnswerBody = Type.Union(
+  [
+    Type.Object(
+      { answer: replyText('The answer for the customer.'), ...replyFlags },
+      { title: 'QuestionReply', description: 'Answers a question.' },
+    ),
+    Type.Object(
+      {
+        agent_response_to_customer: replyText('The reply for the customer.'),
+        resolution_notes: replyText('Kept with the notification, never sent.'),
+        ...replyFlags,
+      },
+      { title: 'SupportReply', description: 'Answers a support request.' },
+    ),
+    Type.Object(
+      {
+        resolve_only: Type.Literal(true),
+        resolution_notes: Type.Optional(
+          NullOr(Type.String(), { description: 'Support: kept with the notification.' }),
+        ),
+      },
+      { title: 'ResolveOnly', description: 'Resolves it without a reply: nothing is sent or learned.' },
+    ),
+  ],
   {
-    answer: Type.Optional(Type.String({ description: 'Question: the answer for the customer.' })),
-    only_send_campaign: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Question: send directly and do not update the knowledge base.',
-      }),
-    ),
-    agent_response_to_customer: Type.Optional(
-      Type.String({ description: 'Support: the reply for the customer.' }),
-    ),
-    resolution_notes: Type.Optional(
-      Type.String({ description: 'Support: kept with the notification, never sent.' }),
-    ),
-    resolve_only: Type.Optional(
-      Type.Boolean({ default: false, description: 'Resolve without a reply: nothing is sent or learned.' }),
-    ),
-  },
-  {
+    title: 'Answer',
     examples: [
       { answer: 'Yes, a Colombian one.' },
       { answer: 'Back in stock on Monday.', only_send_campaign: true },

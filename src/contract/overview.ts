@@ -41,6 +41,7 @@ export const Overview = Type.Object(
     by_type: ByType,
   },
   {
+    title: 'Overview',
     description: 'Pending notifications now, and answers in the period.',
     examples: [
       {

@@ -8,6 +8,7 @@ import {
   Thread,
   ThreadQuery,
 } from '../contract/conversations.ts';
+import { WriteHeaders } from '../contract/notifications.ts';
 import { inTransaction } from '../database/database.ts';
 import { conversationNotFound, invalid, required, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
@@ -41,6 +42,8 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'Record messages', {
+            operationId: 'recordMessages',
+            headers: ['Idempotency-Replayed'],
             description:
               `What customer and assistant said: one message, or up to ${MESSAGES_AT_ONCE_MAX}, all or nothing. A ` +
               '`message_id` that this conversation has is not stored again. Nothing is sent to the customer.',
@@ -54,6 +57,7 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
             ],
           }),
           params: parameterSchema('conversation_id'),
+          headers: WriteHeaders,
           body: MessagesBody,
           response: { 200: MessagesStored },
         },
@@ -81,6 +85,7 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'List messages', {
+            operationId: 'listMessages',
             description:
               'The thread, oldest first: the messages that were recorded, those that the customer wrote to the channel, ' +
               `and what Deskbell sent with its state. ${PAGE_DEFAULT} a page, or fewer if they are long.`,

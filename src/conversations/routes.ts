@@ -9,6 +9,7 @@ import {
   ConversationQuery,
 } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import { WriteHeaders } from '../contract/notifications.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import type { CountryCode } from '../delivery/phone.ts';
@@ -75,6 +76,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'List conversations', {
+            operationId: 'listConversations',
             description:
               `The merchant’s conversations, newest first: those in \`ids\`, or the newest ${CONVERSATIONS_MAX}. ` +
               'Ids that do not belong to the merchant are left out. With `reference`, the list has one or none.',
@@ -105,6 +107,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'Get a conversation', {
+            operationId: 'getConversation',
             description: 'One conversation and its customer.',
             errors: [...TOKEN_ERRORS, conversationNotFound()],
           }),
@@ -129,6 +132,8 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('conversations', 'Create or update a conversation', {
+            operationId: 'saveConversation',
+            headers: ['Idempotency-Replayed'],
             description:
               'Updates the merchant’s conversation with this `reference`, or creates one. Without a `reference` each ' +
               'call creates one; an `Idempotency-Key` makes a repeated request safe for 24 hours.',
@@ -139,6 +144,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
               ...WRITE_ERRORS,
             ],
           }),
+          headers: WriteHeaders,
           body: ConversationBody,
           response: { 200: Conversation },
         },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
-import { Message } from '../contract/common.ts';
+import { MessageOf } from '../contract/common.ts';
 import {
   ChangedMany,
   type Delivery,
@@ -72,6 +72,8 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'List deliveries', {
+            operationId: 'listDeliveries',
+            headers: ['Link'],
             description: `Messages to customers, newest first, ${LIMIT_DEFAULT} a page, or fewer if they are long. \`Link\` leads to the next page.`,
             errors: [...TOKEN_ERRORS, stateInvalid()],
           }),
@@ -113,6 +115,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Get a delivery', {
+            operationId: 'getDelivery',
             description: 'One message, with its history.',
             errors: [...TOKEN_ERRORS, deliveryNotFound()],
           }),
@@ -135,13 +138,15 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Send a failed delivery again', {
+            operationId: 'retryDelivery',
+            optionalBody: true,
             description:
               'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
             errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotFailed(), recipientInvalid()],
           }),
           params: parameterSchema('delivery_id'),
           body: RetryBody,
-          response: { 200: Message },
+          response: { 200: MessageOf('The message is queued again.') },
         },
       },
       async (request) => {
@@ -167,12 +172,13 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Cancel a delivery', {
+            operationId: 'cancelDelivery',
             description:
               'The message will not be sent. One that is being sent or was sent cannot be cancelled.',
             errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotCancellable()],
           }),
           params: parameterSchema('delivery_id'),
-          response: { 200: Message },
+          response: { 200: MessageOf('The message is cancelled.') },
         },
       },
       async (request) => {
@@ -194,6 +200,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Send all failed deliveries again', {
+            operationId: 'retryDeliveries',
             description:
               'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
               '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
@@ -220,6 +227,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
+            operationId: 'cancelDeliveries',
             description:
               'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
             errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
@@ -242,6 +250,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         config: { scopes: ['notifications:read'] },
         schema: {
           ...describeRoute('deliveries', 'Get the daily messaging limit', {
+            operationId: 'getLimits',
             description: 'How many customers campaigns and templates may still reach.',
             errors: TOKEN_ERRORS,
           }),

@@ -45,6 +45,7 @@ function addRoute(app: FastifyInstance, parts: MetricsParts): void {
       config: { skipRateLimit: true, anyHost: true },
       schema: {
         ...describeRoute('operations', 'Get metrics', {
+          operationId: 'getMetrics',
           description:
             'In the Prometheus text format. Needs `METRICS_TOKEN` as bearer token, if that is set. If neither it nor ' +
             '`METRICS_PORT` is set, a server in production answers only calls from its own machine.',

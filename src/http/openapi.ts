@@ -1,19 +1,14 @@
-import type { FastifyInstance, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { ErrorBody } from '../contract/common.ts';
 import {
   type ApiError,
   type Area,
+  headersTooLarge,
   internalError,
   misdirectedRequest,
-  payloadTooLarge,
   rateLimited,
   serviceUnavailable,
-  statusOf,
-  unsupportedMediaType,
 } from '../errors.ts';
-import { VERSION } from '../version.ts';
-import { BODY_MAX_BYTES } from './json.ts';
+import type { HeaderName } from './openapi/headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -26,10 +21,13 @@ declare module 'fastify' {
     /** The errors that this route can return, for the API document. */
     errors?: readonly ApiError[];
     area?: Area;
+    responseHeaders?: readonly HeaderName[];
+    /** The request may come without a body. */
+    optionalBody?: boolean;
   }
 }
 
-const TAGS = [
+export const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
   { name: 'keys', description: 'Keys with which a merchant’s programs call the API.' },
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
@@ -48,32 +46,46 @@ const TAGS = [
 ] as const;
 
 interface Description {
+  /** The name of the function in a generated client: a verb and a noun, such as `listNotifications`. */
+  operationId: string;
   description: string;
   /** The errors that the route throws. Their texts are the examples in the API document. */
   errors: readonly ApiError[];
+  /** The headers of its successful responses, beside those of every response. */
+  headers?: readonly HeaderName[];
+  /** The request may come without a body. */
+  optionalBody?: boolean;
   area?: Area;
   /** No bearer token required. */
   open?: boolean;
+  /** For keys of any scope, not for people. */
+  keysOnly?: boolean;
 }
 
-/** Errors that every route can return, and errors of every route with a body. */
-const COMMON = [serviceUnavailable(), internalError(undefined)];
-const BODY_ERRORS = [payloadTooLarge(BODY_MAX_BYTES), unsupportedMediaType()];
+/** Errors that every route can return. */
+const COMMON = [headersTooLarge(), serviceUnavailable(), internalError(undefined)];
 
 /** The description of a route. The schemas that validate and serialize are next to it. */
 export function describeRoute(
   tag: (typeof TAGS)[number]['name'],
   summary: string,
-  { description, errors, area = 'general', open = false }: Description,
+  { operationId, description, errors, headers = [], area = 'general', ...options }: Description,
 ) {
+  const isMonitoring = tag === 'operations';
+  const limits: HeaderName[] = isMonitoring
+    ? []
+    : ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
   return {
+    operationId,
     tags: [tag],
     summary,
     description,
-    security: open ? [] : [{ bearer: [] }],
+    security: options.open ? [] : [options.keysOnly ? { key: [] } : { bearer: [] }],
     // Neither the rate limit nor the check of the host applies to monitoring.
-    errors: [...errors, ...(tag === 'operations' ? [] : [rateLimited(30), misdirectedRequest()]), ...COMMON],
+    errors: [...errors, ...(isMonitoring ? [] : [rateLimited(30), misdirectedRequest()]), ...COMMON],
+    responseHeaders: [...headers, ...limits, 'X-Request-Id' as const],
     area,
+    optionalBody: options.optionalBody ?? false,
   };
 }
 
@@ -87,56 +99,3 @@ export function parameterSchema(name: string): TSchema {
 
 /** The generated document is a file, because generating it takes a server 15 MB of memory. */
 export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
-
-/** Collects every route that is registered after it. */
-export async function collectOpenApi(app: FastifyInstance): Promise<void> {
-  const { default: swagger } = await import('@fastify/swagger');
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Deskbell',
-        version: VERSION,
-        description:
-          'A customer asks a question that the assistant cannot answer. The assistant raises a notification. The ' +
-          'merchant answers it, and the customer receives the answer.\n\n' +
-          'Sign in at `POST /api/v1/auth/login`, then send the access token as `Authorization: Bearer …`. ' +
-          'Every error has the body `detail`, `code` and, for invalid input, `field`. Check the `code`: the ' +
-          'notification endpoints return validation errors with status 500.',
-        license: { name: 'MIT', identifier: 'MIT' },
-      },
-      servers: [{ url: '/' }],
-      tags: [...TAGS],
-      components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-        schemas: { Error: ErrorBody as object },
-      },
-    },
-    transform: ({ schema, url }) => ({ schema: withErrorResponses(schema), url }),
-  });
-}
-
-function withErrorResponses(schema: FastifySchema): FastifySchema {
-  const { errors: own = [], area = 'general', ...rest } = schema ?? {};
-  const errors = [...own, ...(rest.body ? BODY_ERRORS : [])];
-  const byStatus = Map.groupBy(errors, ({ code }) => statusOf(code, area));
-  const responses = [...byStatus].map(([status, problems]) => [
-    status,
-    {
-      description: [...new Set(problems.map(({ code }) => `\`${code}\``))].join(', '),
-      content: {
-        'application/json': {
-          schema: { $ref: '#/components/schemas/Error' },
-          examples: Object.fromEntries(
-            problems.map((problem) => [problem.message, { value: problem.body() }]),
-          ),
-        },
-      },
-    },
-  ]);
-  return { ...rest, response: { ...(rest.response as object), ...Object.fromEntries(responses) } };
-}
-
-export function openApiText(app: FastifyInstance): string {
-  return `${JSON.stringify(app.swagger(), null, 2)}\n`;
-}

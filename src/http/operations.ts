@@ -25,12 +25,18 @@ const Jwks = Type.Object(
 /** For monitoring. It calls often, so the rate limit does not apply. */
 export function operationsRoutes(app: FastifyInstance, { database, keyring }: OperationsParts): void {
   const config = { skipRateLimit: true, anyHost: true };
-  const describe = (summary: string, description: string) =>
-    describeRoute('operations', summary, { description, errors: [], open: true });
+  const describe = (operationId: string, summary: string, description: string) =>
+    describeRoute('operations', summary, { operationId, description, errors: [], open: true });
 
   app.get(
     '/healthz',
-    { config, schema: { ...describe('Check liveness', 'The process responds.'), response: { 200: Ok } } },
+    {
+      config,
+      schema: {
+        ...describe('checkLiveness', 'Check liveness', 'The process responds.'),
+        response: { 200: Ok },
+      },
+    },
     async () => ({ status: 'ok' }),
   );
 
@@ -39,7 +45,7 @@ export function operationsRoutes(app: FastifyInstance, { database, keyring }: Op
     {
       config,
       schema: {
-        ...describe('Check readiness', 'The process and its database respond.'),
+        ...describe('checkReadiness', 'Check readiness', 'The process and its database respond.'),
         response: { 200: Ok },
       },
     },
@@ -58,7 +64,7 @@ export function operationsRoutes(app: FastifyInstance, { database, keyring }: Op
     {
       config: { skipRateLimit: true },
       schema: {
-        ...describe('Get public keys', 'The keys that verify this service’s tokens (JWKS).'),
+        ...describe('getPublicKeys', 'Get public keys', 'The keys that verify this service’s tokens (JWKS).'),
         response: { 200: Jwks },
       },
     },

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { FindQuery, FOUND_LIMIT, FoundCandidates, QUESTION_LENGTH_MAX } from '../contract/asks.ts';
-import { Message } from '../contract/common.ts';
+import { MessageOf } from '../contract/common.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
   ChangeHeaders,
@@ -69,6 +69,8 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'List or search documents', {
+            operationId: 'listDocuments',
+            headers: ['Link'],
             description:
               'The merchant’s documents in pages, last updated first; a page of long documents has fewer. With `q`, the matching documents, best ' +
               'first: those with all words or, if there are none, those with the rarest words.',
@@ -118,6 +120,8 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Get a document', {
+            operationId: 'getDocument',
+            headers: ['ETag'],
             description: 'One document with its versions. The `ETag` identifies the current version.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
@@ -141,6 +145,8 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Change a document', {
+            operationId: 'changeDocument',
+            headers: ['ETag'],
             description:
               'Changes title, body or both. The old content stays as a version. With `If-Match`, only if the ' +
               'document has not changed since you read it.',
@@ -187,6 +193,8 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Revert a document', {
+            operationId: 'revertDocument',
+            headers: ['ETag'],
             description: 'Restores the previous version as a new version. A second revert undoes the first.',
             errors: [...TOKEN_ERRORS, documentNotFound(), nothingToRevert(), storageFull()],
           }),
@@ -223,11 +231,12 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
+            operationId: 'deleteDocument',
             description: 'Deletes the document with all its versions. This cannot be undone.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
-          response: { 200: Message },
+          response: { 200: MessageOf('Document deleted.') },
         },
       },
       async (request) => {

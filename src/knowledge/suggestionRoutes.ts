@@ -23,6 +23,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Suggest answers', {
+            operationId: 'suggestAnswers',
             description:
               'Documents and answered notifications that are most similar to this notification’s question, best first.',
             errors: [

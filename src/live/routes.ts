@@ -64,6 +64,8 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('live', 'Subscribe to events (SSE)', {
+            operationId: 'subscribeToEvents',
+            headers: ['Cache-Control'],
             description:
               'Server-sent events with a growing `id` and with data. The first, `connected`, has the current id. After a ' +
               'reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
@@ -127,6 +129,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('live', 'Read the log of events', {
+            operationId: 'listEvents',
             description:
               'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
               'event if there is none. Events are kept for 30 days.',

@@ -28,6 +28,7 @@ export function overviewRoutes({
         validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('notifications', 'Get statistics', {
+            operationId: 'getOverview',
             description: 'Pending notifications, and how many were answered on each of the last days.',
             errors: [...TOKEN_ERRORS, daysInvalid(), timeZoneInvalid()],
           }),

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../auth/guard.ts';
-import { Message } from '../contract/common.ts';
+import { MessageOf } from '../contract/common.ts';
 import {
   AnswerBody,
   ListHeaders,
@@ -86,6 +86,8 @@ export function notificationRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'List notifications', {
+            operationId: 'listNotifications',
+            headers: ['ETag', 'Link', 'Cache-Control'],
             description:
               'The merchant’s notifications, newest first. The list is complete unless you ask for pages with `limit`. ' +
               'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
@@ -117,6 +119,7 @@ export function notificationRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Get a notification', {
+            operationId: 'getNotification',
             description: 'One notification with its answer and the state of its message.',
             errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
@@ -140,6 +143,8 @@ export function notificationRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Answer a notification', {
+            operationId: 'answerNotification',
+            headers: ['Idempotency-Replayed'],
             description:
               'A question takes `answer`, a support request `agent_response_to_customer` and ' +
               '`resolution_notes`, and every type `resolve_only`. If several answers arrive, exactly one wins. ' +
@@ -158,7 +163,7 @@ export function notificationRoutes({
           params: parameterSchema('notification_id'),
           headers: WriteHeaders,
           body: AnswerBody,
-          response: { 200: Message },
+          response: { 200: MessageOf('Notification answered.') },
         },
       },
       async (request, reply) => {
@@ -189,12 +194,13 @@ export function notificationRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Delete a notification', {
+            operationId: 'deleteNotification',
             description: 'Deletes it permanently, answered or not. Nothing is sent to the customer.',
             errors: [...TOKEN_ERRORS, notificationNotFound()],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
-          response: { 200: Message },
+          response: { 200: MessageOf('Notification deleted.') },
         },
       },
       async (request) => {
@@ -220,6 +226,8 @@ export function notificationRoutes({
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Raise a notification', {
+            operationId: 'raiseNotification',
+            headers: ['Location', 'Idempotency-Replayed'],
             description:
               'Creates a notification. The `Location` header has its address. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
@@ -235,7 +243,7 @@ export function notificationRoutes({
           }),
           headers: WriteHeaders,
           body: RequestBody,
-          response: { 200: Message },
+          response: { 200: MessageOf('Notification requested.') },
         },
       },
       async (request, reply) => {

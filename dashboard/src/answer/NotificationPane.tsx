@@ -30,7 +30,7 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
   const deletedIds = useStore(hidden);
   const pendingResolveIds = useStore(pendingResolves);
   const rejection = useStore(rejections).get(id ?? -1);
-  const query = useQuery({
+  const query = useQuery<NotificationDetail>({
     queryKey: detailKey(id ?? 0),
     queryFn: ({ signal }) => request<NotificationDetail>(calls.notification(id!), { signal }),
     enabled: id !== undefined,

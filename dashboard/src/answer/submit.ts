@@ -53,7 +53,7 @@ export async function submitAnswer(
     status: 'answered',
     updated_at: new Date().toISOString(),
     answer: body,
-  });
+  } as NotificationDetail);
   try {
     await request(answerCall(id, body));
     removeDraft(id);

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { Message } from '../../contract/common.ts';
+import { MessageOf } from '../../contract/common.ts';
 import {
   FactorList,
   NewPasskey,
@@ -61,6 +61,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'List your second factors', {
+            operationId: 'listFactors',
             description: 'Whether an authenticator app is set up, the passkeys, and the recovery codes left.',
             errors: USER_ERRORS,
           }),
@@ -75,6 +76,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Set up an authenticator app', {
+            operationId: 'startTotp',
             description: 'Returns a new secret. It is used after `POST /api/v1/auth/totp/confirm`.',
             errors: [...PROOF_ERRORS, totpIsOn()],
           }),
@@ -90,6 +92,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Confirm the authenticator app', {
+            operationId: 'confirmTotp',
             description: `Turns it on, within 15 minutes, with the first code that it shows. ${ENDS_SESSIONS}`,
             errors: [...USER_ERRORS, proofRefused('otp'), factorNotFound(), totpIsOn(), required('otp')],
           }),
@@ -107,11 +110,12 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Turn off the authenticator app', {
+            operationId: 'removeTotp',
             description: ENDS_SESSIONS,
             errors: [...PROOF_ERRORS, factorNotFound()],
           }),
           body: Proof,
-          response: { 200: Message },
+          response: { 200: MessageOf('The authenticator app is turned off.') },
         },
       },
       async (request) => {
@@ -125,6 +129,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Create new recovery codes', {
+            operationId: 'createRecoveryCodes',
             description: `The old ones stop working. ${ENDS_SESSIONS}`,
             errors: [...PROOF_ERRORS, noSecondFactor()],
           }),
@@ -142,6 +147,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Start adding a passkey', {
+            operationId: 'startPasskey',
             description:
               'Returns the options for `navigator.credentials.create`. They expire after five minutes.',
             errors: [...PROOF_ERRORS, tooManyPasskeys(PASSKEYS_MAX), passkeysUnavailable()],
@@ -159,6 +165,7 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Add a passkey', {
+            operationId: 'addPasskey',
             description: ENDS_SESSIONS,
             errors: [...USER_ERRORS, registrationRefused(), passkeysUnavailable(), required('name')],
           }),
@@ -179,12 +186,13 @@ export function factorRoutes(parts: FactorRouteParts): FastifyPluginAsyncTypebox
       {
         schema: {
           ...describeRoute('auth', 'Remove a passkey', {
+            operationId: 'removePasskey',
             description: ENDS_SESSIONS,
             errors: [...PROOF_ERRORS, factorNotFound()],
           }),
           params: Type.Object({ passkey_id: Type.String() }),
           body: Proof,
-          response: { 200: Message },
+          response: { 200: MessageOf('The passkey is removed.') },
         },
       },
       async (request) => {

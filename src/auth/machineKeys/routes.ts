@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../audit/record.ts';
-import { Message } from '../../contract/common.ts';
+import { MessageOf } from '../../contract/common.ts';
 import {
   CreatedMachineKey,
   DEFAULT_SCOPES,
@@ -46,8 +46,10 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
       {
         schema: {
           ...describeRoute('keys', 'Get the calling key', {
+            operationId: 'getOwnKey',
             description: 'The name and the scopes of the key that makes this request.',
             errors: [...TOKEN_ERRORS, keyRequired()],
+            keysOnly: true,
           }),
           response: { 200: OwnMachineKey },
         },
@@ -69,6 +71,7 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
       {
         schema: {
           ...describeRoute('keys', 'List keys', {
+            operationId: 'listKeys',
             description: 'For owners.',
             errors: [...TOKEN_ERRORS, ownerRequired()],
           }),
@@ -83,6 +86,7 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
       {
         schema: {
           ...describeRoute('keys', 'Create a key', {
+            operationId: 'createKey',
             description: 'For owners. The response is the only place that shows the key.',
             errors: [...TOKEN_ERRORS, ownerRequired(), required('name'), tooManyKeys(KEYS_MAX)],
           }),
@@ -111,11 +115,12 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
         validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('keys', 'Revoke a key', {
+            operationId: 'revokeKey',
             description: 'For owners. Every server refuses the key within a second, and its streams end.',
             errors: [...TOKEN_ERRORS, ownerRequired(), keyNotFound()],
           }),
           params: parameterSchema('key_id'),
-          response: { 200: Message },
+          response: { 200: MessageOf('Key revoked.') },
         },
       },
       async (request) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { PasswordBody } from '../../contract/auth.ts';
-import { Message } from '../../contract/common.ts';
+import { MessageOf } from '../../contract/common.ts';
 import {
   invalid,
   proofRefused,
@@ -27,6 +27,7 @@ export function passwordRoutes(changeOwnPassword: ChangeOwnPassword): FastifyPlu
       {
         schema: {
           ...describeRoute('auth', 'Change your password', {
+            operationId: 'changePassword',
             description: 'Needs the current password. All other sessions of the user end.',
             errors: [
               ...[tokenMissing(), tokenInvalid(), tokenExpired(), userNotFound()],
@@ -35,7 +36,7 @@ export function passwordRoutes(changeOwnPassword: ChangeOwnPassword): FastifyPlu
             ],
           }),
           body: PasswordBody,
-          response: { 200: Message },
+          response: { 200: MessageOf('Your password was changed.') },
         },
       },
       async (request) => {

@@ -10,7 +10,7 @@ import {
   type LoginTokens,
   RefreshedToken,
 } from '../../contract/auth.ts';
-import { Message } from '../../contract/common.ts';
+import { MessageOf } from '../../contract/common.ts';
 import { PasskeyOptions, PasskeySignIn } from '../../contract/factors.ts';
 import {
   ApiError,
@@ -97,6 +97,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Sign in to the dashboard', {
+            operationId: 'signInToDashboard',
+            headers: ['Set-Cookie'],
             description:
               'Like `POST /api/v1/auth/login`, with the same limits. The refresh token is in an HttpOnly cookie.',
             errors: [
@@ -126,6 +128,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Start a sign-in with a passkey', {
+            operationId: 'startPasskeySignIn',
             description:
               'Returns the options for `navigator.credentials.get`. They expire after five minutes.',
             errors: [notFromDashboard(), passkeysUnavailable()],
@@ -143,6 +146,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Sign in to the dashboard with a passkey', {
+            operationId: 'signInWithPasskey',
+            headers: ['Set-Cookie'],
             description:
               'A passkey replaces password and code, because the device checks a PIN, a finger or a face. Sets the ' +
               'same cookie as `POST /session/login`.',
@@ -166,6 +171,8 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Get a new access token with the cookie', {
+            operationId: 'refreshSession',
+            headers: ['Set-Cookie'],
             description:
               'Takes no body. The cookie gets a new refresh token. If the session has ended, the cookie is removed.',
             errors: [notFromDashboard(), tokenInvalid()],
@@ -197,12 +204,14 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'Sign out of the dashboard', {
+            operationId: 'signOutOfDashboard',
+            headers: ['Set-Cookie'],
             description: 'Ends the session and removes the cookie. Takes no body.',
             errors: [notFromDashboard()],
             open: true,
           }),
           headers,
-          response: { 200: Message },
+          response: { 200: MessageOf('Signed out.', 'Nobody was signed in.') },
         },
       },
       async (request, reply) => {
@@ -217,6 +226,7 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       {
         schema: {
           ...describeRoute('session', 'List the demo’s users', {
+            operationId: 'listDemoUsers',
             description:
               'Only for browsers on the same machine, while the demo is on and its users exist; never in production.',
             errors: [notFromDashboard(), notFound()],

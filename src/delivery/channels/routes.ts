@@ -28,6 +28,7 @@ export function channelRoutes(parts: ChannelRouteParts): FastifyPluginAsyncTypeb
         config: { scopes: ['notifications:read'] },
         schema: {
           ...describeRoute('deliveries', 'Get the channel', {
+            operationId: 'getChannel',
             description:
               'The channel that messages are sent through, its settings without secrets, and its state.',
             errors: TOKEN_ERRORS,

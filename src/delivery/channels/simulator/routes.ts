@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant } from '../../../auth/guard.ts';
-import { Message } from '../../../contract/common.ts';
+import { MessageOf } from '../../../contract/common.ts';
 import { SimulatorMessages, SimulatorText } from '../../../contract/delivery.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import { CHANGES } from '../../../database/database.ts';
@@ -43,6 +43,7 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
         exposeHeadRoute: false,
         schema: {
           ...describeRoute('simulator', 'Show the customer’s phone', {
+            operationId: 'listSimulatorMessages',
             description:
               'The messages on the phone. This request marks them as read: their deliveries become `read`.',
             errors: [...TOKEN_ERRORS, notFound()],
@@ -71,13 +72,14 @@ export function simulatorRoutes(parts: InboundRouteParts): FastifyPluginAsyncTyp
       {
         schema: {
           ...describeRoute('simulator', 'Write as the customer', {
+            operationId: 'writeAsCustomer',
             description:
               'Stores a message from the customer. The demo’s assistant answers it from the knowledge base, or ' +
               'raises a notification and tells the customer that it asks a colleague.',
             errors: [...TOKEN_ERRORS, notFound(), required('text')],
           }),
           body: SimulatorText,
-          response: { 200: Message },
+          response: { 200: MessageOf('Message received.') },
         },
       },
       async (request) => {
