@@ -2,13 +2,15 @@
  * `npm test`: runs every test on both engines, and checks types, lint and dead code at the same time.
  * With file names as arguments it runs only those files. The last line is "N passed, N failed".
  *
- *   --quick   `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
- *   --times   prints the slowest test files
+ *   --quick      `npm run test:quick`: SQLite only, in at most a minute; prints what it left out
+ *   --times      prints the slowest test files
+ *   --validate   with file names: also checks their calls against openapi.json. Without file names it always does.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
@@ -16,7 +18,11 @@ import { findOrInstall, type Service, startPostgres, startRedis } from './servic
 
 const { values: options, positionals: requestedFiles } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, times: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
+    validate: { type: 'boolean', default: false },
+  },
 });
 const ALL_TESTS = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 /** What `--quick` leaves out, with a reason for each group of files. */
@@ -32,6 +38,7 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'start the command line or other programs many times': [
     'test/cli*.test.ts',
     'test/docs.test.ts',
+    'test/openapi-tools.test.ts',
     'test/new-channel.test.ts',
   ],
   'compute many password hashes': ['test/sign-in-limits.test.ts'],
@@ -54,6 +61,9 @@ process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/node`;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const startedAt = performance.now();
+const validates = options.validate || (requestedFiles.length === 0 && !options.quick);
+const callsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-calls-')) : undefined;
+if (callsFolder) process.env.TEST_CALLS = callsFolder;
 // The checks run next to the tests: each check keeps one core busy, and some tests only wait.
 const checks = requestedFiles.length > 0 || options.quick ? Promise.resolve([]) : checkSources();
 if (options.quick) {
@@ -73,7 +83,9 @@ const demo = await prepareDemoDatabases();
 try {
   await runTests(requestedFiles.length > 0 ? requestedFiles : selectFiles());
   for (const line of await checks) console.log(line);
+  if (callsFolder) console.log(await validateCalls(callsFolder));
 } finally {
+  if (callsFolder) rmSync(callsFolder, { recursive: true });
   await demo.remove();
   await Promise.all(services.map((service) => service.stop()));
 }
@@ -90,15 +102,23 @@ process.exit(failed === 0 ? 0 : 1);
 /** Returns a line for each check, printed after the tests, where people see them. Threads would only take tests' time. */
 async function checkSources(): Promise<string[]> {
   return [
-    await check('types', 'tsc', ['--singleThreaded']),
-    await check('types of the dashboard', 'tsc', ['--singleThreaded', '-p', 'dashboard']),
-    await check('lint and format', 'biome', ['check', '--error-on-warnings']),
-    await check('dead code', 'knip', []),
+    await check('types', 'node_modules/.bin/tsc', ['--singleThreaded']),
+    await check('types of the dashboard', 'node_modules/.bin/tsc', ['--singleThreaded', '-p', 'dashboard']),
+    await check('lint and format', 'node_modules/.bin/biome', ['check', '--error-on-warnings']),
+    await check('dead code', 'node_modules/.bin/knip', []),
   ];
 }
 
+/** The calls that the tests made over HTTP. Prism checks 1,000 of them in a second. */
+async function validateCalls(folder: string): Promise<string> {
+  const { install } = await import('../bench/peers/install.ts');
+  await install('test/openapi-tools');
+  const args = ['test/openapi-tools/validate.mjs', folder];
+  return check('calls match openapi.json', process.execPath, args);
+}
+
 async function check(title: string, program: string, args: string[]): Promise<string> {
-  const child = spawn(`node_modules/.bin/${program}`, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (text) => {

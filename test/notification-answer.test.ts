@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { NOTIFICATIONS, onEachEngine, outcome, QUESTION, raise, SUPPORT, useDeskbell } from './harness.ts';
+import {
+  type CallOptions,
+  NOTIFICATIONS,
+  onEachEngine,
+  outcome,
+  QUESTION,
+  raise,
+  SUPPORT,
+  useDeskbell,
+} from './harness.ts';
 
 const ANSWERED = { status: 200, message: 'Notification answered.' };
 const RESOLVED = { status: 200, message: 'Notification resolved without a reply.' };
@@ -149,9 +158,10 @@ onEachEngine('answering a notification', (engine) => {
   before(async () => {
     token = await deskbell.signIn();
   });
-  const answer = (address: string, body: unknown) =>
-    deskbell.call('POST', `${address}/answer`, { token, body });
-  const show = async (address: string) => (await deskbell.call('GET', address, { token })).json;
+  const answer = (address: string, body: unknown, options: CallOptions = {}) =>
+    deskbell.call('POST', `${address}/answer`, { token, body, ...options });
+  const show = async (address: string, options: CallOptions = {}) =>
+    (await deskbell.call('GET', address, { token, ...options })).json;
 
   for (const [title, raised, body, expected, stored] of VALID_ANSWERS) {
     it(`answers ${title}`, async () => {
@@ -175,12 +185,12 @@ onEachEngine('answering a notification', (engine) => {
   it('refuses an invalid answer with 500 and the contract’s message, and leaves the notification pending', async () => {
     const addresses = new Map<object, string>();
     for (const kind of [QUESTION, SUPPORT]) addresses.set(kind, await raise(deskbell, token, kind));
-    const before = await Promise.all([...addresses.values()].map(show));
+    const before = await Promise.all([...addresses.values()].map((one) => show(one)));
     for (const [raised, body, expected] of REFUSED) {
       const title = JSON.stringify(body).slice(0, 80);
       assert.deepEqual(outcome(await answer(addresses.get(raised)!, body)), expected, title);
     }
-    assert.deepEqual(await Promise.all([...addresses.values()].map(show)), before);
+    assert.deepEqual(await Promise.all([...addresses.values()].map((one) => show(one))), before);
   });
 
   it('refuses a second answer before it checks the content', async () => {
@@ -238,7 +248,9 @@ onEachEngine('answering a notification', (engine) => {
       [deskbell.clock.now().toISOString()],
     );
     const address = `${NOTIFICATIONS}/${row!.id}`;
-    const { requested_fields, answered_fields } = await show(address);
+    // The document describes what this version stores.
+    const older = { documented: false } as const;
+    const { requested_fields, answered_fields } = await show(address, older);
     assert.deepEqual(
       { requested_fields, answered_fields },
       { requested_fields: ['old'], answered_fields: ['rating', 'remark'] },
@@ -261,8 +273,10 @@ onEachEngine('answering a notification', (engine) => {
       ],
       [valid, ANSWERED],
     ];
-    for (const [body, expected] of rows) assert.deepEqual(outcome(await answer(address, body)), expected);
-    assert.deepEqual((await show(address)).answer, valid);
+    for (const [body, expected] of rows)
+      assert.deepEqual(outcome(await answer(address, body, older)), expected);
+    assert.deepEqual((await show(address, older)).answer, valid);
+    await deskbell.call('DELETE', address, { token });
   });
 
   it('counts and logs the 500s of the contract as refusals, not as failures', async () => {

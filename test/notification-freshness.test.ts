@@ -81,7 +81,7 @@ onEachEngine('a list and its ETag', (engine) => {
     ] as const) {
       let address = '';
       const id = () => Number(address.split('/').at(-1));
-      const byHand = `update notifications set context = '{"by":"hand"}' where id = $1`;
+      const byHand = `update notifications set context = '{"question":"By hand?"}' where id = $1`;
       const writes: [name: string, write: () => Promise<unknown>, then: RegExp | undefined][] = [
         [
           'request',
@@ -90,7 +90,7 @@ onEachEngine('a list and its ETag', (engine) => {
           },
           /"status":"requested"/,
         ],
-        ['update by SQL', () => writer.database.run(byHand, [id()]), /"context":\{"by":"hand"\}/],
+        ['update by SQL', () => writer.database.run(byHand, [id()]), /"context":\{"question":"By hand\?"\}/],
         [
           'answer',
           () => writer.call('POST', `${address}/answer`, { token: borealis, body: answer }),

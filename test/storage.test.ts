@@ -98,9 +98,10 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
     }
     const address = await raise(deskbell, token, QUESTION);
     await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Ja, größere.' } });
-    await deskbell.database.run(`update notifications set context = '{"by":"hand é"}' where id = $1`, [
-      Number(address.split('/').at(-1)),
-    ]);
+    await deskbell.database.run(
+      `update notifications set context = '{"question":"By hand é"}' where id = $1`,
+      [Number(address.split('/').at(-1))],
+    );
     const [first, second] = (await deskbell.call('GET', `${KNOWLEDGE}/`, { token })).json;
     const change = { token, body: { body: 'Größer.' } };
     assert.equal((await deskbell.call('PATCH', `${KNOWLEDGE}/${first.id}`, change)).status, 200);

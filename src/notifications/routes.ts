@@ -163,7 +163,13 @@ export function notificationRoutes({
           params: parameterSchema('notification_id'),
           headers: WriteHeaders,
           body: AnswerBody,
-          response: { 200: MessageOf('Notification answered.') },
+          response: {
+            200: MessageOf(
+              'Notification answered.',
+              "Notification answered. The day's messaging limit is reached: the message waits until 2026-01-16T09:31:00.000Z.",
+              'Notification resolved without a reply.',
+            ),
+          },
         },
       },
       async (request, reply) => {

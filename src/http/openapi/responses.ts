@@ -17,7 +17,7 @@ export const operationsOf = ({ paths }: ApiDocument) =>
 
 /**
  * Names the error responses that several routes share, by their codes: without that, the document is twice as large.
- * Two responses with the same codes but other examples have one name: the one with more uses gets it.
+ * Responses with the same codes but other examples have numbers, the one with the most uses has none.
  */
 export function nameResponses(document: ApiDocument): ApiDocument {
   const uses = new Map<string, Response[]>();
@@ -32,8 +32,9 @@ export function nameResponses(document: ApiDocument): ApiDocument {
   const shared = [...uses.values()].filter(({ length }) => length > 1).sort((a, b) => b.length - a.length);
   for (const responses of shared) {
     const [first] = responses;
-    const name = nameOf(first!);
-    if (named[name]) continue;
+    const codes = nameOf(first!);
+    let name = codes;
+    for (let n = 2; named[name]; n += 1) name = `${codes}${n}`;
     named[name] = { ...first! };
     for (const response of responses) replace(response, name);
   }
