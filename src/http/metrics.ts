@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { metricsRefused, tokenInvalid, tokenMissing } from '../errors.ts';
+import { metricsRefused, notFound, tokenInvalid, tokenMissing } from '../errors.ts';
 import type { Metrics, QueueFigures } from '../metrics.ts';
 import { isFromThisMachine } from './address.ts';
 import { handleErrors } from './errors.ts';
@@ -48,8 +48,8 @@ function addRoute(app: FastifyInstance, parts: MetricsParts): void {
           operationId: 'getMetrics',
           description:
             'In the Prometheus text format. Needs `METRICS_TOKEN` as bearer token, if that is set. If neither it nor ' +
-            '`METRICS_PORT` is set, a server in production answers only calls from its own machine.',
-          errors: [tokenMissing(), metricsRefused()],
+            '`METRICS_PORT` is set, a server in production answers only calls from its own machine. With `METRICS_PORT`, it is not on this port.',
+          errors: [tokenMissing(), metricsRefused(), notFound()],
           open: true,
         }),
         response: { 200: MetricsText },

@@ -25,6 +25,7 @@ import {
   idempotencyKeyInFlight,
   idempotencyKeyReused,
   invalid,
+  methodNotAllowed,
   notificationNotFound,
   required,
   storageFull,
@@ -54,6 +55,8 @@ export interface NotificationParts {
 const LISTS_KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** Instead of an id, the path has `request`. */
+const NOT_AN_ID = methodNotAllowed(['POST']);
 const IDEMPOTENCY_ERRORS = [idempotencyKeyReused(), idempotencyKeyInFlight()];
 
 export function notificationRoutes({
@@ -121,7 +124,7 @@ export function notificationRoutes({
           ...describeRoute('notifications', 'Get a notification', {
             operationId: 'getNotification',
             description: 'One notification with its answer and the state of its message.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
+            errors: [...TOKEN_ERRORS, notificationNotFound(), NOT_AN_ID],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),
@@ -202,7 +205,7 @@ export function notificationRoutes({
           ...describeRoute('notifications', 'Delete a notification', {
             operationId: 'deleteNotification',
             description: 'Deletes it permanently, answered or not. Nothing is sent to the customer.',
-            errors: [...TOKEN_ERRORS, notificationNotFound()],
+            errors: [...TOKEN_ERRORS, notificationNotFound(), NOT_AN_ID],
             area: 'notification',
           }),
           params: parameterSchema('notification_id'),

@@ -57,7 +57,11 @@ async function check({ method, path, requestHeaders, requestBody, status, header
     method: method.toLowerCase(),
     url: { path: pathname, query: parse(searchParams.toString()) },
     headers: Object.fromEntries(
-      Object.entries(requestHeaders).map(([name, value]) => [name.toLowerCase(), value]),
+      Object.entries(requestHeaders).map(([name, value]) => [
+        name.toLowerCase(),
+        // Case does not matter in HTTP, but it does in Prism.
+        value.replace(/^bearer +/i, 'Bearer '),
+      ]),
     ),
     body: parsed(requestBody),
   };

@@ -41,7 +41,7 @@ export async function collectOpenApi(app: FastifyInstance): Promise<void> {
           'Programs send a key `dbk_…` instead; each endpoint lists the scopes of which the key needs one.\n\n' +
           'Every error has the body `detail`, `code` and, for invalid input, `field`. Check the `code`: the ' +
           'notification endpoints return validation errors with status 500. A path that is called with another ' +
-          'method than those listed returns 405 with the header `Allow`.',
+          'method than those listed returns 405 `METHOD_NOT_ALLOWED` with the header `Allow`.',
         license: { name: 'MIT', identifier: 'MIT' },
         contact: { name: 'The operator of this server' },
       },

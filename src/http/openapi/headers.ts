@@ -35,6 +35,10 @@ export const HEADERS = {
     description: 'The way to sign in.',
     schema: { type: 'string', examples: ['Bearer'] },
   },
+  Allow: {
+    description: 'The methods that this path accepts.',
+    schema: { type: 'string', examples: ['POST'] },
+  },
   'Retry-After': {
     description: 'Try again after this many seconds.',
     schema: { type: 'integer', minimum: 1, examples: [30] },
