@@ -43,7 +43,8 @@ onEachEngine('a list of several megabytes', (engine) => {
           context, requested_fields, answered_fields, answer_schema_id)
         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${ROWS})
         select 2, 4, case when n % 1500 = 700 then '${RARE}' else 'user_question_request' end, $1, $1,
-          concat('{"question":"☕ ', n, ' ', case when n % 130 = 0 or n % 130 = 1 and n < 3 then $2 else $3 end, '"}'),
+          concat('{"question":"☕ ', n, ' ', case when n % 130 = 0 or n % 130 = 1 and n < 3 then $2 else $3 end,
+            '","support_request_reason":"☕"}'),
           '["question"]', '["answer"]', (select min(id) from answer_schemas) from numbers`,
       [deskbell.clock.now().toISOString(), 'y'.repeat(LARGE_BYTES), 'x'.repeat(800)],
     );

@@ -175,7 +175,9 @@ export const Unchanged = Type.Null({ description: 'Your list is current.' });
 export const WriteHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
+      minLength: 1,
       maxLength: 255,
+      pattern: '^[!-~]+$',
       description:
         'A unique key for this write. Repeating the request with the same key has no further effect.',
     }),

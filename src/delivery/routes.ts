@@ -79,8 +79,17 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
           }),
           querystring: Type.Object({
             state: Type.Optional(DeliveryStateName),
-            limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMIT_MAX })),
-            cursor: Type.Optional(Type.String()),
+            limit: Type.Optional(
+              Type.Integer({
+                minimum: 1,
+                maximum: LIMIT_MAX,
+                default: LIMIT_DEFAULT,
+                description: 'Page size.',
+              }),
+            ),
+            cursor: Type.Optional(
+              Type.String({ description: 'From the `Link` header of the previous page.' }),
+            ),
           }),
           response: { 200: DeliveryList },
         },

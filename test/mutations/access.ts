@@ -25,6 +25,22 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'a request waits for it until its deadline, and then writes nothing',
     },
   ]),
+  ...caughtBy('test/cli.test.ts', [
+    {
+      name: 'the API document does not list the scopes of keys',
+      file: 'src/http/openapi/document.ts',
+      find: '...(scopes ?? []).map((scope) => ({ key: [scope] }))',
+      replace: '',
+      test: 'prints the OpenAPI document, and the copy in the repository is current',
+    },
+    {
+      name: 'the API document repeats named schemas',
+      file: 'src/http/openapi/schemas.ts',
+      find: 'return { $ref: reference(title) };',
+      replace: 'return schema;',
+      test: 'prints the OpenAPI document, and the copy in the repository is current',
+    },
+  ]),
   ...caughtBy('test/surroundings.test.ts', [
     {
       name: 'Brotli compresses as well as it can',
