@@ -56,6 +56,7 @@ const ROUTES = {
   'get /api/v1/overview': 'notifications',
   'get /api/v1/audit': 'audit',
   'get /api/v1/events': 'live',
+  'get /api/v1/events/log': 'live',
   'post /session/login': 'session',
   'post /session/passkey/options': 'session',
   'post /session/passkey': 'session',

@@ -21,8 +21,8 @@ export const ErrorBody = Type.Object(
   { description: 'The body of every error.' },
 );
 
-export const NullOr = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
-  Type.Union([schema, Type.Null()], options);
+export const NullOr = <T extends TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
 /** Of a filter: the beginning of a day in UTC, or a time. */
 export const Since = Type.Union([Type.String({ format: 'date-time' }), Type.String({ format: 'date' })], {

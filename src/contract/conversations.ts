@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 
 export const CONVERSATIONS_MAX = 200;
@@ -7,9 +7,6 @@ export const MESSAGES_AT_ONCE_MAX = 100;
 export const MESSAGE_LENGTH_MAX = 4096;
 export const SENDERS = ['customer', 'assistant'] as const;
 export const MESSAGES_PAGE_MAX = 200;
-
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description?: string) =>
-  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
 export const ConversationQuery = Type.Object({
   ids: Type.Optional(
@@ -36,14 +33,14 @@ const conversationExample = {
 export const Conversation = Type.Object(
   {
     id: Type.Integer(),
-    reference: Nullable(Type.String(), 'Its id in your own system.'),
+    reference: NullOr(Type.String(), 'Its id in your own system.'),
     customer_name: Type.String(),
     customer_phone: Type.String({
       description: 'With + and the country code. Empty if only the assistant can reach the customer.',
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
-    window_open_until: Nullable(
+    window_open_until: NullOr(
       Timestamp,
       'The end of the 24-hour window in which free text can be sent; null if it is closed.',
     ),
@@ -146,9 +143,9 @@ const ThreadMessage = Type.Object(
     from: Type.Enum([...SENDERS, 'merchant']),
     text: Type.String(),
     at: Timestamp,
-    message_id: Nullable(Type.String(), 'Its id in your own system, or in the channel that it went through.'),
-    notification_id: Nullable(Type.Integer(), 'The notification that the merchant answered with it.'),
-    delivery: Nullable(
+    message_id: NullOr(Type.String(), 'Its id in your own system, or in the channel that it went through.'),
+    notification_id: NullOr(Type.Integer(), 'The notification that the merchant answered with it.'),
+    delivery: NullOr(
       Type.Object({ id: Type.Integer(), state: DeliveryStateName }),
       'How far it has got, if Deskbell sends it.',
     ),
@@ -160,7 +157,7 @@ export type ThreadMessage = Static<typeof ThreadMessage>;
 export const Thread = Type.Object(
   {
     messages: Type.Array(ThreadMessage, { description: 'Oldest first.' }),
-    next_cursor: Nullable(Type.String(), 'Leads to the next page; null on the last one.'),
+    next_cursor: NullOr(Type.String(), 'Leads to the next page; null on the last one.'),
   },
   {
     title: 'Thread',

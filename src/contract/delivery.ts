@@ -126,9 +126,10 @@ export const ManyDeliveries = Type.Object(
     state: Type.String({ description: 'The state that the messages are in.' }),
     since: Type.Optional(NullOr(Since)),
     after_id: Type.Optional(
-      NullOr(Type.Integer({ minimum: 0 }), {
-        description: 'The `after_id` of the previous response, to continue from there.',
-      }),
+      NullOr(
+        Type.Integer({ minimum: 0 }),
+        'The `after_id` of the previous response, to continue from there.',
+      ),
     ),
   },
   { title: 'DeliverySelection', examples: [{ state: 'failed', since: '2026-01-15T09:00:00.000Z' }] },

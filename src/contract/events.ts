@@ -28,7 +28,7 @@ export const CONTENT_SCOPES: readonly Scope[] = ['ask', 'notifications:read'];
 export const Event = Type.Object(
   {
     id: Type.Integer({ minimum: 1, description: 'Grows with every event of the merchant.' }),
-    type: Type.Enum(EVENT_TYPE_NAMES),
+    type: Type.Enum(EVENT_TYPE_NAMES, { title: 'EventType' }),
     timestamp: Timestamp,
     data: Type.Record(Type.String(), Type.Unknown(), {
       description:
@@ -36,6 +36,7 @@ export const Event = Type.Object(
     }),
   },
   {
+    title: 'Event',
     description: 'Something that happened.',
     examples: [
       {
@@ -82,6 +83,7 @@ export const EventLog = Type.Object(
     more: Type.Boolean({ description: 'True if there are more events now.' }),
   },
   {
+    title: 'EventLog',
     description: 'Events after `after`, oldest first. They are kept for 30 days.',
     examples: [{ events: [], last_id: 17, more: false }],
   },

@@ -18,10 +18,8 @@ const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'Notificati
 const question = Type.String({ minLength: 1, description: 'What the customer asked.' });
 const reason = Type.String({ minLength: 1, description: 'Why the customer wants a person.' });
 const optionalContext = {
-  document_id: Type.Optional(
-    NullOr(Type.Integer(), { description: 'The document that the answer updates.' }),
-  ),
-  lead_phone: Type.Optional(NullOr(Type.String(), { description: 'The customer’s phone number.' })),
+  document_id: Type.Optional(NullOr(Type.Integer(), 'The document that the answer updates.')),
+  lead_phone: Type.Optional(NullOr(Type.String(), 'The customer’s phone number.')),
 };
 const contextOptions = {
   additionalProperties: true,
@@ -31,7 +29,7 @@ const contextOptions = {
 const QuestionContext = Type.Object(
   {
     question,
-    support_request_reason: Type.Optional(NullOr(Type.String(), { description: 'Not used for a question.' })),
+    support_request_reason: Type.Optional(NullOr(Type.String(), 'Not used for a question.')),
     ...optionalContext,
   },
   { title: 'QuestionContext', ...contextOptions },
@@ -39,7 +37,7 @@ const QuestionContext = Type.Object(
 const SupportContext = Type.Object(
   {
     support_request_reason: reason,
-    question: Type.Optional(NullOr(Type.String(), { description: 'Not used for a support request.' })),
+    question: Type.Optional(NullOr(Type.String(), 'Not used for a support request.')),
     ...optionalContext,
   },
   { title: 'SupportContext', ...contextOptions },
@@ -225,9 +223,7 @@ const replyText = (description: string) =>
   Type.String({ minLength: 1, maxLength: 4096, pattern: '\\S', description });
 const replyFlags = {
   only_send_campaign: Type.Optional(
-    NullOr(Type.Boolean({ default: false }), {
-      description: 'Send directly and do not update the knowledge base.',
-    }),
+    NullOr(Type.Boolean({ default: false }), 'Send directly and do not update the knowledge base.'),
   ),
   resolve_only: Type.Optional(NullOr(Type.Literal(false))),
 };
@@ -249,9 +245,7 @@ export const AnswerBody = Type.Union(
     Type.Object(
       {
         resolve_only: Type.Literal(true),
-        resolution_notes: Type.Optional(
-          NullOr(Type.String(), { description: 'Support: kept with the notification.' }),
-        ),
+        resolution_notes: Type.Optional(NullOr(Type.String(), 'Support: kept with the notification.')),
       },
       { title: 'ResolveOnly', description: 'Resolves it without a reply: nothing is sent or learned.' },
     ),
