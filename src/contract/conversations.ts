@@ -57,18 +57,17 @@ export type ConversationList = Static<typeof ConversationList>;
 export const ConversationBody = Type.Object(
   {
     reference: Type.Optional(
-      Type.String({
-        maxLength: 255,
+      Type.Union([Type.String({ maxLength: 255 }), Type.Integer(), Type.Null()], {
         description: 'Its id in your own system. A conversation with this reference is updated.',
       }),
     ),
     customer_name: Type.String({ minLength: 1, maxLength: 255 }),
     customer_phone: Type.Optional(
-      Type.String({
-        description:
-          'With +, or as written in the merchant’s country. Required, unless the merchant’s assistant speaks to the ' +
+      NullOr(
+        Type.String({ maxLength: 255 }),
+        'With +, or as written in the merchant’s country. Required, unless the merchant’s assistant speaks to the ' +
           'customers itself.',
-      }),
+      ),
     ),
   },
   {
@@ -83,16 +82,12 @@ const NewMessage = Type.Object(
   {
     from: Type.Enum([...SENDERS]),
     text: Type.String({ minLength: 1, maxLength: MESSAGE_LENGTH_MAX }),
-    at: Type.Optional(
-      Type.String({ format: 'date-time', description: 'When it was said. The default is now.' }),
-    ),
+    at: Type.Optional(NullOr(Type.String({ format: 'date-time' }), 'When it was said. The default is now.')),
     message_id: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description:
-          'Its id in your own system. A message with the same id is stored once in a conversation.',
-      }),
+      NullOr(
+        Type.String({ minLength: 1, maxLength: 255 }),
+        'Its id in your own system. A message with the same id is stored once in a conversation.',
+      ),
     ),
   },
   { title: 'NewMessage' },
