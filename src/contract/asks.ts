@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
 import { WAIT_MAX_SECONDS } from './live.ts';
 
@@ -15,9 +15,6 @@ export const REFERENCE_LENGTH_MAX = 255;
 export const METADATA_MAX_BYTES = 4096;
 export const EXPIRES_MAX_SECONDS = 30 * 24 * 3600;
 export const OPEN_ASKS_MAX = 100;
-
-const NullOr = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
-  Type.Union([type, Type.Null()]);
 
 const text = { minLength: 1, maxLength: QUESTION_LENGTH_MAX };
 
@@ -84,6 +81,7 @@ export const AskBody = Type.Object(
     ),
   },
   {
+    title: 'NewAsk',
     description: 'A question or a support reason, and the conversation it belongs to.',
     examples: [
       {
@@ -96,13 +94,16 @@ export const AskBody = Type.Object(
 );
 export type AskBody = Static<typeof AskBody>;
 
-export const Candidate = Type.Object({
-  document_id: Type.Integer(),
-  question: Type.String({ description: 'The document’s title.' }),
-  answer: Type.String(),
-  score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
-  confident: Type.Boolean({ description: 'True if it is safe to answer without a person.' }),
-});
+export const Candidate = Type.Object(
+  {
+    document_id: Type.Integer(),
+    question: Type.String({ description: 'The document’s title.' }),
+    answer: Type.String(),
+    score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
+    confident: Type.Boolean({ description: 'True if it is safe to answer without a person.' }),
+  },
+  { title: 'Candidate' },
+);
 export type Candidate = Static<typeof Candidate>;
 const candidates = Type.Array(Candidate, { description: 'What the knowledge base has, best match first.' });
 
@@ -123,11 +124,10 @@ const asking = {
   }),
   candidates,
 };
-const Delivery = Type.Object({
-  id: Type.Integer(),
-  state: Type.Enum([...DELIVERY_STATES]),
-  updated_at: Timestamp,
-});
+const Delivery = Type.Object(
+  { id: Type.Integer(), state: Type.Enum([...DELIVERY_STATES]), updated_at: Timestamp },
+  { title: 'AskDelivery' },
+);
 
 const FINAL = {
   answered: {
@@ -169,13 +169,21 @@ const answeredExample = {
 };
 
 const stateOf = <S extends string, F extends Record<string, Parameters<typeof Type.Union>[0][number]>>(
+  title: string,
   status: S,
   fields: F,
-) => Type.Object({ status: Type.Literal(status), ...base, ...fields });
+) => Type.Object({ status: Type.Literal(status), ...base, ...fields }, { title });
+
+const named = (prefix: string, status: Final) =>
+  `${prefix}${status.charAt(0).toUpperCase()}${status.slice(1)}`;
 
 export const AskState = Type.Union(
-  [stateOf('waiting', {}), ...finals.map((status) => stateOf(status, FINAL[status]))],
+  [
+    stateOf('AskWaiting', 'waiting', {}),
+    ...finals.map((status) => stateOf(named('Ask', status), status, FINAL[status])),
+  ],
   {
+    title: 'AskState',
     description: 'The ask, with what came of it.',
     examples: [{ status: 'waiting', ...baseExample }, answeredExample],
   },
@@ -183,21 +191,25 @@ export const AskState = Type.Union(
 
 export const AskReply = Type.Union(
   [
-    Type.Object({
-      status: Type.Literal('known'),
-      answer: Type.String(),
-      document_id: Type.Integer(),
-      question: Type.String({ description: 'The document’s title.' }),
-      score: Type.Number(),
-      conversation_id: NullOr(Type.Integer()),
-      reference: base.reference,
-      metadata: base.metadata,
-      candidates,
-    }),
-    stateOf('asked', asking),
-    ...finals.map((status) => stateOf(status, { ...FINAL[status], ...asking })),
+    Type.Object(
+      {
+        status: Type.Literal('known'),
+        answer: Type.String(),
+        document_id: Type.Integer(),
+        question: Type.String({ description: 'The document’s title.' }),
+        score: Type.Number(),
+        conversation_id: NullOr(Type.Integer()),
+        reference: base.reference,
+        metadata: base.metadata,
+        candidates,
+      },
+      { title: 'ReplyKnown' },
+    ),
+    stateOf('ReplyAsked', 'asked', asking),
+    ...finals.map((status) => stateOf(named('Reply', status), status, { ...FINAL[status], ...asking })),
   ],
   {
+    title: 'AskReply',
     description: 'A known answer, the new question, or what came of it while this call waited.',
     examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
   },
@@ -221,10 +233,16 @@ export const OpenAsksQuery = Type.Object({
 
 export const OpenAsks = Type.Object(
   {
-    asks: Type.Array(Type.Object({ status: Type.Literal('waiting'), ...base, question: Type.String() })),
+    asks: Type.Array(
+      Type.Object(
+        { status: Type.Literal('waiting'), ...base, question: Type.String() },
+        { title: 'OpenAsk' },
+      ),
+    ),
     next_cursor: NullOr(Type.String()),
   },
   {
+    title: 'OpenAsks',
     description: 'The asks that wait for the merchant, newest first.',
     examples: [
       {
@@ -248,6 +266,7 @@ export const FindQuery = Type.Object({
 export const FoundCandidates = Type.Object(
   { candidates },
   {
+    title: 'Candidates',
     description: 'What the knowledge base has, best match first.',
     examples: [
       {

@@ -110,6 +110,10 @@ const Resolution = Type.Object(
   { resolve_only: Type.Literal(true), resolution_notes: Type.Optional(Type.String()) },
   { title: 'Resolution', description: 'It was resolved without a reply.' },
 );
+const Withdrawal = Type.Object(
+  { withdrawn: Type.Literal(true) },
+  { title: 'Withdrawal', description: 'The assistant withdrew it.' },
+);
 const ANSWER = { description: 'The answer, or null while it is pending.' };
 const delivery = Type.Union(
   [
@@ -125,11 +129,19 @@ const delivery = Type.Union(
 export const NotificationWithAnswer = Type.Union(
   [
     Type.Object(
-      { ...questionFields, answer: Type.Union([QuestionAnswer, Resolution, Type.Null()], ANSWER), delivery },
+      {
+        ...questionFields,
+        answer: Type.Union([QuestionAnswer, Resolution, Withdrawal, Type.Null()], ANSWER),
+        delivery,
+      },
       { title: 'QuestionWithAnswer' },
     ),
     Type.Object(
-      { ...supportFields, answer: Type.Union([SupportAnswer, Resolution, Type.Null()], ANSWER), delivery },
+      {
+        ...supportFields,
+        answer: Type.Union([SupportAnswer, Resolution, Withdrawal, Type.Null()], ANSWER),
+        delivery,
+      },
       { title: 'SupportWithAnswer' },
     ),
   ],

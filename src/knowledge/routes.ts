@@ -95,6 +95,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('knowledge', 'Find answers to a question', {
+            operationId: 'findAnswers',
             description:
               'The documents that may answer a question or a support reason, best first. Let your model judge them: only ' +
               '`confident` ones are safe to give without a person.',

@@ -92,6 +92,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         config: { scopes: SCOPES, isStream: true },
         schema: {
           ...describeRoute('asks', 'Ask the merchant', {
+            operationId: 'askMerchant',
+            headers: ['Idempotency-Replayed'],
             description:
               'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
               '`wait_seconds` it waits for the merchant. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
@@ -151,6 +153,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('asks', 'List open asks', {
+            operationId: 'listOpenAsks',
             description: 'The asks that wait for the merchant, newest first.',
             errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid()],
           }),
@@ -188,6 +191,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('asks', 'Get an ask, or wait for its answer', {
+            operationId: 'getAsk',
             description:
               'What came of it. With `wait`, the call waits while the merchant has not answered. The outcome is kept for ' +
               '30 days, also if the notification was deleted.',
@@ -208,6 +212,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('asks', 'Withdraw an ask', {
+            operationId: 'cancelAsk',
             description:
               'The question leaves the inbox, and the merchant sees that the assistant withdrew it. Nothing is sent.',
             errors: [...TOKEN_ERRORS, askNotFound(), askEnded('answered')],
