@@ -1,4 +1,5 @@
 import { ACCESS_MUTATIONS } from './access.ts';
+import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import type { Mutation } from './mutation.ts';
@@ -10,4 +11,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
   ...DELIVERY_MUTATIONS,
+  ...ASSISTANT_MUTATIONS,
 ];

@@ -1,0 +1,126 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** The assistant's own access: keys, asks, events. */
+export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/machine-keys.test.ts', [
+    {
+      name: 'a key may do everything',
+      file: 'src/auth/guard.ts',
+      find: 'if (!scopes.some((scope) => caller.scopes.has(scope))) throw insufficientScope(scopes);',
+      replace: '',
+      test: 'each endpoint names the scope that a key lacks',
+    },
+    {
+      name: 'a key may use what is for people',
+      file: 'src/auth/guard.ts',
+      find: 'if (!scopes) throw notForKeys();',
+      replace: 'if (!scopes) return;',
+      test: 'what is for people is refused: the account with 401, the rest with 403',
+    },
+    {
+      name: 'a revoked key is still remembered',
+      file: 'src/auth/sessions/revocations.ts',
+      find: `if (caller.kind === 'key') return sessions.has(revocationOf(caller.machineKeyId));`,
+      replace: `if (caller.kind === 'key') return false;`,
+      test: 'a revoked key is refused by every server within a second',
+    },
+    {
+      name: 'a key does not expire',
+      file: 'src/auth/machineKeys/verify.ts',
+      find: 'if (expiresAtMs <= nowMs) throw tokenExpired();',
+      replace: '',
+      test: 'a key expires',
+    },
+    {
+      name: 'a key can be revoked by another merchant',
+      file: 'src/auth/machineKeys/store.ts',
+      find: 'set revoked_at = $3 where merchant_id = $1 and id = $2',
+      replace: 'set revoked_at = $3 where $1 > 0 and id = $2',
+      test: 'only owners manage keys, and only those of their merchant',
+    },
+  ]),
+  ...caughtBy('test/asks.test.ts', [
+    {
+      name: 'an ask is read without its merchant',
+      file: 'src/asks/store.ts',
+      find: "[COLUMNS, ...more].join(', ')} from asks where merchant_id = $1 and id = $2",
+      replace: "[COLUMNS, ...more].join(', ')} from asks where $1 > 0 and id = $2",
+      test: 'another merchant’s asks do not exist',
+    },
+    {
+      name: 'the same question is raised twice',
+      file: 'src/notifications/asks/ask.ts',
+      find: 'await tx.lock(`customer ${merchantId} ${reference ?? phone}`);',
+      replace: '',
+      test: 'the same question of the same customer is pending once, also if it comes many times at once',
+    },
+    {
+      name: 'an answer that the assistant relays is sent, too',
+      file: 'src/notifications/answer.ts',
+      find: `notification.ask_deliver === 'assistant'`,
+      replace: 'false',
+      test: 'an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing',
+    },
+    {
+      name: 'a late answer is not told',
+      file: 'src/asks/end.ts',
+      find: `and asks.status in ('waiting', 'expired')`,
+      replace: `and asks.status = 'waiting'`,
+      test: 'an ask expires at its time, stays in the inbox, and a late answer still reaches the customer',
+    },
+    {
+      name: 'a revoked key goes on waiting',
+      file: 'src/live/wait.ts',
+      find: 'if (isRevoked) throw tokenInvalid();',
+      replace: '',
+      test: 'a wait ends when its key is revoked',
+    },
+  ]),
+  ...caughtBy('test/event-log.test.ts', [
+    {
+      name: 'a key sees every type of event',
+      file: 'src/live/routes.ts',
+      find: 'if (!EVENT_TYPES[event.type].some((scope) => hasScope(caller, scope))) return undefined;',
+      replace: '',
+      test: 'shows a key only what its scopes allow, and texts only to those that may read them',
+    },
+    {
+      name: 'every key reads the texts of events',
+      file: 'src/live/routes.ts',
+      find: 'CONTENT_SCOPES.some((scope) => hasScope(caller, scope)),',
+      replace: 'CONTENT_SCOPES.length > 0,',
+      test: 'shows a key only what its scopes allow, and texts only to those that may read them',
+    },
+    {
+      name: 'the first event of a stream has no id',
+      file: 'src/live/stream.ts',
+      find: 'event: connected\\nid: ${this.#position}\\ndata',
+      replace: 'event: connected\\ndata',
+      test: 'the eventsource package gets what happened while it was away',
+    },
+    {
+      name: 'events get their positions in the order of their transactions',
+      file: 'src/events/log.ts',
+      find: `select last_position from event_logs where merchant_id = $1 \${LOCKED[tx.engine]}`,
+      replace: `select coalesce(max(seq), 0) as last_position from events where merchant_id = $1 and position is not null`,
+      test: 'misses nothing of many writers at once',
+    },
+  ]),
+  ...caughtBy('test/events.test.ts', [
+    {
+      name: 'a stream ends with its token',
+      file: 'src/auth/recheck.ts',
+      find: 'if (endsAtMs === undefined || endsAtMs <= nowMs) return undefined;',
+      replace: 'if (endsAtMs === undefined || endsAtMs > 0) return undefined;',
+      test: 'does not come when its token expires, as long as the session goes on',
+    },
+    {
+      name: 'a stream goes on without its session',
+      file: 'src/auth/recheck.ts',
+      find: 'return Math.min(Date.parse(expires_at), Date.parse(last_used_at) + sessionIdleDays * DAY_MS);',
+      replace:
+        'return Math.max(Date.parse(expires_at), Date.parse(last_used_at) + sessionIdleDays * DAY_MS);',
+      test: 'comes when the session has ended, also if nobody signalled it',
+    },
+  ]),
+];
