@@ -2,6 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { logEvents } from '../events/record.ts';
 import { insertMessages } from './messages.ts';
+import { findConversation } from './store.ts';
 
 /** What customers write to a channel. The channels call these, without importing this feature. */
 
@@ -45,12 +46,17 @@ async function receive(
   const message = { from: 'customer', text, at: writtenAt, messageId } as const;
   const stored = await insertMessages(tx, merchantId, conversationId, [message], at);
   if (stored === 0) return;
+  const conversation = await findConversation(tx, merchantId, conversationId);
   await logEvents(tx, merchantId, [
     {
       type: 'message.received',
       at,
       notificationId: null,
-      data: { conversation_id: conversationId, message_id: messageId },
+      data: {
+        conversation_id: conversationId,
+        conversation_reference: conversation?.reference ?? null,
+        message_id: messageId,
+      },
       content: { text },
     },
   ]);
