@@ -57,6 +57,7 @@ import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { createHub } from './live/hub.ts';
 import { liveRoutes } from './live/routes.ts';
+import { mcpRoutes } from './mcp/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
@@ -204,6 +205,7 @@ export async function buildApp(
   });
   const { database, now } = parts;
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
+  await app.register(mcpRoutes);
   operationsRoutes(app, parts);
   metricsRoutes(app, { ...parts, ...config, queueFigures: () => readQueueFigures(database, now()) });
   if (config.docs) serveDocs(app);

@@ -196,6 +196,22 @@ export function readConfig(env: Environment = process.env): Config {
   return config;
 }
 
+/** How a command reaches a running Deskbell. */
+export interface ApiAccess {
+  url: string;
+  key: string;
+}
+
+export function readApiAccess(env: Environment = process.env): ApiAccess {
+  const problems: string[] = [];
+  const { text, address } = createReader(env, problems);
+  const url = address('DESKBELL_URL', ['http:', 'https:']) ?? 'http://127.0.0.1:8000';
+  const key = text('DESKBELL_KEY') ?? '';
+  if (key === '') problems.push('DESKBELL_KEY must be set. "npm run deskbell -- key add" creates a key.');
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { url, key };
+}
+
 function checkDemo(
   { production, isLocal, host }: Pick<Config, 'production' | 'isLocal' | 'host'>,
   problems: string[],

@@ -42,6 +42,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'knowledge/',
       'delivery/',
       'live/',
+      'mcp/',
     ],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
@@ -90,6 +91,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
+  // Its tools call the API, like any other program.
+  mcp: ['auth/guard.ts', 'database/deadline.ts', 'errors.ts', 'version.ts'],
   merchants: FEATURE_IMPORTS,
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],

@@ -25,7 +25,9 @@ export interface Setting {
 /** Commands do not print. People get the text, scripts the JSON. */
 export type Outcome =
   | { text: string; json: unknown; failed?: boolean }
-  | { columns: readonly Column[]; pages: Pages; none: string };
+  | { columns: readonly Column[]; pages: Pages; none: string }
+  /** It has written its output itself. */
+  | { silent: true };
 
 /** A list may not fit into memory, so it has pages. */
 type Pages = AsyncIterable<readonly object[]> | Iterable<readonly object[]>;

@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   keys: { about: 'Signing keys: list, rotate', load: () => import('./keys.ts') },
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },
+  mcp: { about: 'Connect an AI assistant over MCP (stdio)', load: () => import('./mcp.ts') },
   work: { about: 'Run a delivery worker', load: () => import('./work.ts') },
   doctor: { about: 'Find problems and show how to fix them', load: () => import('./doctor.ts') },
   openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
@@ -133,6 +134,7 @@ ${list(Object.entries(commands).map(([name, { about, arguments: names }]) => [[g
 "${PROGRAM} ${group} COMMAND --help" shows more.`;
 
 async function show(outcome: Outcome, json: boolean, print: Surroundings['print']): Promise<number> {
+  if ('silent' in outcome) return EXIT.ok;
   if ('text' in outcome) {
     await print(json ? JSON.stringify(outcome.json, null, 2) : outcome.text);
     return outcome.failed ? EXIT.failure : EXIT.ok;

@@ -25,8 +25,9 @@ export function drainUnreadBodies(app: FastifyInstance): void {
 }
 
 function drain(request: IncomingMessage): void {
-  if (request.complete) return;
   const { socket } = request;
+  // A call within this process has no connection.
+  if (request.complete || !(socket instanceof Socket)) return;
   // Node calls this to close the connection after the response. The function stays for the next requests.
   socket.destroySoon = () => {
     if (request.complete) Socket.prototype.destroySoon.call(socket);

@@ -1,0 +1,43 @@
+import {
+  type McpRequestContext,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+} from '@modelcontextprotocol/server';
+import { VERSION } from '../version.ts';
+import { type Call, resultOf } from './call.ts';
+import { declaresTasks, serveTasks, TASKS, taskResult } from './tasks.ts';
+import { TOOLS, type ToolEntry } from './tools.ts';
+
+const INSTRUCTIONS =
+  'Deskbell connects you with the merchant of a shop. When a customer asks something that you do not know: call find_answer; if no candidate answers it, call ask_merchant and tell the customer that you are asking; call get_answer until the merchant has answered. Call request_human when the customer needs a person. Never invent an answer about the shop.';
+
+/** The tools, for one request over HTTP or one connection over stdio. `mayUse` says which the key's scopes allow. */
+export function createServer(
+  call: Call,
+  mayUse: (scopes: readonly string[]) => boolean,
+  { era }: McpRequestContext,
+): Server {
+  const server = new Server(
+    { name: 'deskbell', title: 'Deskbell', version: VERSION },
+    { capabilities: { tools: {}, ...(era === 'modern' ? TASKS : {}) }, instructions: INSTRUCTIONS },
+  );
+  const offered = TOOLS.filter(({ scopes }) => mayUse(scopes)).map(describe);
+  server.setRequestHandler('tools/list', () => ({ tools: offered }));
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    // Also a tool that is not offered: the API's answer says which scope is missing.
+    const tool = TOOLS.find(({ name }) => name === params.name);
+    if (!tool) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool "${params.name}".`);
+    }
+    const reply = await call(tool.request(params.arguments ?? {}), context.mcpReq.signal);
+    if (tool.asks && reply.body.status === 'asked' && declaresTasks(context)) return taskResult(reply.body);
+    return resultOf(reply);
+  });
+  if (era === 'modern') serveTasks(server, call);
+  return server;
+}
+
+const describe = ({ name, title, description, annotations, inputSchema, outputSchema }: ToolEntry) =>
+  ({ name, title, description, annotations, inputSchema, outputSchema }) as unknown as Tool;
