@@ -98,6 +98,8 @@ function checkSyntax({ language, text }: Sample): void {
   } else if (language === 'nginx') {
     for (const line of lines) assert.match(line, /^(\w[^;{}]*[;{]|location [^;{}]+\{|\})$/);
     assert.equal(text.split('{').length, text.split('}').length);
+  } else if (language === 'json') {
+    JSON.parse(text);
   } else {
     assert.equal(language, 'sh');
     const { status, stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' });

@@ -13,9 +13,9 @@ Deskbell at DESKBELL_URL with the key DESKBELL_KEY. Programs that can use HTTP n
       { method: 'GET', path: '/api/v1/keys/self' },
       AbortSignal.timeout(10_000),
     );
-    if (status !== 200) throw new Failure(`DESKBELL_KEY was refused: ${body.detail}`);
-    const own = body.scopes as string[];
-    await serveClient(call, (scopes) => scopes.some((scope) => own.includes(scope)));
+    if (status !== 200)
+      throw new Failure(status === 503 ? String(body.detail) : `DESKBELL_KEY was refused: ${body.detail}`);
+    await serveClient(call, new Set(body.scopes as string[]));
     return { silent: true };
   },
 });

@@ -11,14 +11,14 @@ const HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method',
 export async function answerClient(
   request: FastifyRequest,
   reply: FastifyReply,
-  mayUse: (scopes: readonly string[]) => boolean,
+  scopes: ReadonlySet<string>,
 ): Promise<Response> {
   const gone = new AbortController();
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) gone.abort();
   });
   let failure: unknown;
-  const handler = createMcpHandler((context) => createServer(callFor(request), mayUse, context), {
+  const handler = createMcpHandler((context) => createServer(callFor(request), scopes, context), {
     // The tools of a key do not change, so there is nothing to subscribe to.
     maxSubscriptions: 0,
     onerror: (error) => {

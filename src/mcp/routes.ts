@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { callerOf, requireMerchant } from '../auth/guard.ts';
+import { SCOPE_NAMES } from '../contract/machineKeys.ts';
 import { liftDeadline } from '../database/deadline.ts';
+import { keyRequired } from '../errors.ts';
 
 /** The Model Context Protocol over HTTP. Its library takes 30 MB, so it is loaded with the first request. */
 export const mcpRoutes: FastifyPluginAsync = async (app) => {
@@ -8,12 +10,18 @@ export const mcpRoutes: FastifyPluginAsync = async (app) => {
   app.post(
     '/mcp',
     // An event stream for clients of 2025: each event must be sent immediately.
-    { compress: false, config: { isStream: true }, schema: { hide: true } as object },
+    {
+      compress: false,
+      config: { isStream: true, scopes: SCOPE_NAMES },
+      schema: { hide: true } as object,
+    },
     async (request, reply) => {
+      const caller = callerOf(request);
+      if (caller.kind !== 'key') throw keyRequired();
       const { answerClient } = await import('./http.ts');
       // A tool may wait for the merchant. Each call to the API has its own deadline.
       liftDeadline();
-      return answerClient(request, reply, () => callerOf(request) !== undefined);
+      return answerClient(request, reply, caller.scopes);
     },
   );
 };

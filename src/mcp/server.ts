@@ -13,17 +13,13 @@ import { TOOLS, type ToolEntry } from './tools.ts';
 const INSTRUCTIONS =
   'Deskbell connects you with the merchant of a shop. When a customer asks something that you do not know: call find_answer; if no candidate answers it, call ask_merchant and tell the customer that you are asking; call get_answer until the merchant has answered. Call request_human when the customer needs a person. Never invent an answer about the shop.';
 
-/** The tools, for one request over HTTP or one connection over stdio. `mayUse` says which the key's scopes allow. */
-export function createServer(
-  call: Call,
-  mayUse: (scopes: readonly string[]) => boolean,
-  { era }: McpRequestContext,
-): Server {
+/** The tools that a key with these scopes may use, for one request over HTTP or one connection over stdio. */
+export function createServer(call: Call, keyScopes: ReadonlySet<string>, { era }: McpRequestContext): Server {
   const server = new Server(
     { name: 'deskbell', title: 'Deskbell', version: VERSION },
     { capabilities: { tools: {}, ...(era === 'modern' ? TASKS : {}) }, instructions: INSTRUCTIONS },
   );
-  const offered = TOOLS.filter(({ scopes }) => mayUse(scopes)).map(describe);
+  const offered = TOOLS.filter(({ scopes }) => scopes.some((scope) => keyScopes.has(scope))).map(describe);
   server.setRequestHandler('tools/list', () => ({ tools: offered }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     // Also a tool that is not offered: the API's answer says which scope is missing.

@@ -22,9 +22,9 @@ export const callOver =
   };
 
 /** Serves the client that started this process, until it disconnects. */
-export async function serveClient(call: Call, mayUse: (scopes: readonly string[]) => boolean): Promise<void> {
+export async function serveClient(call: Call, scopes: ReadonlySet<string>): Promise<void> {
   const transport = new StdioServerTransport();
-  serveStdio((context) => createServer(call, mayUse, context), { transport, maxSubscriptions: 0 });
+  serveStdio((context) => createServer(call, scopes, context), { transport, maxSubscriptions: 0 });
   const { onclose } = transport;
   await new Promise<void>((resolve) => {
     transport.onclose = () => {

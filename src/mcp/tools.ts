@@ -1,5 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server';
 import { type TSchema, Type } from 'typebox';
+import type { Scope } from '../contract/machineKeys.ts';
 
 /** A request to the API. Every tool is one. */
 export interface ApiRequest {
@@ -13,7 +14,7 @@ type Arguments = Readonly<Record<string, unknown>>;
 export interface ToolEntry {
   name: string;
   /** A key with one of these may use it, as at the endpoint that it calls. */
-  scopes: readonly string[];
+  scopes: readonly Scope[];
   /** Its question may become a task: see tasks.ts. */
   asks?: true;
   title: string;

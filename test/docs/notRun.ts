@@ -31,6 +31,22 @@ export const NOT_RUN: readonly NotRun[] = [
     first: 'server {',
     because: 'nginx and its certificates are not installed here',
   },
+  {
+    page: 'docs/mcp.md',
+    first: '{ "mcpServers": { "deskbell": {',
+    because: 'test/mcp.test.ts connects a client with it',
+  },
+  {
+    page: 'docs/mcp.md',
+    first: '{ "mcpServers": { "deskbell": { "command": "/path/to/deskbell/bin/deskbell",',
+    because: 'test/mcp.test.ts connects a client with it',
+  },
+  {
+    page: 'docs/mcp.md',
+    first:
+      'claude mcp add --transport http deskbell http://127.0.0.1:8000/mcp --header "Authorization: Bearer dbk_…"',
+    because: 'the program is not installed here',
+  },
   { page: 'docs/production.md', first: '[Unit]', because: 'systemd does not run here' },
 ];
 

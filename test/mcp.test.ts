@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OldHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { run } from './command.ts';
+import { samplesOf } from './docs/samples.ts';
+import { assertError, BOREALIS, type Deskbell, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
+import { root } from './process.ts';
+
+const NAMES = [
+  ...['find_answer', 'ask_merchant', 'request_human'],
+  ...['get_answer', 'cancel_question', 'list_open_questions'],
+];
+const TASKS = 'io.modelcontextprotocol/tasks';
+const ABOUT = { name: 'test', version: '1' };
+const NEW = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const;
+
+/** What these tests use of a client, whatever its generation. */
+interface Assistant {
+  names(): Promise<string[]>;
+  // biome-ignore lint/suspicious/noExplicitAny: tests check results of any shape
+  use(name: string, given?: Record<string, unknown>): Promise<any>;
+  close(): Promise<void>;
+}
+
+function assistantOf(client: Pick<Client, 'listTools' | 'callTool' | 'close'>): Assistant {
+  return {
+    names: async () => (await client.listTools()).tools.map(({ name }) => name),
+    use: (name, given = {}) => client.callTool({ name, arguments: given }),
+    close: () => client.close(),
+  };
+}
+
+const withKey = (key: string) => ({ requestInit: { headers: { authorization: `Bearer ${key}` } } });
+const addressOf = ({ url }: Deskbell) => new URL('/mcp', url);
+
+async function connectOld(deskbell: Deskbell, key: string): Promise<Assistant> {
+  const client = new OldClient(ABOUT);
+  await client.connect(new OldHttpTransport(addressOf(deskbell), withKey(key)) as never);
+  return assistantOf(client as never);
+}
+
+async function connectNew(deskbell: Deskbell, key: string): Promise<Assistant> {
+  const client = new Client(ABOUT, NEW);
+  await client.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(key)));
+  return assistantOf(client);
+}
+
+const stdioOf = ({ url }: Deskbell, key: string) => ({
+  command: process.execPath,
+  args: [`${root}/src/cli/main.ts`, 'mcp'],
+  env: {
+    PATH: process.env.PATH!,
+    NODE_COMPILE_CACHE: `${root}/node_modules/.cache/node`,
+    DESKBELL_URL: url,
+    DESKBELL_KEY: key,
+  },
+});
+
+async function connectStdio(deskbell: Deskbell, key: string): Promise<Assistant> {
+  const client = new Client(ABOUT);
+  await client.connect(new StdioClientTransport(stdioOf(deskbell, key)));
+  return assistantOf(client);
+}
+
+const CLIENTS = {
+  'a client of 2025 over HTTP': connectOld,
+  'a client of 2026 over HTTP': connectNew,
+  'a client over stdio': connectStdio,
+};
+
+onEachEngine('an assistant over MCP', (engine) => {
+  const deskbell = useDeskbell(engine);
+  let owner: string;
+  let key: string;
+  before(async () => {
+    owner = await deskbell.signIn();
+    key = (await newKey(owner)).key;
+  });
+
+  const newKey = async (token: string, more: Record<string, unknown> = {}) => {
+    const reply = await deskbell.call('POST', '/api/v1/keys', {
+      token,
+      body: { name: 'Assistant', ...more },
+    });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json as { id: number; key: string };
+  };
+  const answer = (id: number, context: Record<string, string>) =>
+    deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token: owner, body: { context } });
+
+  for (const [name, connect] of Object.entries(CLIENTS)) {
+    describe(name, () => {
+      let assistant: Assistant;
+      before(async () => {
+        assistant = await connect(deskbell, key);
+      });
+      after(() => assistant?.close());
+
+      it('asks the merchant and gets the answer as soon as it is there', async () => {
+        assert.deepEqual(await assistant.names(), NAMES);
+        const question = `Do you sell oat milk? (${name})`;
+        const { structuredContent: asked, content } = await assistant.use('ask_merchant', {
+          question,
+          conversation_id: 1,
+          reference: 'run-7',
+          metadata: { run: 7 },
+          if_known: 'raise',
+        });
+        assert.equal(asked.status, 'asked');
+        assert.deepEqual(JSON.parse(content[0].text), asked);
+
+        const waited = assistant.use('get_answer', { id: asked.id, wait_seconds: 45 });
+        assert.equal((await answer(asked.id, { answer: 'Yes, two kinds.' })).status, 200);
+        const { structuredContent: answered } = await waited;
+        assert.equal(answered.status, 'answered');
+        assert.equal(answered.answer, 'Yes, two kinds.');
+        assert.equal(answered.reference, 'run-7');
+        assert.deepEqual(answered.metadata, { run: 7 });
+
+        const { structuredContent: found } = await assistant.use('find_answer', { question, limit: 1 });
+        assert.equal(found.candidates.length, 1);
+        assert.equal(found.candidates[0].answer, 'Yes, two kinds.');
+      });
+
+      it('requests a human, sees the open questions, and withdraws one', async () => {
+        const customer = { name: 'Ada', reference: `ada, ${name}` };
+        const { structuredContent: human } = await assistant.use('request_human', {
+          reason: 'The parcel arrived damaged.',
+          customer,
+        });
+        assert.equal(human.status, 'asked');
+        const open = async () =>
+          (await assistant.use('list_open_questions')).structuredContent.asks.map(
+            ({ id }: { id: number }) => id,
+          );
+        assert.ok((await open()).includes(human.id));
+        const { structuredContent: cancelled } = await assistant.use('cancel_question', { id: human.id });
+        assert.equal(cancelled.status, 'cancelled');
+        assert.ok(!(await open()).includes(human.id));
+        const { structuredContent: state } = await assistant.use('get_answer', { id: human.id });
+        assert.equal(state.status, 'cancelled');
+      });
+
+      it('reads what is wrong with a call, and what it may not know', async () => {
+        const refused = async (tool: string, given: Record<string, unknown>) => {
+          const { isError, content } = await assistant.use(tool, given);
+          assert.equal(isError, true);
+          return content[0].text;
+        };
+        assert.match(
+          await refused('ask_merchant', { conversation_id: 1 }),
+          /question.*\(VALIDATION_ERROR\)$/,
+        );
+        const foreign = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+        const reply = await deskbell.call('POST', '/api/v1/ask', {
+          token: foreign,
+          body: { question: 'Do you sell tea?', conversation_id: 4, if_known: 'raise' },
+        });
+        assert.equal(reply.json.status, 'asked', reply.text);
+        const absent = await refused('get_answer', { id: 999_999 });
+        assert.match(absent, /\(ASK_NOT_FOUND\)$/);
+        assert.equal(await refused('get_answer', { id: reply.json.id }), absent);
+        assert.equal(await refused('cancel_question', { id: reply.json.id }), absent);
+        assert.equal(await refused('get_answer', { id: '../keys/self' }), absent);
+      });
+
+      it('has only the tools of its key’s scopes, and learns which scope is missing', async () => {
+        const reader = await newKey(owner, { scopes: ['knowledge:read'] });
+        const other = await connect(deskbell, reader.key);
+        try {
+          assert.deepEqual(await other.names(), ['find_answer']);
+          const { isError, content } = await other.use('ask_merchant', {
+            question: 'Any?',
+            conversation_id: 1,
+          });
+          assert.equal(isError, true);
+          assert.equal(content[0].text, 'This key lacks the scope: ask. (INSUFFICIENT_SCOPE)');
+        } finally {
+          await other.close();
+        }
+      });
+    });
+  }
+
+  it('describes its tools completely', async () => {
+    const client = new Client(ABOUT, NEW);
+    await client.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(key)));
+    const { tools } = await client.listTools();
+    for (const { name, title, description, annotations, inputSchema, outputSchema } of tools) {
+      assert.ok(title && description, name);
+      assert.equal(inputSchema.type, 'object', name);
+      assert.equal(outputSchema?.type, 'object', name);
+      assert.equal(typeof annotations?.readOnlyHint, 'boolean', name);
+      assert.equal(typeof annotations?.openWorldHint, 'boolean', name);
+      for (const [field, schema] of Object.entries(inputSchema.properties ?? {}))
+        assert.ok((schema as { description?: string }).description, `${name}.${field}`);
+    }
+    const { instructions, capabilities } = client.getDiscoverResult()!;
+    assert.match(instructions ?? '', /find_answer/);
+    assert.deepEqual(capabilities, { tools: {}, extensions: { [TASKS]: {} } });
+    await client.close();
+  });
+
+  it('needs a key: nothing else opens it', async () => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const headers = { accept: 'application/json, text/event-stream' };
+    const knock = (token?: string) => deskbell.call('POST', '/mcp', { token, body, headers });
+    assert.equal((await knock(key)).status, 200);
+    assertError(await knock(), 401, 'INVALID_TOKEN');
+    assertError(await knock(`${key.slice(0, -1)}_`), 401, 'INVALID_TOKEN');
+    assertError(await knock(owner), 403, 'FORBIDDEN');
+    const revoked = await newKey(owner);
+    assert.equal((await knock(revoked.key)).status, 200);
+    await deskbell.call('DELETE', `/api/v1/keys/${revoked.id}`, { token: owner });
+    assertError(await knock(revoked.key), 401, 'INVALID_TOKEN');
+    await assert.rejects(connectOld(deskbell, revoked.key), /401|INVALID_TOKEN/);
+    await assert.rejects(connectNew(deskbell, revoked.key), /401/);
+    assertError(await deskbell.call('GET', '/mcp', { token: key }), 405, 'METHOD_NOT_ALLOWED');
+    const large = { ...body, params: { filler: 'x'.repeat(300 * 1024) } };
+    assertError(await deskbell.call('POST', '/mcp', { token: key, body: large }), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  describe('the tasks extension', () => {
+    const connect = async (declares: boolean) => {
+      let last = '';
+      const transport = new StreamableHTTPClientTransport(addressOf(deskbell), {
+        ...withKey(key),
+        // The official client has no tasks yet: it reports the type of the result and drops the result.
+        fetch: async (url, init) => {
+          const response = await fetch(url, init);
+          last = await response.clone().text();
+          return response;
+        },
+      });
+      const capabilities = declares ? { extensions: { [TASKS]: {} } } : {};
+      const client = new Client(ABOUT, { ...NEW, capabilities });
+      await client.connect(transport);
+      return {
+        client,
+        // biome-ignore lint/suspicious/noExplicitAny: as above
+        task: async (method: string, taskId: string): Promise<any> =>
+          client.request({ method, params: { taskId } }, ANY),
+        ask: async (question: string) => {
+          await assert.rejects(
+            client.callTool({
+              name: 'ask_merchant',
+              arguments: { question, conversation_id: 2, if_known: 'raise', expires_in_seconds: 3600 },
+            }),
+            { code: 'UNSUPPORTED_RESULT_TYPE', data: { resultType: 'task', method: 'tools/call' } },
+          );
+          return JSON.parse(last).result;
+        },
+      };
+    };
+    const ANY = {
+      '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+    } as const;
+
+    it('turns a question into a task that ends with the answer', async () => {
+      const { client, ask, task } = await connect(true);
+      const { taskId, status, ttlMs, pollIntervalMs } = await ask('Do you have gift cards?');
+      assert.equal(status, 'working');
+      assert.equal(ttlMs, (3600 + 30 * 86_400) * 1000);
+      assert.ok(pollIntervalMs > 0);
+      assert.equal((await task('tasks/get', taskId)).status, 'working');
+      await task('tasks/update', taskId);
+
+      assert.equal((await answer(Number(taskId), { answer: 'Yes, from 10 euros.' })).status, 200);
+      const done = await task('tasks/get', taskId);
+      assert.equal(done.status, 'completed');
+      assert.equal(done.result.structuredContent.answer, 'Yes, from 10 euros.');
+      assert.equal(done.lastUpdatedAt, done.result.structuredContent.answered_at);
+      // Too late, and still acknowledged.
+      await task('tasks/cancel', taskId);
+      assert.equal((await task('tasks/get', taskId)).status, 'completed');
+      await client.close();
+    });
+
+    it('withdraws the question of a cancelled task', async () => {
+      const { client, ask, task } = await connect(true);
+      const { taskId } = await ask('Do you repair grinders?');
+      await task('tasks/cancel', taskId);
+      assert.equal((await task('tasks/get', taskId)).status, 'cancelled');
+      const { json } = await deskbell.call('GET', `/api/v1/ask/${taskId}`, { token: owner });
+      assert.equal(json.status, 'cancelled');
+      await client.close();
+    });
+
+    it('knows no task of another merchant, and needs a request that declares it', async () => {
+      const { client, ask, task } = await connect(true);
+      const { taskId } = await ask('Do you deliver on Sundays?');
+      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+        await assert.rejects(task(method, '999999'), { code: -32_602 });
+      }
+      const foreign = (await newKey(await deskbell.signIn(BOREALIS.email, BOREALIS.password))).key;
+      const other = new Client(ABOUT, { ...NEW, capabilities: { extensions: { [TASKS]: {} } } });
+      await other.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(foreign)));
+      await assert.rejects(other.request({ method: 'tasks/get', params: { taskId } }, ANY), {
+        code: -32_602,
+      });
+      const plain = await connect(false);
+      await assert.rejects(plain.task('tasks/get', taskId), { code: -32_021 });
+      for (const one of [client, other, plain.client]) await one.close();
+    });
+  });
+});
+
+onEachEngine('an assistant over MCP with a limit', (engine) => {
+  const deskbell = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '10' });
+
+  it('counts for the rate limit of its key, and reads it as an error of the tool', async () => {
+    const token = await deskbell.signIn();
+    const { json } = await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Assistant' } });
+    const assistant = await connectNew(deskbell, json.key);
+    for (let calls = 0; calls < 4; calls += 1) await assistant.use('find_answer', { question: 'Decaf?' });
+    const { isError, content } = await assistant.use('find_answer', { question: 'Decaf?' });
+    assert.equal(isError, true);
+    assert.match(content[0].text, /^Too many requests\. .*\(RATE_LIMITED\)$/);
+    await assert.rejects(assistant.use('find_answer', { question: 'Decaf?' }), /429|RATE_LIMITED/);
+  });
+});
+
+onEachEngine('the configurations in docs/mcp.md', (engine) => {
+  const deskbell = useDeskbell(engine);
+  const configurations = samplesOf('docs/mcp.md')
+    .filter(({ language }) => language === 'json')
+    .map(({ text }) => JSON.parse(text).mcpServers.deskbell);
+
+  it('connect a client', async () => {
+    const token = await deskbell.signIn();
+    const { json } = await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Assistant' } });
+    const fill = (text: string) =>
+      text.replace('http://127.0.0.1:8000', deskbell.url).replace('dbk_…', json.key);
+    assert.equal(configurations.length, 2);
+    for (const { url, headers, command, args, env } of configurations) {
+      const client = new Client(ABOUT);
+      const transport = url
+        ? new StreamableHTTPClientTransport(new URL(fill(url)), {
+            requestInit: { headers: { Authorization: fill(headers.Authorization) } },
+          })
+        : new StdioClientTransport({
+            command: command.replace('/path/to/deskbell', root),
+            args,
+            env: {
+              PATH: process.env.PATH!,
+              DESKBELL_URL: fill(env.DESKBELL_URL),
+              DESKBELL_KEY: fill(env.DESKBELL_KEY),
+            },
+          });
+      await client.connect(transport);
+      assert.equal((await client.listTools()).tools.length, NAMES.length);
+      await client.close();
+    }
+  });
+});
+
+describe('deskbell mcp', () => {
+  it('says in one line what is missing or wrong', async () => {
+    const start = (env: Record<string, string>) => run(['mcp'], { env });
+    const missing = await start({});
+    assert.equal(missing.code, 1);
+    assert.equal(missing.stderr, 'DESKBELL_KEY must be set. "npm run deskbell -- key add" creates a key.\n');
+    const away = await start({ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'http://127.0.0.1:9' });
+    assert.equal(away.code, 1);
+    assert.equal(away.stderr, 'Deskbell does not answer at http://127.0.0.1:9.\n');
+    const wrong = await start({ DESKBELL_KEY: 'dbk_x', DESKBELL_URL: 'ftp://shop.example' });
+    assert.match(
+      wrong.stderr,
+      /^DESKBELL_URL must be an address that begins with http:\/\/ or https:\/\/\.\n$/,
+    );
+    for (const { stdout } of [missing, away, wrong]) assert.equal(stdout, '');
+  });
+});
