@@ -203,6 +203,18 @@ describe('the source', () => {
     });
   }
 
+  it('loads the library of MCP only when an assistant uses it', () => {
+    const loaded = new Set(['main.ts']);
+    for (const file of loaded) {
+      const imports = read('src', file).matchAll(/^(?:import|export) (?!type )(?:[^;]*? from )?'([^']+)';/gm);
+      for (const [, path] of imports) {
+        assert.doesNotMatch(path!, /modelcontextprotocol/, file);
+        if (path!.startsWith('.')) loaded.add(normalize(join(dirname(file), path!)));
+      }
+    }
+    assert.ok(loaded.has('mcp/routes.ts'));
+  });
+
   it('has no cycles between its parts', () => {
     const imports = new Map<string, Set<string>>();
     for (const file of files) {

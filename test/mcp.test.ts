@@ -219,6 +219,12 @@ onEachEngine('an assistant over MCP', (engine) => {
     await assert.rejects(connectOld(deskbell, revoked.key), /401|INVALID_TOKEN/);
     await assert.rejects(connectNew(deskbell, revoked.key), /401/);
     assertError(await deskbell.call('GET', '/mcp', { token: key }), 405, 'METHOD_NOT_ALLOWED');
+    assertError(
+      await deskbell.call('POST', '/mcp', { token: key, body: [body] }),
+      422,
+      'VALIDATION_ERROR',
+      'body',
+    );
     const large = { ...body, params: { filler: 'x'.repeat(300 * 1024) } };
     assertError(await deskbell.call('POST', '/mcp', { token: key, body: large }), 413, 'PAYLOAD_TOO_LARGE');
   });

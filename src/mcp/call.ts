@@ -11,11 +11,7 @@ export interface Reply {
 
 /** A refused request is a result that the model can read and act on. */
 export function resultOf({ status, body }: Reply): CallToolResult {
-  if (status >= 400) return errorResult(`${body.detail} (${body.code})`);
-  return { content: [{ type: 'text', text: JSON.stringify(body) }], structuredContent: body };
+  const result = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
+  if (status >= 400) return { ...result(`${body.detail} (${body.code})`), isError: true };
+  return { ...result(JSON.stringify(body)), structuredContent: body };
 }
-
-export const errorResult = (text: string): CallToolResult => ({
-  content: [{ type: 'text', text }],
-  isError: true,
-});

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { callerOf, requireMerchant } from '../auth/guard.ts';
 import { SCOPE_NAMES } from '../contract/machineKeys.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { keyRequired } from '../errors.ts';
+import { invalid, keyRequired } from '../errors.ts';
 
 /** The Model Context Protocol over HTTP. Its library takes 30 MB, so it is loaded with the first request. */
 export const mcpRoutes: FastifyPluginAsync = async (app) => {
@@ -18,6 +18,8 @@ export const mcpRoutes: FastifyPluginAsync = async (app) => {
     async (request, reply) => {
       const caller = callerOf(request);
       if (caller.kind !== 'key') throw keyRequired();
+      // Each message of a batch could wait. The specification has had none since June 2025.
+      if (Array.isArray(request.body)) throw invalid('body', 'body must be one message, not a batch');
       const { answerClient } = await import('./http.ts');
       // A tool may wait for the merchant. Each call to the API has its own deadline.
       liftDeadline();

@@ -228,6 +228,38 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'arrives: too large (content-length)',
     },
   ]),
+  ...caughtBy('src/http/limits/unreadBodies.test.ts', [
+    {
+      name: 'a call within the process ends the server five seconds later',
+      file: 'src/http/limits/unreadBodies.ts',
+      find: ' || !(socket instanceof Socket)',
+      replace: '',
+      test: 'does nothing after a call within the process, which has no connection',
+    },
+  ]),
+  ...caughtBy('test/mcp.test.ts', [
+    {
+      name: 'an assistant sees tools that its key may not use',
+      file: 'src/mcp/server.ts',
+      find: 'scopes.some((scope) => keyScopes.has(scope))',
+      replace: 'scopes.length > 0',
+      test: 'has only the tools of its key’s scopes, and learns which scope is missing',
+    },
+    {
+      name: 'a client without the tasks extension gets a task',
+      file: 'src/mcp/server.ts',
+      find: ' && declaresTasks(context)',
+      replace: '',
+      test: 'asks the merchant and gets the answer as soon as it is there',
+    },
+    {
+      name: 'an ended question is a task that never ends',
+      file: 'src/mcp/tasks.ts',
+      find: "status === 'waiting'",
+      replace: "status !== 'cancelled'",
+      test: 'turns a question into a task that ends with the answer',
+    },
+  ]),
   ...caughtBy('test/connections.test.ts', [
     {
       name: 'closed connections still count for their address',
