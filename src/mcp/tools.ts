@@ -29,6 +29,8 @@ export interface ToolEntry {
 const WAIT_MAX_SECONDS = 45;
 
 const text = (description: string, maxLength = 4096) => Type.String({ description, minLength: 1, maxLength });
+const choice = (values: readonly string[], description: string) =>
+  Type.Enum([...values], { type: 'string', description });
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
 const optional = (properties: Record<string, TSchema>) =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)]));
@@ -68,10 +70,10 @@ const ASKING = optional({
   wait_seconds: WAIT(
     'How long to wait for the merchant in this call. The default is 0: returns immediately with the id.',
   ),
-  deliver: Type.Enum(['deskbell', 'assistant'], {
-    description:
-      'Who gives the answer to the customer: Deskbell sends it as a message, or you say it yourself and nothing is sent. The default is the merchant’s setting.',
-  }),
+  deliver: choice(
+    ['deskbell', 'assistant'],
+    'Who gives the answer to the customer: Deskbell sends it as a message, or you say it yourself and nothing is sent. The default is the merchant’s setting.',
+  ),
 });
 
 const CANDIDATES = Type.Array(
@@ -98,7 +100,7 @@ const QUESTION = {
 
 const state = (statuses: readonly string[], description: string, more: Record<string, TSchema> = {}) =>
   Type.Object({
-    status: Type.Enum([...statuses], { description }),
+    status: choice(statuses, description),
     ...optional({
       ...QUESTION,
       answer: Type.String({ description: 'The answer for the customer.' }),
@@ -189,10 +191,10 @@ export const TOOLS: readonly ToolEntry[] = [
       question: text('One complete question that the merchant understands without the conversation.'),
       ...ASKING,
       if_known: Type.Optional(
-        Type.Enum(['answer', 'raise'], {
-          description:
-            'If the answer is already known: return it (answer, the default), or ask the merchant anyway (raise).',
-        }),
+        choice(
+          ['answer', 'raise'],
+          'If the answer is already known: return it (answer, the default), or ask the merchant anyway (raise).',
+        ),
       ),
     }),
     outputSchema: ASKED,
@@ -279,7 +281,7 @@ export const TOOLS: readonly ToolEntry[] = [
     outputSchema: Type.Object({
       asks: Type.Array(
         Type.Object({
-          status: Type.Enum(['waiting']),
+          status: Type.Literal('waiting'),
           question: Type.String(),
           ...optional(QUESTION),
         }),
