@@ -92,7 +92,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   // Its tools call the API, like any other program.
-  mcp: ['auth/guard.ts', 'contract/machineKeys.ts', 'database/deadline.ts', 'errors.ts', 'version.ts'],
+  mcp: ['auth/guard.ts', 'contract/', 'database/deadline.ts', 'errors.ts', 'version.ts'],
   merchants: FEATURE_IMPORTS,
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
