@@ -88,8 +88,8 @@ onEachEngine('an assistant over MCP', (engine) => {
     assert.equal(reply.status, 200, reply.text);
     return reply.json as { id: number; key: string };
   };
-  const answer = (id: number, context: Record<string, string>) =>
-    deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token: owner, body: { context } });
+  const answer = (id: number, text: string) =>
+    deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token: owner, body: { answer: text } });
 
   for (const [name, connect] of Object.entries(CLIENTS)) {
     describe(name, () => {
@@ -113,7 +113,7 @@ onEachEngine('an assistant over MCP', (engine) => {
         assert.deepEqual(JSON.parse(content[0].text), asked);
 
         const waited = assistant.use('get_answer', { id: asked.id, wait_seconds: 45 });
-        assert.equal((await answer(asked.id, { answer: 'Yes, two kinds.' })).status, 200);
+        assert.equal((await answer(asked.id, 'Yes, two kinds.')).status, 200);
         const { structuredContent: answered } = await waited;
         assert.equal(answered.status, 'answered');
         assert.equal(answered.answer, 'Yes, two kinds.');
@@ -126,7 +126,7 @@ onEachEngine('an assistant over MCP', (engine) => {
       });
 
       it('requests a human, sees the open questions, and withdraws one', async () => {
-        const customer = { name: 'Ada', reference: `ada, ${name}` };
+        const customer = { name: 'Ada', phone: '+34611550199', reference: `ada, ${name}` };
         const { structuredContent: human } = await assistant.use('request_human', {
           reason: 'The parcel arrived damaged.',
           customer,
@@ -274,7 +274,7 @@ onEachEngine('an assistant over MCP', (engine) => {
       assert.equal((await task('tasks/get', taskId)).status, 'working');
       await task('tasks/update', taskId);
 
-      assert.equal((await answer(Number(taskId), { answer: 'Yes, from 10 euros.' })).status, 200);
+      assert.equal((await answer(Number(taskId), 'Yes, from 10 euros.')).status, 200);
       const done = await task('tasks/get', taskId);
       assert.equal(done.status, 'completed');
       assert.equal(done.result.structuredContent.answer, 'Yes, from 10 euros.');

@@ -53,12 +53,18 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   };
   const { socket } = request.raw;
   socket.once('close', over);
+  // A call within this process has no connection.
+  request.raw.once('error', over);
+  const stopListening = () => {
+    socket.off('close', over);
+    request.raw.off('error', over);
+  };
   const unwatch = wait.revocations.watch(callerOf(request), () => {
     isRevoked = true;
     over();
   });
   const unsubscribe = await wait.subscribe(changed).catch((error) => {
-    socket.off('close', over);
+    stopListening();
     unwatch();
     throw error;
   });
@@ -84,7 +90,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
     }
     return result;
   } finally {
-    socket.off('close', over);
+    stopListening();
     unwatch();
     unsubscribe();
   }

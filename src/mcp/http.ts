@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { internalError } from '../errors.ts';
@@ -47,8 +48,9 @@ const callFor =
       method,
       url: path,
       remoteAddress: ip,
-      headers: { authorization, host, 'x-request-id': id },
-      ...(body === undefined ? {} : { body }),
+      headers: { authorization, host, 'x-request-id': id, 'content-type': 'application/json' },
+      // A stream: with any other body, the call would not end when the client has gone.
+      ...(body === undefined ? {} : { body: Readable.from([JSON.stringify(body)]) }),
       signal,
     });
     return { status: statusCode, body: JSON.parse(payload) };
