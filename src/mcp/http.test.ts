@@ -4,45 +4,41 @@ import Fastify from 'fastify';
 import { waitFor } from '../live/wait.ts';
 import { answerClient } from './http.ts';
 
-const MESSAGES = {
-  'a question': ['ask_merchant', { question: 'Any?', conversation_id: 1, wait_seconds: 45 }],
-  'an answer': ['get_answer', { id: 1, wait_seconds: 45 }],
-} as const;
-
-for (const [what, [name, given]] of Object.entries(MESSAGES)) {
-  it(`stops waiting for ${what} when the client has gone`, async () => {
-    const app = Fastify();
-    app.decorateRequest('caller', undefined);
-    app.addHook('onRequest', async (request) => {
-      request.caller = { kind: 'key', merchantId: 1 } as never;
-    });
-    const waiting = Promise.withResolvers<void>();
-    const stopped = Promise.withResolvers<void>();
-    const wait = { seconds: 45, read: async () => ({}), isDone: () => false };
-    const revocations = { watch: () => () => {} };
-    const subscribe = async () => {
-      waiting.resolve();
-      return () => stopped.resolve();
-    };
-    app.post('/api/v1/ask', (request) => waitFor({ ...wait, request, revocations, subscribe }));
-    app.get('/api/v1/ask/:id', (request) => waitFor({ ...wait, request, revocations, subscribe }));
-    app.post('/mcp', (request, reply) => answerClient(request, reply, new Set()));
-    const url = await app.listen({ host: '127.0.0.1', port: 0 });
-
-    const client = new AbortController();
-    const call = fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
-        params: { name, arguments: given },
-      }),
-      signal: client.signal,
-    }).then((response) => response.text());
-    await waiting.promise;
-    client.abort();
-    await assert.rejects(call, { name: 'AbortError' });
-    await stopped.promise;
-    await app.close();
+it('stops waiting for an answer when the client has gone', { timeout: 20_000 }, async () => {
+  const app = Fastify();
+  app.decorateRequest('caller', undefined);
+  app.addHook('onRequest', async (request) => {
+    request.caller = { kind: 'key', merchantId: 1 } as never;
   });
-}
+  const waiting = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  const wait = { seconds: 45, read: async () => ({}), isDone: () => false };
+  const revocations = { watch: () => () => {} };
+  const subscribe = async () => {
+    waiting.resolve();
+    return () => stopped.resolve();
+  };
+  app.get('/api/v1/ask/:id', (request) => waitFor({ ...wait, request, revocations, subscribe }));
+  app.post('/mcp', (request, reply) => answerClient(request, reply, new Set()));
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+
+  const client = new AbortController();
+  const call = fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: 'Bearer key',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'get_answer', arguments: { id: 1, wait_seconds: 45 } },
+    }),
+    signal: client.signal,
+  }).then((response) => response.text());
+  await waiting.promise;
+  client.abort();
+  await assert.rejects(call, { name: 'AbortError' });
+  await stopped.promise;
+  await app.close();
+});

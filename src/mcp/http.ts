@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { internalError } from '../errors.ts';
@@ -19,13 +18,16 @@ export async function answerClient(
     if (!reply.raw.writableFinished) gone.abort();
   });
   let failure: unknown;
-  const handler = createMcpHandler((context) => createServer(callFor(request), scopes, context), {
-    // The tools of a key do not change, so there is nothing to subscribe to.
-    maxSubscriptions: 0,
-    onerror: (error) => {
-      failure = error;
+  const handler = createMcpHandler(
+    (context) => createServer(callFor(request, gone.signal), scopes, context),
+    {
+      // The tools of a key do not change, so there is nothing to subscribe to.
+      maxSubscriptions: 0,
+      onerror: (error) => {
+        failure = error;
+      },
     },
-  });
+  );
   const response = await handler.fetch(
     new Request('http://deskbell/mcp', { method: 'POST', headers: headersOf(request), signal: gone.signal }),
     { parsedBody: request.body },
@@ -40,18 +42,17 @@ function headersOf({ headers }: FastifyRequest): Headers {
   return given;
 }
 
-/** Calls the API in this process, as the same caller from the same address. */
+/** Calls the API in this process, as the same caller from the same address. Nobody gets the result of a gone client. */
 const callFor =
-  ({ server, headers: { authorization, host }, ip, id }: FastifyRequest): Call =>
+  ({ server, headers: { authorization = '', host = '' }, ip, id }: FastifyRequest, gone: AbortSignal): Call =>
   async ({ method, path, body }, signal) => {
     const { statusCode, payload } = await server.inject({
       method,
       url: path,
       remoteAddress: ip,
-      headers: { authorization, host, 'x-request-id': id, 'content-type': 'application/json' },
-      // A stream: with any other body, the call would not end when the client has gone.
-      ...(body === undefined ? {} : { body: Readable.from([JSON.stringify(body)]) }),
-      signal,
+      headers: { authorization, host, 'x-request-id': id },
+      ...(body === undefined ? {} : { body }),
+      signal: AbortSignal.any([signal, gone]),
     });
     return { status: statusCode, body: JSON.parse(payload) };
   };

@@ -37,8 +37,8 @@ export interface ToolEntry {
 }
 
 const { conversation_id, customer, reference, metadata, expires_in_seconds, ...rest } = AskBody.properties;
-const { question, support_reason, if_known, wait_seconds, deliver } = rest;
-/** What both ways to ask have in common. */
+const { question, support_reason, if_known, deliver } = rest;
+/** What both ways to ask have in common. Neither waits: get_answer does. */
 const ASKING = {
   conversation_id: optionalField(conversation_id, {
     description: 'The conversation with the customer. Give this or customer, not both.',
@@ -48,7 +48,6 @@ const ASKING = {
   // Some models know no patterns, and no choice without a type.
   metadata: optionalField(metadata, { patternProperties: undefined }),
   expires_in_seconds,
-  wait_seconds,
   deliver: optionalField(deliver, { type: 'string' }),
 };
 

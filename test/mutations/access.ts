@@ -237,6 +237,15 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'does nothing after a call within the process, which has no connection',
     },
   ]),
+  ...caughtBy('src/mcp/http.test.ts', [
+    {
+      name: 'a tool waits for an answer that nobody can get any more',
+      file: 'src/live/wait.ts',
+      find: "request.raw.once('error', over);",
+      replace: '',
+      test: 'stops waiting for an answer when the client has gone',
+    },
+  ]),
   ...caughtBy('test/mcp.test.ts', [
     {
       name: 'an assistant sees tools that its key may not use',
