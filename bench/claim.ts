@@ -11,7 +11,7 @@ export async function claimOnce(database: Database, max: number): Promise<number
   const at = new Date();
   const [queue] = await dueQueues(database, at, undefined);
   if (!queue) return undefined;
-  const { claimed } = await claimOf(database, queue.merchant_id, {
+  const { claimed } = await claimOf(database, queue, {
     channelId: 'simulator',
     reportsStatus: () => false,
     max,

@@ -87,7 +87,8 @@ onEachEngine(`a claim with ${BLOCKED} blocked messages in the queue`, (engine) =
     const id = await put(recipient);
     const work: Work = { statements: 0, rows: 0, pages: 0, plan: [] };
     const at = clock.now();
-    const { claimed, left } = await claimOf(measured(database, database, work), AURORA_ID, {
+    const queue = { merchant_id: AURORA_ID, endpoint_id: 0 };
+    const { claimed, left } = await claimOf(measured(database, database, work), queue, {
       channelId: 'simulator',
       reportsStatus: () => false,
       max: 4,
@@ -135,7 +136,8 @@ onEachEngine(`a claim with ${BLOCKED} blocked messages in the queue`, (engine) =
       assert.ok(pages <= alone.work.pages + 60, `${pages} pages instead of ${alone.work.pages}`);
     } else {
       const onDeliveries = beside.work.plan.filter((line) => /^(SCAN|SEARCH) (deliveries|[df])\b/.test(line));
-      const due = /INDEX deliveries_due \(merchant_id=\? AND mode=\? AND due_at[<>]\?( AND due_at<\?)?\)/;
+      const due =
+        /INDEX deliveries_due \(merchant_id=\? AND endpoint_id=\? AND mode=\? AND due_at[<>]\?( AND due_at<\?)?\)/;
       assert.equal(onDeliveries.filter((line) => due.test(line)).length, 4, onDeliveries.join('\n'));
       const byId = /\(merchant_id=\? AND recipient=\? AND mode=\?\)|rowid=\?|AND id=\?\)/;
       for (const line of onDeliveries) {

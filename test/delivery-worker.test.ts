@@ -109,7 +109,7 @@ onEachEngine('a worker with problems', (engine) => {
     const at = new Date(clock.now().getTime() + 25_000);
     const leaseUntil = new Date(at.getTime() + 20_000);
     const turn = { channelId: 'test:1', reportsStatus: () => false, max: 1, campaignsMax: 1, at, leaseUntil };
-    const { claimed } = await claimOf(database, FIRST, turn);
+    const { claimed } = await claimOf(database, { merchant_id: FIRST, endpoint_id: 0 }, turn);
     assert.deepEqual([claimed[0]?.id, claimed[0]?.attempts], [id, 2]);
     plan = async () => ({ go: 'text' });
     late();

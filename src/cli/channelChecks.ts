@@ -5,7 +5,7 @@ import { DESCRIPTORS, findDescriptor } from '../delivery/channels/descriptors.ts
 import { type Channels, createChannels } from '../delivery/channels/merchantChannels.ts';
 import { merchantsWithOwnChannel } from '../delivery/channels/settings.ts';
 import { readQueueState } from '../delivery/queue/state.ts';
-import { listStops, UNTIL_RESUMED } from '../delivery/worker/stops.ts';
+import { listChannelStops, UNTIL_RESUMED } from '../delivery/worker/stops.ts';
 import { createVault, VaultError } from '../secrets.ts';
 import { bad, type Check, type Finding, good, hint, withTables } from './checks.ts';
 import { PROGRAM } from './command.ts';
@@ -74,7 +74,7 @@ const unreachedCustomers: Check = async ({ config }) =>
     : [];
 
 const stops = withTables(async ({ database, now }) =>
-  (await listStops(database, now())).flatMap(({ channel_id, kind, code, stopped_at, until }) => {
+  (await listChannelStops(database, now())).flatMap(({ channel_id, kind, code, stopped_at, until }) => {
     const since = `since ${minute(stopped_at)} UTC (${code}).`;
     const next = until === UNTIL_RESUMED ? 'It stays stopped.' : `Next try: ${minute(until)} UTC.`;
     return kind === 'refused'

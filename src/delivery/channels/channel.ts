@@ -14,6 +14,16 @@ export interface ChannelType {
   readonly reportsStatus: boolean;
   /** The pause before each retry. When the last retry fails, the message is marked as failed. */
   readonly retryPausesSeconds: readonly number[];
+  /** It sends events to merchants' systems, not messages to customers. */
+  readonly sendsEvents?: true;
+}
+
+/** The webhook endpoints of merchants. Each is the channel of its own queue. */
+export interface EndpointChannels {
+  /** Undefined if it is turned off or removed. */
+  of(merchantId: MerchantId, endpointId: number): Promise<Channel | undefined>;
+  /** Puts new events into the endpoints' queues. Returns how many. */
+  dispatch(): Promise<number>;
 }
 
 /**
@@ -87,6 +97,8 @@ export interface Channel {
   send(message: Outgoing, form: Form): Promise<SendResult>;
   /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
+  /** Stops it after `channel_stopped`. Without this, its id is stopped for all merchants that use it. */
+  stop?(code: string, reason: string): Promise<void>;
   /** When these customers last wrote, for a channel that accepts free text only for some time after that. */
   lastWrote?(merchantId: MerchantId, phones: readonly string[]): Promise<LastWrote[]>;
 }

@@ -1,18 +1,18 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { wakeAll } from './release.ts';
 import { waitForStatus } from './settle.ts';
-import { firstOfLane, NEVER, OPEN, queueStep, REST_MAX_MS } from './table.ts';
+import { firstOfLane, NEVER, OPEN, type Queue, REST_MAX_MS } from './table.ts';
 
 /**
- * How a worker gets its messages. It reads without locks, first the merchants' queues, then one merchant's messages,
- * and takes them by compare-and-set, one merchant at a time. So workers never wait for each other, and the tables can
+ * How a worker gets its messages. It reads without locks, first the queues, then the messages of one queue, and takes
+ * them by compare-and-set, one queue at a time. So workers never wait for each other, and the tables can
  * be sharded by merchant.
  */
 
-export interface Claimed {
+export interface Claimed extends Queue {
   id: number;
-  merchant_id: MerchantId;
   key: string;
   notification_id: number;
   conversation_id: number;
@@ -28,25 +28,25 @@ export interface Claimed {
   created_at: string;
 }
 
-export const CLAIMED_COLUMNS = `id, merchant_id, key, notification_id, conversation_id, reference, context, recipient,
-  mode, content, attempts, due_at, channel_id, created_at`;
+export const CLAIMED_COLUMNS = `id, merchant_id, endpoint_id, key, notification_id, conversation_id, reference, context,
+  recipient, mode, content, attempts, due_at, channel_id, created_at`;
 
 /** How many queues one look returns. */
 export const QUEUES_MAX = 64;
 /** How many due messages of each lane one turn looks at. */
 const LOOK_MAX = 32;
 
-export interface DueQueue {
-  merchant_id: MerchantId;
+export interface DueQueue extends Queue {
   due_at: string;
 }
 
 /** The queues with something due, longest waiting first, starting after the given one. */
 export function dueQueues(queries: Queries, at: Date, after: DueQueue | undefined): Promise<DueQueue[]> {
   return queries.all<DueQueue>(
-    `select merchant_id, due_at from delivery_queues where due_at <= $1 and (due_at, merchant_id) > ($2, $3)
-      order by due_at, merchant_id limit ${QUEUES_MAX}`,
-    [at.toISOString(), after?.due_at ?? '', after?.merchant_id ?? 0],
+    `select merchant_id, endpoint_id, due_at from delivery_queues
+      where due_at <= $1 and (due_at, merchant_id, endpoint_id) > ($2, $3, $4)
+      order by due_at, merchant_id, endpoint_id limit ${QUEUES_MAX}`,
+    [at.toISOString(), after?.due_at ?? '', after?.merchant_id ?? 0, after?.endpoint_id ?? 0],
   );
 }
 
@@ -76,9 +76,10 @@ export interface Claim {
   left: 'none' | 'unseen' | 'capped';
 }
 
-/** Claims one merchant's due messages until the lease ends, replies first. */
-export async function claimOf(database: Database, merchantId: MerchantId, turn: Turn): Promise<Claim> {
-  const { version, rows, nextAt, isStopped } = await look(database, merchantId, turn);
+/** Claims the due messages of one queue until the lease ends, replies first. */
+export async function claimOf(database: Database, queue: Queue, turn: Turn): Promise<Claim> {
+  const merchantId = queue.merchant_id;
+  const { version, rows, nextAt, isStopped } = await look(database, queue, turn);
   if (version === undefined) return { claimed: [], left: 'none' };
   // A status has stopped the channel since the worker looked: the next claim sees it.
   if (isStopped) return { claimed: [], left: 'unseen' };
@@ -111,11 +112,11 @@ export async function claimOf(database: Database, merchantId: MerchantId, turn: 
   // A merchant with more to send goes to the end of the line, after the others.
   const dueAt = left === 'none' ? earliest(nextAt, leaseEnd) : turn.at.toISOString();
   if (wanted.length === 0) {
-    await moveQueue(database, merchantId, { version, dueAt });
+    await moveQueue(database, queue, { version, dueAt });
     return { claimed: [], left };
   }
   const ids = wanted.map(({ id }) => id);
-  return { claimed: await take(database, merchantId, { ids, version, dueAt, ...turn }), left };
+  return { claimed: await take(database, queue, { ids, version, dueAt, ...turn }), left };
 }
 
 interface DueRow {
@@ -131,15 +132,16 @@ interface DueRow {
 /** Its lease ran out while it was being sent. */
 const isLost = ({ state, unsettled_since }: DueRow) => state === 'sending' && unsettled_since === null;
 
-async function look(queries: Queries, merchantId: MerchantId, { channelId, at }: Turn) {
+async function look(queries: Queries, queue: Queue, { channelId, at }: Turn) {
   // With a lower bound PostgreSQL expects few rows whatever $2 is, and plans this once. Without it, it plans every look
   // again where many messages are blocked, which takes a millisecond.
   const dueOf = (mode: string) => `select * from (
     select id, recipient, mode, state, channel_id, unsettled_since, due_at from deliveries
-      where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at > '' and due_at <= $2
+      where merchant_id = $1 and endpoint_id = $4 and mode = '${mode}' and state in ${OPEN}
+        and due_at > '' and due_at <= $2
       order by due_at, id limit ${LOOK_MAX}) due_${mode}`;
   const nextOf = (mode: string) => `(select min(due_at) from deliveries
-      where merchant_id = $1 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
+      where merchant_id = $1 and endpoint_id = $4 and mode = '${mode}' and state in ${OPEN} and due_at > $2) as next_${mode}`;
   // A left join, so that the version is returned even if no message is due.
   const rows = await queries.all<
     DueRow & { version: string; next_reply: string; next_campaign: string; stopped: number | null }
@@ -148,8 +150,8 @@ async function look(queries: Queries, merchantId: MerchantId, { channelId, at }:
         d.unsettled_since, ${firstOfLane[queries.engine]('$1', 'd.recipient', 'd.mode')} as first_id,
         (select 1 from channel_stops where channel_id = $3 and kind = 'refused' and until > $2) as stopped
       from delivery_queues q left join (${dueOf('reply')} union all ${dueOf('campaign')}) d on true
-      where q.merchant_id = $1 order by d.due_at, d.id`,
-    [merchantId, at.toISOString(), channelId],
+      where q.merchant_id = $1 and q.endpoint_id = $4 order by d.due_at, d.id`,
+    [queue.merchant_id, at.toISOString(), channelId, queue.endpoint_id],
   );
   const [firstRow] = rows;
   return {
@@ -174,24 +176,29 @@ const takeSql = (
   returning ${CLAIMED_COLUMNS}`;
 
 /** Does nothing if something has changed since the look: that change has set when the queue is due. */
-const moveSql = (version: string, dueAt: string) => `update delivery_queues set due_at = ${dueAt}
-  where merchant_id = $1 and version = ${version} returning merchant_id`;
+const moveSql = (
+  endpoint: string,
+  version: string,
+  dueAt: string,
+) => `update delivery_queues set due_at = ${dueAt}
+  where merchant_id = $1 and endpoint_id = ${endpoint} and version = ${version} returning merchant_id`;
 
 /** Takes the messages and moves the queue: on PostgreSQL in one statement, which saves a round trip and a commit. */
 async function take(
   database: Database,
-  merchantId: MerchantId,
+  queue: Queue,
   { ids, channelId, at, leaseUntil, version, dueAt }: Taking,
 ): Promise<Claimed[]> {
-  const params = [merchantId, ids, channelId, leaseUntil.toISOString(), at.toISOString()];
+  const params = [queue.merchant_id, ids, channelId, leaseUntil.toISOString(), at.toISOString()];
   if (database.engine === 'sqlite') {
     const taken = database.run<Claimed>(takeSql('sqlite'), params);
-    const moved = moveQueue(database, merchantId, { version, dueAt });
+    const moved = moveQueue(database, queue, { version, dueAt });
     return (await Promise.all([taken, moved]))[0].sort((a, b) => a.id - b.id);
   }
   const claimed = await database.run<Claimed>(
-    `with taken as (${takeSql('postgres')}), moved as (${moveSql('$6', '$7')}) select * from taken order by id`,
-    [...params, version, dueAt],
+    `with taken as (${takeSql('postgres')}), moved as (${moveSql('$6', '$7', '$8')})
+      select * from taken order by id`,
+    [...params, queue.endpoint_id, version, dueAt],
   );
   return claimed;
 }
@@ -218,10 +225,10 @@ async function block(queries: Queries, merchantId: MerchantId, rows: readonly Du
 
 async function moveQueue(
   queries: Queries,
-  merchantId: MerchantId,
+  queue: Queue,
   { version, dueAt }: { version: string; dueAt: string },
 ): Promise<void> {
-  await queries.run(moveSql('$2', '$3'), [merchantId, version, dueAt]);
+  await queries.run(moveSql('$2', '$3', '$4'), [queue.merchant_id, queue.endpoint_id, version, dueAt]);
 }
 
 /**
@@ -229,14 +236,14 @@ async function moveQueue(
  * has changed the tables by hand. Called when a worker starts.
  */
 export async function wakeLateQueues(database: Database, at: Date): Promise<void> {
-  const rows = await database.all<{ merchant_id: MerchantId }>(
-    `select q.merchant_id from delivery_queues q where q.due_at > $1 and exists (
-        select 1 from deliveries d where d.merchant_id = q.merchant_id and d.mode in ('reply', 'campaign')
-          and d.state in ${OPEN} and d.due_at <= $1)
-      order by q.merchant_id`,
+  const rows = await database.all<Queue>(
+    `select q.merchant_id, q.endpoint_id from delivery_queues q where q.due_at > $1 and exists (
+        select 1 from deliveries d where d.merchant_id = q.merchant_id and d.endpoint_id = q.endpoint_id
+          and d.mode in ('reply', 'campaign') and d.state in ${OPEN} and d.due_at <= $1)
+      order by q.merchant_id, q.endpoint_id`,
     [at.toISOString()],
   );
-  for (const { merchant_id } of rows) await database.chain([queueStep(merchant_id, at.toISOString())]);
+  await wakeAll(database, rows, at);
 }
 
 interface Rest {
@@ -248,25 +255,26 @@ interface Rest {
   isStill: () => Promise<boolean>;
 }
 
-/** A merchant's queue rests while its channel is not used. This changes one row, no matter how many messages wait. */
+/** A queue rests while its channel is not used. This changes one row, no matter how many messages wait. */
 export async function restQueue(
   database: Database,
-  merchantId: MerchantId,
+  { merchant_id: merchantId, endpoint_id: endpointId }: Queue,
   { until, at, stoppedChannel, isStill }: Rest,
 ): Promise<void> {
   // In this order: a change of the reason also changes the version, and then this does nothing.
   const row = await database.one<{ version: string }>(
-    'select version from delivery_queues where merchant_id = $1',
-    [merchantId],
+    'select version from delivery_queues where merchant_id = $1 and endpoint_id = $2',
+    [merchantId, endpointId],
   );
   if (!row || !(await isStill())) return;
   const latest = new Date(at.getTime() + REST_MAX_MS).toISOString();
   const dueAt = until < latest ? until : latest;
   // Checked in the statement: a channel that is resumed at this moment wakes only queues that already rest.
   const isStopped =
-    stoppedChannel === undefined ? '' : 'and exists (select 1 from channel_stops where channel_id = $4)';
+    stoppedChannel === undefined ? '' : 'and exists (select 1 from channel_stops where channel_id = $5)';
   await database.run(
-    `update delivery_queues set due_at = $3 where merchant_id = $1 and version = $2 ${isStopped} returning merchant_id`,
-    [merchantId, row.version, dueAt, ...(stoppedChannel === undefined ? [] : [stoppedChannel])],
+    `update delivery_queues set due_at = $4 where merchant_id = $1 and endpoint_id = $2 and version = $3 ${isStopped}
+      returning merchant_id`,
+    [merchantId, endpointId, row.version, dueAt, ...(stoppedChannel === undefined ? [] : [stoppedChannel])],
   );
 }

@@ -35,7 +35,8 @@ export async function retryDelivery(
   at: Date,
 ): Promise<RetryResult> {
   const row = await tx.one<Controlled & { state: string }>(
-    'select id, key, recipient, mode, last_code, state from deliveries where merchant_id = $1 and id = $2',
+    `select id, key, recipient, mode, last_code, state from deliveries
+      where merchant_id = $1 and endpoint_id = 0 and id = $2`,
     [merchantId, id],
   );
   if (!row) return 'not_found';
@@ -95,7 +96,10 @@ export async function cancelDelivery(
   by: Who,
   at: Date,
 ): Promise<'cancelled' | 'not_found' | 'not_cancellable'> {
-  const row = await tx.one('select id from deliveries where merchant_id = $1 and id = $2', [merchantId, id]);
+  const row = await tx.one(
+    'select id from deliveries where merchant_id = $1 and endpoint_id = 0 and id = $2',
+    [merchantId, id],
+  );
   if (!row) return 'not_found';
   if ((await cancel(tx, merchantId, [id], at)) === 0) return 'not_cancellable';
   await recordEvent(tx, { what: 'delivery.cancelled', merchantId, who: by, at, about: { delivery_id: id } });
@@ -162,7 +166,7 @@ async function changeMany(
   for (let looked = 0; ; ) {
     const rows = await database.all<Controlled>(
       `select id, key, recipient, mode, last_code from deliveries
-        where merchant_id = $1 and state = $2 and id > $3 and updated_at >= $4 order by id limit ${BATCH_SIZE}`,
+        where merchant_id = $1 and endpoint_id = 0 and state = $2 and id > $3 and updated_at >= $4 order by id limit ${BATCH_SIZE}`,
       [merchantId, state, result.after_id, since?.toISOString() ?? ''],
     );
     if (rows.length === 0) return result;

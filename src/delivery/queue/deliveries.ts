@@ -4,11 +4,11 @@ import type { Queries } from '../../database/database.ts';
 import { idIn } from '../../database/ids.ts';
 import { type DeliveryState, NEVER } from './table.ts';
 
-/** What the merchant sees of its deliveries. */
+/** What the merchant sees of its messages to customers. Events for webhook endpoints are not among them. */
 
 /** Its queue rests while its channel is stopped or does not answer. `$2` is the time now. */
 const RESTS_UNTIL = `(select q.due_at from delivery_queues q
-  where q.merchant_id = $1 and q.due_at > $2 and deliveries.due_at <= $2 and deliveries.state = 'queued')`;
+  where q.merchant_id = $1 and q.endpoint_id = 0 and q.due_at > $2 and deliveries.due_at <= $2 and deliveries.state = 'queued')`;
 
 const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for,
   coalesce(reason, case when state = 'queued' and due_at = '${NEVER}'
@@ -35,7 +35,7 @@ export function listDeliveries(
   const params: (string | number)[] = [merchantId, at.toISOString()];
   const bind = (value: string | number) => `$${params.push(value)}`;
   return queries.all<Delivery>(
-    `select ${COLUMNS} from deliveries where merchant_id = $1
+    `select ${COLUMNS} from deliveries where merchant_id = $1 and endpoint_id = 0
       ${state === undefined ? '' : `and state = ${bind(state)}`}
       ${beforeId === undefined ? '' : `and id < ${bind(beforeId)}`}
       order by id desc limit ${bind(limit)}`,
@@ -44,11 +44,10 @@ export function listDeliveries(
 }
 
 export function findDelivery(queries: Queries, merchantId: MerchantId, id: number, at: Date) {
-  return queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $3`, [
-    merchantId,
-    at.toISOString(),
-    id,
-  ]);
+  return queries.one<Delivery>(
+    `select ${COLUMNS} from deliveries where merchant_id = $1 and endpoint_id = 0 and id = $3`,
+    [merchantId, at.toISOString(), id],
+  );
 }
 
 export interface SentMessage
@@ -76,13 +75,14 @@ export const deliveryWire = (merchantId: string, notificationId: string) =>
     from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId}
     order by d.id desc limit 1)`;
 
-/** A merchant's version is a new random value after every change to one of its deliveries. */
+/** A merchant's version is a new random value after every change to one of its messages. */
 export async function readDeliveryVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, string>> {
   const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from delivery_queues where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    `select merchant_id, version from delivery_queues
+      where ${idIn(queries.engine, 'merchant_id', '$1')} and endpoint_id = 0`,
     [merchantIds],
   );
   return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));

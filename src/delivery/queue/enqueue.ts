@@ -137,7 +137,8 @@ export function enqueueSteps(
         select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
           r.content, r.uses_quota, r.state, r.reason, r.last_code, r.at, r.at, r.at from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-        returning id, merchant_id, notification_id, conversation_id, key, state, reason, last_code, due_at, created_at`,
+        returning id, merchant_id, endpoint_id, notification_id, conversation_id, key, state, reason, last_code,
+          due_at, created_at`,
     },
     firstEventsStep,
     ...(address.state === 'failed' ? [failedReportStep] : []),

@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Database, Engine, Queries, Transaction } from '../../database/database.ts';
 import { type DeliveryEvent, recordSteps } from './events.ts';
-import { firstOfLane, NEVER, OPEN, queueStep } from './table.ts';
+import { firstOfLane, MESSAGES, NEVER, OPEN, type Queue, queueStep } from './table.ts';
 
 /** Makes messages due that waited for something other than a time. */
 
@@ -31,6 +31,8 @@ const releaseStep = (engine: Engine, merchantId: MerchantId, lanes: readonly Lan
 });
 
 interface Finished {
+  /** All of them are in this queue of the merchant. */
+  endpointId?: number;
   /** The lanes of the messages that are finished now. */
   lanes: readonly Lane[];
   events: readonly DeliveryEvent[];
@@ -43,16 +45,17 @@ interface Finished {
 export async function releaseAndRecord(
   tx: Queries,
   merchantId: MerchantId,
-  { lanes, events, dueAt, at }: Finished,
+  { endpointId = MESSAGES, lanes, events, dueAt, at }: Finished,
 ): Promise<void> {
   const time = at.toISOString();
   const record = events.length > 0 ? recordSteps(merchantId, events) : [];
   if (lanes.length === 0) {
-    await tx.chain([...record, queueStep(merchantId, dueAt)]);
+    await tx.chain([...record, queueStep(merchantId, dueAt, { endpointId })]);
     return;
   }
   const release = releaseStep(tx.engine, merchantId, lanes, time);
-  await tx.chain([release, ...record, queueStep(merchantId, dueAt, { nowIfAny: release.name, at: time })]);
+  const queue = queueStep(merchantId, dueAt, { endpointId, nowIfAny: release.name, at: time });
+  await tx.chain([release, ...record, queue]);
 }
 
 /** Take this lock before a transaction finishes messages of a merchant: see `releaseStep`. */
@@ -113,22 +116,29 @@ export async function lookAgainAtAll(
   while (await database.transaction((tx) => lookAgain(tx, merchantId, waitingFor, at)));
 }
 
-/** Makes the queues due that rest until one of these times, one merchant after another. */
+/** Makes the queues due that rest until one of these times, one after another. */
 export async function wakeQueues(tx: Queries, restingUntil: readonly string[], at: Date): Promise<void> {
   for (const until of restingUntil) {
-    const rows = await tx.all<{ merchant_id: MerchantId }>(
-      'select merchant_id from delivery_queues where due_at = $1 order by merchant_id',
+    const queues = await tx.all<Queue>(
+      `select merchant_id, endpoint_id from delivery_queues where due_at = $1 order by merchant_id, endpoint_id`,
       [until],
     );
-    for (const { merchant_id } of rows) await tx.chain([queueStep(merchant_id, at.toISOString())]);
+    await wakeAll(tx, queues, at);
   }
 }
 
 /** Makes every resting queue due, for any channel: an unnecessary look does no harm. */
 export async function wakeRestingQueues(tx: Queries, at: Date): Promise<void> {
-  const rows = await tx.all<{ merchant_id: MerchantId }>(
-    'select merchant_id from delivery_queues where due_at > $1 and due_at < $2 order by merchant_id',
+  const queues = await tx.all<Queue>(
+    `select merchant_id, endpoint_id from delivery_queues where due_at > $1 and due_at < $2
+      order by merchant_id, endpoint_id`,
     [at.toISOString(), NEVER],
   );
-  for (const { merchant_id } of rows) await tx.chain([queueStep(merchant_id, at.toISOString())]);
+  await wakeAll(tx, queues, at);
+}
+
+export async function wakeAll(tx: Queries, queues: readonly Queue[], at: Date): Promise<void> {
+  for (const { merchant_id, endpoint_id: endpointId } of queues) {
+    await tx.chain([queueStep(merchant_id, at.toISOString(), { endpointId })]);
+  }
 }

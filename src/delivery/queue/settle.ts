@@ -53,7 +53,7 @@ const IS_LOCKED: Record<Engine, string> = {
 };
 
 /**
- * Writes the outcomes of one merchant's attempts, all or nothing, and returns the ids of those that were written. An
+ * Writes the outcomes of one queue's attempts, all or nothing, and returns the ids of those that were written. An
  * outcome is written only while its worker still holds the lease. Otherwise something newer is already written: by a
  * status that came before the channel's own answer, or by another worker after the lease was lost.
  */
@@ -139,6 +139,7 @@ async function follow(
     .map(({ settlement }) => (settlement.dueAt ?? at).toISOString());
   if (quotaFree) dueTimes.push(at.toISOString());
   await releaseAndRecord(tx, merchantId, {
+    endpointId: written[0]!.delivery.endpoint_id,
     lanes: deliveriesOf(finished),
     events,
     dueAt: dueTimes.sort()[0] ?? NEVER,

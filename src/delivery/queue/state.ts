@@ -1,7 +1,7 @@
 import type { Queries } from '../../database/database.ts';
-import { OPEN } from './table.ts';
+import { IS_CHANNEL, OPEN } from './table.ts';
 
-/** The queue as a whole, for the operator. */
+/** The messages to customers as a whole, for the operator. */
 export interface QueueState {
   /** Ready to be sent by a worker. */
   queued: number;
@@ -21,7 +21,7 @@ export async function readQueueState(queries: Queries, at: Date): Promise<QueueS
         count(case when waiting_for = 'limit' then 1 end) as limit_waits,
         count(case when waiting_for = 'customer' then 1 end) as customer_waits,
         min(case when state <> 'waiting' then created_at end) as oldest
-      from deliveries where state in ${OPEN}`,
+      from deliveries where state in ${OPEN} and endpoint_id = 0`,
   );
   const due = await queries.one<{ due_at: string }>(
     'select due_at from delivery_queues where due_at <= $1 order by due_at limit 1',
@@ -41,7 +41,7 @@ export async function readQueueFigures(queries: Queries, at: Date) {
   const { queued, waitingForLimit, waitingForCustomer, oldestAt } = await readQueueState(queries, at);
   const stops = await queries.one<{ breakers: number; stopped: number }>(
     `select count(case when kind = 'not_answering' then 1 end) as breakers,
-        count(case when kind = 'refused' and until > $1 then 1 end) as stopped from channel_stops`,
+        count(case when kind = 'refused' and until > $1 then 1 end) as stopped from channel_stops where ${IS_CHANNEL}`,
     [at.toISOString()],
   );
   const oldest = oldestAt === undefined ? at.getTime() : Date.parse(oldestAt);

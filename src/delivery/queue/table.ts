@@ -12,6 +12,24 @@ export type DeliveryState = Delivery['state'];
 /** Not finished yet. As literals, so that the statements can use the partial indexes. */
 export const OPEN = `('queued', 'sending', 'waiting')`;
 
+/**
+ * A merchant has a queue for its messages to customers and one for each of its webhook endpoints. They share nothing:
+ * an endpoint that does not answer delays neither the customers' messages nor other endpoints.
+ */
+export interface Queue {
+  merchant_id: MerchantId;
+  /** `MESSAGES` or a webhook endpoint. */
+  endpoint_id: number;
+}
+
+/** The queue of the messages to customers. */
+export const MESSAGES = 0;
+
+/** The id of an endpoint's channel starts with this. */
+export const ENDPOINT = 'webhook_endpoint';
+/** Leaves the endpoints out of the stopped channels: they are not the operator's. */
+export const IS_CHANNEL = `channel_id not like '${ENDPOINT}:%'`;
+
 /** A channel's text. If PostgreSQL refused to store it, the message would be sent again and again. */
 export const textOrNull = (text: string | undefined) => (text === undefined ? null : storableText(text));
 
@@ -36,26 +54,30 @@ export const firstOfLane: Record<Engine, (merchant: string, recipient: string, m
 export const REST_MAX_MS = 5 * 60_000;
 
 /**
- * Records that a merchant's deliveries have changed, and makes the queue due at `dueAt` unless it is due earlier. With
+ * Records that the deliveries of a queue have changed, and makes it due at `dueAt` unless it is due earlier. With
  * `nowIfAny` it is due at `at` if that step of the same chain returned a row. Locks the version row, so it comes last.
  */
 export const queueStep = (
   merchantId: MerchantId,
   dueAt: string,
-  { nowIfAny, at = dueAt }: { nowIfAny?: string; at?: string } = {},
+  {
+    endpointId = MESSAGES,
+    nowIfAny,
+    at = dueAt,
+  }: { endpointId?: number; nowIfAny?: string; at?: string } = {},
 ): Step => ({
   name: 'queue',
   rows: {
-    columns: { merchant_id: 'bigint', due_at: 'text', at: 'text', version: 'text' },
-    values: [{ merchant_id: merchantId, due_at: dueAt, at, version: newVersion() }],
+    columns: { merchant_id: 'bigint', endpoint_id: 'bigint', due_at: 'text', at: 'text', version: 'text' },
+    values: [{ merchant_id: merchantId, endpoint_id: endpointId, due_at: dueAt, at, version: newVersion() }],
   },
-  sql: `insert into delivery_queues (merchant_id, due_at, version)
-    select merchant_id, ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then at else due_at end` : 'due_at'}, version
+  sql: `insert into delivery_queues (merchant_id, endpoint_id, due_at, version)
+    select merchant_id, endpoint_id, ${nowIfAny ? `case when exists (select 1 from ${nowIfAny}) then at else due_at end` : 'due_at'}, version
     from queue_rows where true ${ON_QUEUE_CONFLICT}`,
 });
 
 /** Must follow a condition: without one, SQLite reads `on` as part of a join. */
-const ON_QUEUE_CONFLICT = `on conflict (merchant_id) do update set version = excluded.version,
+const ON_QUEUE_CONFLICT = `on conflict (merchant_id, endpoint_id) do update set version = excluded.version,
     due_at = case when delivery_queues.due_at < excluded.due_at then delivery_queues.due_at else excluded.due_at end
   returning merchant_id`;
 
@@ -67,7 +89,8 @@ const newVersion = () => randomBytes(12).toString('hex');
  */
 export const newDeliveriesQueueStep: Step = {
   name: 'queue',
-  sql: `insert into delivery_queues (merchant_id, due_at, version)
-    select merchant_id, min(due_at), max(key) from delivery where true group by merchant_id order by merchant_id
+  sql: `insert into delivery_queues (merchant_id, endpoint_id, due_at, version)
+    select merchant_id, endpoint_id, min(due_at), max(key) from delivery where true
+      group by merchant_id, endpoint_id order by merchant_id, endpoint_id
     ${ON_QUEUE_CONFLICT}`,
 };

@@ -1,6 +1,7 @@
 import { recordEvent, SERVER } from '../../audit/record.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../../database/database.ts';
 import { wakeRestingQueues } from '../queue/release.ts';
+import { ENDPOINT } from '../queue/table.ts';
 
 /** Channels that are not used at the moment, shared by all processes. */
 
@@ -25,6 +26,10 @@ export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
     [at.toISOString()],
   );
 }
+
+/** Without the webhook endpoints that do not answer: those are the merchants' own systems. */
+export const listChannelStops = async (queries: Queries, at: Date): Promise<ChannelStop[]> =>
+  (await listStops(queries, at)).filter(({ channel_id }) => !channel_id.startsWith(`${ENDPOINT}:`));
 
 /** Stops within this time of each other count as one. */
 const SAME_STOP_MS = 60 * 60_000;

@@ -1,17 +1,18 @@
 import type { Logger } from 'pino';
-import type { MerchantId } from '../../contract/ids.ts';
 import { type Database, DatabaseUnavailable } from '../../database/database.ts';
-import type { Channel } from '../channels/channel.ts';
+import type { Channel, EndpointChannels } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
 import { type Claimed, claimOf, type DueQueue, dueQueues, QUEUES_MAX, restQueue } from '../queue/claim.ts';
+import { MESSAGES, type Queue, REST_MAX_MS } from '../queue/table.ts';
 import type { Breaker } from './breaker.ts';
 import type { Slots } from './slots.ts';
 
-/** Which messages are sent next: every merchant with something due gets a turn, one after another. */
+/** Which messages are sent next: every queue with something due gets a turn, one after another. */
 
 interface TurnParts {
   database: Database;
   channels: Channels;
+  endpoints?: EndpointChannels;
   slots: Slots;
   breaker: Breaker;
   log: Logger;
@@ -26,11 +27,11 @@ export type Round = 'nothing' | 'more' | 'capped' | 'failed';
 const LEASE_MS = 20_000;
 /** The most queues that one round looks at. The next round continues from there. */
 const PAGES_MAX = 2;
-/** For a merchant whose channel cannot be opened. */
+/** For a queue whose channel cannot be opened. */
 const PROBLEM_REST_MS = 30_000;
 
 export function createTurns(parts: TurnParts): () => Promise<Round> {
-  const { database, channels, slots, breaker, log, now, begin } = parts;
+  const { database, channels, endpoints, slots, breaker, log, now, begin } = parts;
   /** Where the next round continues. */
   let position: DueQueue | undefined;
 
@@ -45,7 +46,7 @@ export function createTurns(parts: TurnParts): () => Promise<Round> {
       for (const queue of queues) {
         if (slots.free() === 0) return 'capped';
         position = queue;
-        turns.push(await safely(queue.merchant_id));
+        turns.push(await safely(queue));
       }
       if (queues.length < QUEUES_MAX) {
         position = undefined;
@@ -58,34 +59,48 @@ export function createTurns(parts: TurnParts): () => Promise<Round> {
 
   type Turn = 'done' | 'more' | 'capped';
 
-  /** A problem with one merchant must not stop the others. */
-  async function safely(merchantId: MerchantId): Promise<Turn> {
+  /** A problem with one queue must not stop the others. */
+  async function safely(queue: Queue): Promise<Turn> {
     try {
-      return await takeTurn(merchantId);
+      return await takeTurn(queue);
     } catch (err) {
       if (err instanceof DatabaseUnavailable) throw err;
-      log.error({ err, merchant_id: merchantId }, 'cannot send this merchant’s messages; will retry');
-      const until = new Date(now().getTime() + PROBLEM_REST_MS).toISOString();
-      await restQueue(database, merchantId, { until, at: now(), isStill: async () => true });
+      const { merchant_id, endpoint_id } = queue;
+      log.error({ err, merchant_id, endpoint_id }, 'cannot send this merchant’s messages; will retry');
+      await rest(queue, PROBLEM_REST_MS);
       return 'done';
     }
   }
 
-  async function takeTurn(merchantId: MerchantId): Promise<Turn> {
-    const channel = await channels.of(merchantId);
+  const rest = (queue: Queue, ms: number) => {
+    const until = new Date(now().getTime() + ms).toISOString();
+    return restQueue(database, queue, { until, at: now(), isStill: async () => true });
+  };
+
+  const channelOf = ({ merchant_id, endpoint_id }: Queue): Promise<Channel | undefined> | undefined =>
+    endpoint_id === MESSAGES ? channels.of(merchant_id) : endpoints?.of(merchant_id, endpoint_id);
+
+  async function takeTurn(queue: Queue): Promise<Turn> {
+    const channel = await channelOf(queue);
+    if (!channel) {
+      // The endpoint is turned off. When it is turned on, its queue is due again.
+      await rest(queue, REST_MAX_MS);
+      return 'done';
+    }
     const { max, campaignsMax } = slots.freeFor(channel);
     if (max === 0) return 'capped';
     const gate = await breaker.gate(channel.id);
     if (typeof gate === 'object') {
       // Its channel may have been replaced, and the old one may still be cached.
-      const isStill = async () => (await channels.readAgain(merchantId)).id === channel.id;
-      const rest = { until: gate.until, at: now(), stoppedChannel: channel.id, isStill };
-      await restQueue(database, merchantId, rest);
+      const isStill = async () =>
+        queue.endpoint_id !== MESSAGES || (await channels.readAgain(queue.merchant_id)).id === channel.id;
+      const stopped = { until: gate.until, at: now(), stoppedChannel: channel.id, isStill };
+      await restQueue(database, queue, stopped);
       return 'done';
     }
     const isProbe = gate === 'probe';
     const at = now();
-    const { claimed, left } = await claimOf(database, merchantId, {
+    const { claimed, left } = await claimOf(database, queue, {
       channelId: channel.id,
       reportsStatus: (channelId) => channels.typeOf(channelId)?.reportsStatus ?? false,
       max: isProbe ? 1 : max,

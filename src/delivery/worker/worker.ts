@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
-import type { Channel, SendResult } from '../channels/channel.ts';
+import type { Channel, EndpointChannels, SendResult } from '../channels/channel.ts';
 import type { Channels } from '../channels/merchantChannels.ts';
 import { type Claimed, nextDueAt, wakeLateQueues } from '../queue/claim.ts';
 import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
 import type { Settlement } from '../queue/settle.ts';
+import { MESSAGES } from '../queue/table.ts';
 import { createBreaker } from './breaker.ts';
 import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
+import { createSideJob } from './sideJob.ts';
 import { createSlots } from './slots.ts';
 import { createTurns, type Round } from './turns.ts';
 import { createOutcomeWriter } from './writer.ts';
@@ -17,6 +19,7 @@ import { createOutcomeWriter } from './writer.ts';
 export interface WorkerParts {
   database: Database;
   channels: Channels;
+  endpoints?: EndpointChannels;
   log: Logger;
   now: () => Date;
   /** How many messages are sent at the same time, in all and through one channel. */
@@ -42,6 +45,8 @@ const POLL_MS = 2000;
 const WAIT_MS = { nothing: POLL_MS, capped: 100, failed: POLL_MS } as const;
 /** Wake-up calls within this time share one claim. */
 const CLAIM_EVERY_MS = 10;
+/** Changes within this time share one look for new events. */
+const DISPATCH_EVERY_MS = 20;
 /** The pause after an internal error before the attempt. */
 const PUT_BACK_MS = 5000;
 /** At the start, statuses are processed first. If they keep coming, sending starts after this time. */
@@ -67,10 +72,12 @@ export function startWorker(parts: WorkerParts): Worker {
   let wakeUp: () => void = () => {};
   let onIdle: (() => void)[] = [];
   let nothingDue = false;
-  let processing: Promise<void> | undefined;
-  let processAgain = false;
+  const sideJobEnded = (count: number) => (count > 0 ? wake() : resolveIdle());
+  const statuses = createSideJob(statusesDone, sideJobEnded);
+  const dispatching = createSideJob(dispatched, sideJobEnded);
   const takeTurns = createTurns({ ...parts, slots, breaker, begin });
   const unsubscribe = database.listen(DELIVERIES, wake);
+  const stopDispatching = parts.endpoints ? dispatchOnChanges() : () => {};
   const running = run();
 
   async function run(): Promise<void> {
@@ -82,7 +89,7 @@ export function startWorker(parts: WorkerParts): Worker {
       const claimedAt = performance.now();
       woken = false;
       nothingDue = false;
-      processStatuses();
+      statuses.start();
       const found = await takeTurns();
       nothingDue = found === 'nothing';
       resolveIdle();
@@ -100,7 +107,9 @@ export function startWorker(parts: WorkerParts): Worker {
       .finally(() => {
         inFlight.delete(work);
         free();
-        database.signal(CHANGES);
+        if (delivery.endpoint_id === MESSAGES) database.signal(CHANGES);
+        // There may be room for more of its events.
+        else dispatching.start();
         wake();
       });
     inFlight.add(work);
@@ -144,11 +153,12 @@ export function startWorker(parts: WorkerParts): Worker {
   const logBreaker = (err: unknown) => log.warn({ err }, 'cannot write the state of a channel');
 
   async function stopChannel(
-    { id }: Channel,
+    channel: Channel,
     { code, reason, untilResumed = false }: Extract<SendResult, { outcome: 'channel_stopped' }>,
   ): Promise<void> {
-    log.error({ channel: id, code, reason }, 'the channel is stopped');
-    await breaker.stop(id, code, untilResumed).catch(logBreaker);
+    log.error({ channel: channel.id, code, reason }, 'the channel is stopped');
+    const stop = channel.stop?.(code, reason) ?? breaker.stop(channel.id, code, untilResumed);
+    await stop.catch(logBreaker);
   }
 
   async function attempt(
@@ -163,20 +173,6 @@ export function startWorker(parts: WorkerParts): Worker {
     }
   }
 
-  /** Runs in parallel with sending: a busy channel reports several times for each message. */
-  function processStatuses(): void {
-    if (processing) {
-      processAgain = true;
-      return;
-    }
-    processAgain = false;
-    processing = statusesDone().then((count) => {
-      processing = undefined;
-      if (count > 0 || processAgain) wake();
-      else resolveIdle();
-    });
-  }
-
   async function statusesDone(): Promise<number> {
     try {
       return (await parts.processStatuses?.()) ?? 0;
@@ -186,8 +182,36 @@ export function startWorker(parts: WorkerParts): Worker {
     }
   }
 
+  async function dispatched(): Promise<number> {
+    try {
+      return (await parts.endpoints?.dispatch()) ?? 0;
+    } catch (err) {
+      log.warn({ err }, 'cannot put events into the queue; will retry');
+      return 0;
+    }
+  }
+
+  /** Every change may have written events. */
+  function dispatchOnChanges(): () => void {
+    let timer: NodeJS.Timeout | undefined;
+    const soon = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        dispatching.start();
+      }, DISPATCH_EVERY_MS).unref();
+    };
+    const stopListening = database.listen(CHANGES, soon);
+    const poll = setInterval(soon, POLL_MS).unref();
+    soon();
+    return () => {
+      stopListening();
+      clearInterval(poll);
+      clearTimeout(timer);
+    };
+  }
+
   function resolveIdle(): void {
-    if (!nothingDue || inFlight.size > 0 || processing || woken) return;
+    if (!nothingDue || inFlight.size > 0 || statuses.running() || dispatching.running() || woken) return;
     for (const resolve of onIdle) resolve();
     onIdle = [];
   }
@@ -217,15 +241,18 @@ export function startWorker(parts: WorkerParts): Worker {
     idle() {
       return new Promise((resolve) => {
         onIdle.push(resolve);
+        dispatching.start();
         wake();
       });
     },
     async stop() {
       stopped = true;
       unsubscribe();
+      stopDispatching();
       wakeUp();
       await running;
-      await Promise.all([...inFlight, processing]);
+      await Promise.all(inFlight);
+      await Promise.all([statuses.running(), dispatching.running()]);
     },
   };
 }

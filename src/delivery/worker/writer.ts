@@ -28,20 +28,22 @@ export function createOutcomeWriter(
 
 type Written = boolean | { error: unknown };
 
-/** One transaction for all. If it fails, one for each merchant, so that a problem with one spares the others. */
+/** One transaction for all. If it fails, one for each queue, so that a problem with one spares the others. */
 async function writeAll(
   database: Database,
   outcomes: readonly Outcome[],
   at: Date,
 ): Promise<readonly Written[]> {
-  const byMerchant = [...Map.groupBy(outcomes, ({ delivery }) => delivery.merchant_id)].sort(
-    ([a], [b]) => a - b,
+  const queueOf = ({ delivery }: Outcome) => `${delivery.merchant_id} ${delivery.endpoint_id}`;
+  const inOrder = outcomes.toSorted(
+    ({ delivery: a }, { delivery: b }) => a.merchant_id - b.merchant_id || a.endpoint_id - b.endpoint_id,
   );
-  const write = async (merchants: typeof byMerchant): Promise<Map<number, boolean>> => {
+  const byQueue = [...Map.groupBy(inOrder, queueOf).values()];
+  const write = async (queues: typeof byQueue): Promise<Map<number, boolean>> => {
     const written = new Map<number, boolean>();
     await database.transaction(async (tx) => {
-      for (const [merchantId, own] of merchants) {
-        const ids = await settle(tx, merchantId, own, at);
+      for (const own of queues) {
+        const ids = await settle(tx, own[0]!.delivery.merchant_id, own, at);
         for (const { delivery } of own) written.set(delivery.id, ids.has(delivery.id));
       }
     });
@@ -49,12 +51,12 @@ async function writeAll(
   };
   const results = new Map<number, Written>();
   try {
-    for (const [id, written] of await write(byMerchant)) results.set(id, written);
+    for (const [id, written] of await write(byQueue)) results.set(id, written);
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return outcomes.map(() => ({ error }));
-    for (const merchant of byMerchant) {
-      const alone = await write([merchant]).catch((error: unknown) => ({ error }));
-      for (const { delivery } of merchant[1]) {
+    for (const queue of byQueue) {
+      const alone = await write([queue]).catch((error: unknown) => ({ error }));
+      for (const { delivery } of queue) {
         results.set(delivery.id, 'error' in alone ? alone : alone.get(delivery.id)!);
       }
     }
