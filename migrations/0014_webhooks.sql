@@ -29,10 +29,10 @@ drop index deliveries_due;
 create index deliveries_due on deliveries (merchant_id, endpoint_id, mode, due_at, id)
   where state in ('queued', 'sending', 'waiting');
 drop index deliveries_state;
-create index deliveries_state on deliveries (merchant_id, endpoint_id, state, id desc);
-create index deliveries_queue on deliveries (merchant_id, endpoint_id, id desc);
--- For clean-up.
-create index deliveries_events on deliveries (created_at) where endpoint_id > 0;
+create index deliveries_state on deliveries (merchant_id, state, id desc) where endpoint_id = 0;
+create index deliveries_messages on deliveries (merchant_id, id desc) where endpoint_id = 0;
+create index deliveries_events on deliveries (merchant_id, endpoint_id, id desc) where endpoint_id > 0;
+create index deliveries_events_expiry on deliveries (created_at) where endpoint_id > 0;
 
 create table webhook_endpoints (
 -- @sqlite

@@ -21,6 +21,8 @@ const STATUS = {
   NOTIFICATION_NOT_FOUND: everywhere(404),
   ASK_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
+  WEBHOOK_NOT_FOUND: everywhere(404),
+  EVENT_NOT_FOUND: everywhere(404),
   ALREADY_ANSWERED: everywhere(500),
   CONVERSATION_NOT_FOUND: { general: 404, notification: 500, notificationBody: 500 },
   DOCUMENT_NOT_FOUND: everywhere(404),
@@ -194,6 +196,18 @@ export const phoneRequired = () =>
 /** The caller of a webhook did not sign its request correctly. */
 export const forbidden = () =>
   new ApiError('FORBIDDEN', 'The signature of this request is missing or wrong.');
+export const webhookNotFound = () => new ApiError('WEBHOOK_NOT_FOUND', 'Webhook endpoint not found.');
+export const tooManyWebhooks = (max: number) =>
+  new ApiError('CONFLICT', `The merchant already has ${max} webhook endpoints. Remove one first.`);
+export const webhookIsOff = () =>
+  new ApiError('CONFLICT', 'The webhook endpoint is turned off. Turn it on first.');
+export const webhookIsReplaying = () =>
+  new ApiError('CONFLICT', 'The webhook endpoint is still receiving an earlier replay.');
+export const webhookQueueFull = () =>
+  new ApiError('CONFLICT', 'Too many events already wait for this webhook endpoint.');
+export const eventNotFound = () =>
+  new ApiError('EVENT_NOT_FOUND', 'There is no such event. Events are kept for 30 days.');
+
 export const deliveryNotFound = () => new ApiError('DELIVERY_NOT_FOUND', 'Delivery not found.');
 export const deliveryNotFailed = () =>
   new ApiError('CONFLICT', 'Only a failed or cancelled delivery can be sent again.');

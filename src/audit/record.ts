@@ -25,6 +25,7 @@ type About = Readonly<
       | 'conversation_id'
       | 'delivery_id'
       | 'channel_id'
+      | 'webhook_id'
       | 'channel'
       | 'role'
       | 'state'

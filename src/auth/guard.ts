@@ -145,6 +145,16 @@ export function requireOwner(app: FastifyInstance): void {
   });
 }
 
+/** For owners, and for keys with the route's scope. */
+export function requireOwnerOrKey(app: FastifyInstance): void {
+  checkBeforeBody(app, (request) => {
+    merchantOf(request);
+    checkScope(request);
+    const caller = callerOf(request);
+    if (caller.kind === 'user' && caller.role !== 'owner') throw ownerRequired();
+  });
+}
+
 function checkBeforeBody(app: FastifyInstance, check: (request: FastifyRequest) => void): void {
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     try {

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { VERSION } from '../../../version.ts';
 import type { Channel, ChannelParts, Outgoing } from '../channel.ts';
 import { connectionProblem, resultOf } from './answers.ts';
+import type { PostResult, PostRules } from './post.ts';
 import { hostOf, type Resolve } from './publicAddress.ts';
 
 /** The merchant's own system, called with a signed POST (Standard Webhooks) for each message. */
@@ -24,7 +25,7 @@ export interface WebhookOptions {
 const loadPost = () => import('./post.ts');
 
 /** Shorter than the worker's lease: an attempt ends before another worker can claim the message. */
-const TIMEOUT_MS = 10_000;
+export const TIMEOUT_MS = 10_000;
 
 export function openWebhook(
   settings: WebhookSettings,
@@ -33,26 +34,18 @@ export function openWebhook(
 ): Omit<Channel, 'type'> {
   const url = new URL(settings.url);
   const rules = { allowPrivate: settings.allowPrivate, timeoutMs, resolve };
-  const signer = signerOf(settings.secret);
+  const signers = [signerOf(settings.secret)];
   return {
     id: `webhook:${createHash('sha256')
       .update(url.origin + url.pathname + url.search)
       .digest('hex')
       .slice(0, 16)}`,
     plan: async () => ({ go: 'text' }),
-    async send(message) {
-      const { post } = await loadPost();
-      const at = now();
-      const body = bodyOf(message);
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': `Deskbell/${VERSION}`,
-        'webhook-id': message.key,
-        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-        'webhook-signature': signer.sign(message.key, at, body),
-      };
-      return resultOf(await post({ url, headers, body }, rules), now());
-    },
+    send: async (message) =>
+      resultOf(
+        await postSigned({ url, rules, signers }, { id: message.key, body: bodyOf(message) }, now()),
+        now(),
+      ),
     async check() {
       const { tryConnection } = await loadPost();
       const code = await tryConnection(url, rules);
@@ -61,8 +54,32 @@ export function openWebhook(
   };
 }
 
+interface Target {
+  url: URL;
+  rules: PostRules;
+  /** The receiver may accept any of their signatures. */
+  signers: readonly Webhook[];
+}
+
+/** One call as Standard Webhooks describes it. */
+export async function postSigned(
+  { url, rules, signers }: Target,
+  { id, body }: { id: string; body: string },
+  at: Date,
+): Promise<PostResult> {
+  const { post } = await loadPost();
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': `Deskbell/${VERSION}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': signers.map((signer) => signer.sign(id, at, body)).join(' '),
+  };
+  return post({ url, headers, body }, rules);
+}
+
 /** The key as bytes: the library's own decoder refuses base64 without padding, which older settings may hold. */
-const signerOf = (secret: string) =>
+export const signerOf = (secret: string) =>
   new Webhook(Buffer.from(secret.replace('whsec_', ''), 'base64'), { format: 'raw' });
 
 /** Depends only on the message, so every attempt sends the same bytes. */

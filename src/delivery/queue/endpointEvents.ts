@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Database, Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { firstEventsStep } from './events.ts';
+import { type DeliveryState, ENDPOINT, newDeliveriesQueueStep, OPEN, queueStep } from './table.ts';
+
+/** The queue of one webhook endpoint. Each event has a lane of its own, so that none waits for another. */
+
+export interface NewEventDelivery {
+  /** The same in every attempt, and when the event is sent again. */
+  webhookId: string;
+  /** Null for a test. */
+  eventId: number | null;
+  type: string;
+  /** Exactly the bytes that every attempt sends. */
+  body: string;
+}
+
+const laneOf = (endpointId: number, webhookId: string) => `endpoint ${endpointId} ${webhookId}`;
+
+export async function enqueueEvents(
+  tx: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  events: readonly NewEventDelivery[],
+  at: Date,
+): Promise<void> {
+  if (events.length === 0) return;
+  await tx.chain([
+    {
+      name: 'delivery',
+      rows: {
+        columns: {
+          merchant_id: 'bigint',
+          endpoint_id: 'bigint',
+          key: 'text',
+          reference: 'text',
+          context: 'text',
+          recipient: 'text',
+          content: 'text',
+          at: 'text',
+        },
+        values: events.map(({ webhookId, eventId, type, body }) => ({
+          merchant_id: merchantId,
+          endpoint_id: endpointId,
+          key: randomUUID(),
+          reference: webhookId,
+          context: JSON.stringify({ event_id: eventId, type }),
+          recipient: laneOf(endpointId, webhookId),
+          content: body,
+          at: at.toISOString(),
+        })),
+      },
+      sql: `insert into deliveries (merchant_id, endpoint_id, key, notification_id, conversation_id, reference, context,
+          recipient, mode, content, state, due_at, created_at, updated_at)
+        select r.merchant_id, r.endpoint_id, r.key, 0, 0, r.reference, r.context, r.recipient, 'reply', r.content,
+          'queued', r.at, r.at, r.at from delivery_rows r
+        returning id, merchant_id, endpoint_id, key, state, reason, last_code, due_at, created_at`,
+    },
+    firstEventsStep,
+    newDeliveriesQueueStep,
+  ]);
+}
+
+export async function isQueued(
+  queries: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  webhookId: string,
+): Promise<boolean> {
+  const row = await queries.one(
+    `select id from deliveries where merchant_id = $1 and recipient = $2 and mode = 'reply' and state in ${OPEN} limit 1`,
+    [merchantId, laneOf(endpointId, webhookId)],
+  );
+  return row !== undefined;
+}
+
+/** How many events wait for this endpoint; counts up to `max`. */
+export async function countQueued(
+  queries: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  max: number,
+): Promise<number> {
+  const row = await queries.one<{ queued: number }>(
+    `select count(*) as queued from (select 1 from deliveries where merchant_id = $1 and endpoint_id = $2
+      and mode = 'reply' and state in ${OPEN} limit $3) first_ones`,
+    [merchantId, endpointId, max],
+  );
+  return row?.queued ?? 0;
+}
+
+/** Makes the endpoint's queue due and forgets that it did not answer: its address may be another now. */
+export async function resumeQueue(
+  tx: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  at: Date,
+): Promise<void> {
+  await tx.chain([queueStep(merchantId, at.toISOString(), { endpointId })]);
+  await tx.run('delete from channel_stops where channel_id = $1', [endpointChannelId(merchantId, endpointId)]);
+}
+
+export const endpointChannelId = (merchantId: MerchantId, endpointId: number) =>
+  `${ENDPOINT}:${merchantId}:${endpointId}`;
+
+/** The endpoint is gone. What was sent stays until it expires. */
+export async function removeQueue(tx: Queries, merchantId: MerchantId, endpointId: number): Promise<void> {
+  const rows = await tx.all<{ id: number }>(
+    `select id from deliveries where merchant_id = $1 and endpoint_id = $2 and mode = 'reply' and state in ${OPEN}
+      order by id`,
+    [merchantId, endpointId],
+  );
+  await removeDeliveries(
+    tx,
+    merchantId,
+    rows.map(({ id }) => id),
+  );
+  await tx.run('delete from delivery_queues where merchant_id = $1 and endpoint_id = $2', [
+    merchantId,
+    endpointId,
+  ]);
+  await tx.run('delete from channel_stops where channel_id = $1', [endpointChannelId(merchantId, endpointId)]);
+}
+
+export interface EventDelivery {
+  id: number;
+  webhook_id: string;
+  event_id: number | null;
+  type: string;
+  state: DeliveryState;
+  attempts: number;
+  last_code: string | null;
+  next_attempt_at: string | null;
+  created_at: string;
+  updated_at: string;
+  history: { at: string; state: DeliveryState; code: string | null }[];
+}
+
+/** Newest first, each with its history. */
+export async function listEventDeliveries(
+  queries: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  { beforeId, limit }: { beforeId: number | undefined; limit: number },
+): Promise<EventDelivery[]> {
+  const rows = await queries.all<Omit<EventDelivery, 'event_id' | 'type' | 'history'> & { context: string }>(
+    `select id, reference as webhook_id, context, state, attempts, last_code,
+        case when state = 'queued' then due_at end as next_attempt_at, created_at, updated_at
+      from deliveries where merchant_id = $1 and endpoint_id > 0 and endpoint_id = $2
+        ${beforeId === undefined ? '' : 'and id < $4'} order by id desc limit $3`,
+    [merchantId, endpointId, limit, ...(beforeId === undefined ? [] : [beforeId])],
+  );
+  const history = await queries.all<{ delivery_id: number } & EventDelivery['history'][number]>(
+    `select delivery_id, at, state, code from delivery_events
+      where ${ownIdIn(queries.engine, '$1', '$2', 'delivery_id')} order by delivery_id, id`,
+    [merchantId, rows.map(({ id }) => id)],
+  );
+  const byDelivery = Map.groupBy(history, ({ delivery_id }) => delivery_id);
+  return rows.map(({ context, ...row }) => ({
+    ...row,
+    ...(JSON.parse(context) as Pick<EventDelivery, 'event_id' | 'type'>),
+    history: (byDelivery.get(row.id) ?? []).map(({ at, state, code }) => ({ at, state, code })),
+  }));
+}
+
+async function removeDeliveries(tx: Queries, merchantId: MerchantId, ids: readonly number[]): Promise<void> {
+  const { engine } = tx;
+  await tx.run(`delete from deliveries where ${ownIdIn(engine, '$1', '$2')}`, [merchantId, ids]);
+  const ofThem = ownIdIn(engine, '$1', '$2', 'delivery_id');
+  await tx.run(`delete from delivery_events where ${ofThem}`, [merchantId, ids]);
+}
+
+const KEPT_MS = 30 * 24 * 60 * 60_000;
+const REMOVED_AT_ONCE = 500;
+
+/** As long as the events themselves are kept. */
+export async function removeOldEvents(database: Database, at: Date): Promise<void> {
+  const before = new Date(at.getTime() - KEPT_MS).toISOString();
+  for (;;) {
+    const rows = await database.all<{ merchant_id: MerchantId; id: number }>(
+      `select merchant_id, id from deliveries where endpoint_id > 0 and created_at < $1
+        order by created_at limit ${REMOVED_AT_ONCE}`,
+      [before],
+    );
+    for (const [merchantId, own] of Map.groupBy(rows, ({ merchant_id }) => merchant_id)) {
+      const ids = own.map(({ id }) => id);
+      await database.transaction((tx) => removeDeliveries(tx, merchantId, ids));
+    }
+    if (rows.length < REMOVED_AT_ONCE) return;
+  }
+}
