@@ -57,6 +57,8 @@ export interface Config {
   worker: boolean;
   /** How many messages one process sends at the same time, in total and through one channel. */
   workerConcurrency: { total: number; perChannel: number };
+  /** Whether merchants' webhook endpoints may be in a private network. */
+  webhookEndpointsAllowPrivate: boolean;
   /** The channel of merchants without their own channel. */
   channel: ChannelConfig;
   /** Distinct customers per day, for merchants without their own limit. */
@@ -178,6 +180,7 @@ export function readConfig(env: Environment = process.env): Config {
       total: integer('WORKER_CONCURRENCY', 16, 1, 1000),
       perChannel: integer('WORKER_CONCURRENCY_PER_ENDPOINT', 4, 1, 1000),
     },
+    webhookEndpointsAllowPrivate: flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isLocal),
     channel: readChannel(choice('CHANNEL', CHANNEL_NAMES, 'simulator'), reader, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),

@@ -29,6 +29,7 @@ import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
+import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
@@ -41,6 +42,7 @@ import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
+import { createEndpoints } from './webhooks/channel.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -111,6 +113,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       ? startWorker({
           database,
           channels,
+          endpoints: createEndpoints({ database, vault, now, ...config }),
           log,
           now,
           concurrency: config.workerConcurrency,
@@ -189,6 +192,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   }
   await removeIdlePace(database, at).catch((err) =>
     log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
+  );
+  await removeOldEvents(database, at).catch((err) =>
+    log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),
   );
   // A process may sign with a replaced key for half a minute more, so we wait five minutes.
   const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);

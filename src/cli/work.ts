@@ -6,6 +6,7 @@ import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
 import { startWorker } from '../delivery/worker/worker.ts';
 import { createLogger } from '../log.ts';
+import { createEndpoints } from '../webhooks/channel.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
@@ -29,11 +30,13 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
 async function work(database: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
-  const channels = createChannels({ database, vault: await openFittingVault(database, config), now }, config);
+  const vault = await openFittingVault(database, config);
+  const channels = createChannels({ database, vault, now }, config);
   let attempts = 0;
   const worker = startWorker({
     database,
     channels,
+    endpoints: createEndpoints({ database, vault, now, ...config }),
     log,
     now,
     concurrency: config.workerConcurrency,

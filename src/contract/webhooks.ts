@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
-import { EVENT_TYPES } from './events.ts';
+import { EVENT_TYPE_NAMES } from './events.ts';
 
 export const WEBHOOKS_MAX = 10;
 export const URL_LENGTH_MAX = 2048;
@@ -9,10 +9,12 @@ export const URL_LENGTH_MAX = 2048;
 export const OVERLAP_SECONDS_MAX = 7 * 86_400;
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 
-const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema, description?: string) =>
-  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
+const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(
+  schema: Schema,
+  description?: string,
+) => Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 
-const Types = Type.Array(Type.Enum([...EVENT_TYPES]), { minItems: 1, maxItems: EVENT_TYPES.length });
+const Types = Type.Array(Type.Enum(EVENT_TYPE_NAMES), { minItems: 1, maxItems: EVENT_TYPE_NAMES.length });
 const Url = Type.String({ minLength: 1, maxLength: URL_LENGTH_MAX });
 const Description = Type.String({ maxLength: 200 });
 
@@ -21,7 +23,9 @@ const fields = {
   url: Type.String(),
   events: orNull(Types, 'The types of events that it receives; null for all.'),
   description: orNull(Type.String()),
-  enabled: Type.Boolean({ description: 'Whether events are sent. While it is false, they wait for up to 30 days.' }),
+  enabled: Type.Boolean({
+    description: 'Whether events are sent. While it is false, they wait for up to 30 days.',
+  }),
   include_content: Type.Boolean({
     description:
       'Whether events have texts (answers and what customers write). True if an owner, or a key that may read ' +
@@ -59,7 +63,10 @@ export const Webhook = Type.Object(fields, {
 });
 export type Webhook = Static<typeof Webhook>;
 
-export const WebhookList = Type.Array(Webhook, { description: 'In the order of their ids.', examples: [[example]] });
+export const WebhookList = Type.Array(Webhook, {
+  description: 'In the order of their ids.',
+  examples: [[example]],
+});
 
 export const WebhookWithSecret = Type.Object(
   { ...fields, secret: Type.String({ description: 'Shown only here. It verifies the signatures.' }) },
@@ -104,7 +111,9 @@ export const RotateBody = Type.Union(
 
 export const ReplayBody = Type.Object(
   {
-    event_id: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'One event.' })),
+    event_id: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'One event.' }),
+    ),
     since: Type.Optional(Type.String({ maxLength: 40, description: 'All events since this time.' })),
   },
   { examples: [{ since: '2026-01-15T09:00:00.000Z' }] },
@@ -126,10 +135,9 @@ const Attempts = Type.Object({
   next_attempt_at: orNull(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp,
-  history: Type.Array(
-    Type.Object({ at: Timestamp, state: DeliveryStateName, code: orNull(Type.String()) }),
-    { description: 'Its attempts, oldest first.' },
-  ),
+  history: Type.Array(Type.Object({ at: Timestamp, state: DeliveryStateName, code: orNull(Type.String()) }), {
+    description: 'Its attempts, oldest first.',
+  }),
 });
 
 export const AttemptList = Type.Object(

@@ -96,6 +96,38 @@ export async function lastPositions(
   return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
 }
 
+/** Of each of these merchants that has a log. */
+export async function lastPositions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, number>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; last_position: number }>(
+    `select merchant_id, last_position from event_logs where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
+}
+
+/**
+ * The position before the first event since this time. Searches by halves, because events have no index by time. Some
+ * may have got their positions in another order than their times, so it begins a minute earlier.
+ */
+export async function positionBefore(queries: Queries, merchantId: MerchantId, since: Date): Promise<number> {
+  const from = new Date(since.getTime() - 60_000).toISOString();
+  let low = 0;
+  let high = await lastPosition(queries, merchantId);
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const row = await queries.one<{ at: string }>(
+      `select at from events where merchant_id = $1 and position <= $2 order by position desc limit 1`,
+      [merchantId, middle],
+    );
+    if (row && row.at >= from) high = middle - 1;
+    else low = middle;
+  }
+  return low;
+}
+
 export interface LoggedEvent {
   id: number;
   type: EventType;

@@ -41,6 +41,7 @@ export const TAGS = [
   { name: 'deliveries', description: 'Messages to customers and their status.' },
   { name: 'simulator', description: 'A simulated customer phone, for the demo.' },
   { name: 'audit', description: 'Who did what, for the merchant’s owners.' },
+  { name: 'webhooks', description: 'Your own systems that receive events.' },
   { name: 'live', description: 'Live changes (server-sent events).' },
   { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;

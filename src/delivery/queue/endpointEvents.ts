@@ -99,7 +99,9 @@ export async function resumeQueue(
   at: Date,
 ): Promise<void> {
   await tx.chain([queueStep(merchantId, at.toISOString(), { endpointId })]);
-  await tx.run('delete from channel_stops where channel_id = $1', [endpointChannelId(merchantId, endpointId)]);
+  await tx.run('delete from channel_stops where channel_id = $1', [
+    endpointChannelId(merchantId, endpointId),
+  ]);
 }
 
 export const endpointChannelId = (merchantId: MerchantId, endpointId: number) =>
@@ -121,7 +123,9 @@ export async function removeQueue(tx: Queries, merchantId: MerchantId, endpointI
     merchantId,
     endpointId,
   ]);
-  await tx.run('delete from channel_stops where channel_id = $1', [endpointChannelId(merchantId, endpointId)]);
+  await tx.run('delete from channel_stops where channel_id = $1', [
+    endpointChannelId(merchantId, endpointId),
+  ]);
 }
 
 export interface EventDelivery {

@@ -71,7 +71,7 @@ export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEve
       'report',
       `select e.merchant_id, concat('delivery.', e.state), e.at, d.notification_id, ${dataOf('d', 'e.state', 'e.code')}
         from event e join deliveries d on d.merchant_id = e.merchant_id and d.id = e.delivery_id
-        where e.state in (${states})`,
+        where e.state in (${states}) and d.endpoint_id = 0`,
     ),
   ];
 }

@@ -184,11 +184,19 @@ export function startWorker(parts: WorkerParts): Worker {
 
   async function dispatched(): Promise<number> {
     try {
-      return (await parts.endpoints?.dispatch()) ?? 0;
+      const count = (await parts.endpoints?.dispatch()) ?? 0;
+      // There may be more, and these can be sent meanwhile.
+      if (count > 0) dispatchAgain();
+      return count;
     } catch (err) {
       log.warn({ err }, 'cannot put events into the queue; will retry');
       return 0;
     }
+  }
+
+  function dispatchAgain(): void {
+    wake();
+    if (!stopped) dispatching.start();
   }
 
   /** Every change may have written events. */

@@ -1,0 +1,142 @@
+import type { Event } from '../contract/events.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import type { Database } from '../database/database.ts';
+import { countQueued, enqueueEvents, type NewEventDelivery } from '../delivery/queue/endpointEvents.ts';
+import {
+  eventOf,
+  type LoggedEvent,
+  lastPosition,
+  lastPositions,
+  numberEvents,
+  readEvents,
+  withNewEvents,
+} from '../events/log.ts';
+import type { Vault } from '../secrets.ts';
+import {
+  type Endpoint,
+  type EndpointKey,
+  findEndpoint,
+  listEnabled,
+  movePosition,
+  moveReplay,
+} from './store.ts';
+
+/** Puts new events of the log into the queues of the endpoints that want them. */
+
+export interface DispatchParts {
+  database: Database;
+  vault: Vault;
+  now: () => Date;
+}
+
+const ENDPOINTS_AT_ONCE = 256;
+const EVENTS_AT_ONCE = 100;
+/** Of the bodies that one transaction writes, in characters. */
+const BODIES_LENGTH_MAX = 500_000;
+/** While so many wait for an endpoint, further ones stay in the log. */
+export const QUEUED_MAX = 1000;
+
+export const webhookIdOf = (merchantId: MerchantId, eventId: number) => `evt_${merchantId}_${eventId}`;
+
+/** The body is fixed here: every attempt sends the same bytes. */
+export function eventDelivery(
+  merchantId: MerchantId,
+  logged: LoggedEvent,
+  includeContent: boolean,
+): NewEventDelivery {
+  const { id, type, timestamp, data }: Event = eventOf(logged, includeContent);
+  return {
+    webhookId: webhookIdOf(merchantId, id),
+    eventId: id,
+    type,
+    body: JSON.stringify({ type, timestamp, data: { event_id: id, ...data } }),
+  };
+}
+
+/** One batch for every endpoint that has new events. Returns how many events were looked at: if any, call it again. */
+export async function dispatchEvents(parts: DispatchParts): Promise<number> {
+  const { database } = parts;
+  let count = 0;
+  let last: EndpointKey | undefined;
+  for (;;) {
+    const endpoints = await listEnabled(database, last, ENDPOINTS_AT_ONCE);
+    const merchantIds = [...new Set(endpoints.map(({ merchant_id }) => merchant_id))];
+    if (merchantIds.length > 0) {
+      for (const merchantId of await withNewEvents(database, merchantIds)) {
+        await numberEvents(database, merchantId);
+      }
+      const positions = await lastPositions(database, merchantIds);
+      for (const endpoint of endpoints) {
+        const hasNew = (positions.get(endpoint.merchant_id) ?? 0) > endpoint.position;
+        if (hasNew || endpoint.replay_position !== null) count += await dispatchTo(parts, endpoint, hasNew);
+      }
+    }
+    if (endpoints.length < ENDPOINTS_AT_ONCE) return count;
+    last = endpoints.at(-1);
+  }
+}
+
+/** New events first: a replay continues when there are none. */
+async function dispatchTo(parts: DispatchParts, key: EndpointKey, hasNew: boolean): Promise<number> {
+  const { database, vault } = parts;
+  const { merchant_id: merchantId, id } = key;
+  const room = QUEUED_MAX - (await countQueued(database, merchantId, id, QUEUED_MAX));
+  if (room <= 0) return 0;
+  const endpoint = await findEndpoint(database, vault, merchantId, id);
+  if (!endpoint?.enabled) return 0;
+  const limit = Math.min(EVENTS_AT_ONCE, room);
+  return hasNew ? dispatchNew(parts, endpoint, limit) : replay(parts, endpoint, limit);
+}
+
+async function dispatchNew(
+  { database, now }: DispatchParts,
+  endpoint: Endpoint,
+  limit: number,
+): Promise<number> {
+  const { merchant_id: merchantId, id, position } = endpoint;
+  const read = await readEvents(database, merchantId, { after: position, limit });
+  const { events, deliveries } = takeBatch(endpoint, read, () => true);
+  // Events that were removed leave a gap at the beginning of the log.
+  const to = events.at(-1)?.id ?? (await lastPosition(database, merchantId));
+  await database.transaction(async (tx) => {
+    if (!(await movePosition(tx, endpoint, { from: position, to }))) return;
+    await enqueueEvents(tx, merchantId, id, deliveries, now());
+  });
+  return events.length;
+}
+
+async function replay({ database, now }: DispatchParts, endpoint: Endpoint, limit: number): Promise<number> {
+  const { merchant_id: merchantId, id, replay_position: from, replay_until, replay_since } = endpoint;
+  if (from === null) return 0;
+  const read = await readEvents(database, merchantId, { after: from, limit });
+  const until = replay_until ?? 0;
+  const inRange = read.filter((event) => event.id <= until);
+  const { events, deliveries } = takeBatch(endpoint, inRange, ({ at }) => at >= (replay_since ?? ''));
+  const last = events.at(-1)?.id;
+  const to = last === undefined || last >= until ? undefined : last;
+  await database.transaction(async (tx) => {
+    if (!(await moveReplay(tx, endpoint, { from, to }))) return;
+    await enqueueEvents(tx, merchantId, id, deliveries, now());
+  });
+  return events.length;
+}
+
+/** As many of the events as fit into one transaction, and the deliveries of those that the endpoint wants. */
+function takeBatch(
+  { merchant_id, events: types, includeContent }: Endpoint,
+  read: readonly LoggedEvent[],
+  isWanted: (event: LoggedEvent) => boolean,
+): { events: LoggedEvent[]; deliveries: NewEventDelivery[] } {
+  const events: LoggedEvent[] = [];
+  const deliveries: NewEventDelivery[] = [];
+  let length = 0;
+  for (const event of read) {
+    if (length > BODIES_LENGTH_MAX) break;
+    events.push(event);
+    if ((types !== null && !types.includes(event.type)) || !isWanted(event)) continue;
+    const delivery = eventDelivery(merchant_id, event, includeContent);
+    length += delivery.body.length;
+    deliveries.push(delivery);
+  }
+  return { events, deliveries };
+}
