@@ -69,3 +69,5 @@ create table webhook_endpoints (
   primary key (merchant_id, id)
 -- @both
 );
+-- For the metrics.
+create index webhook_endpoints_stopped on webhook_endpoints (merchant_id, id) where stopped_at is not null;

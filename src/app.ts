@@ -69,6 +69,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import type { Vault } from './secrets.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
+import { countStopped } from './webhooks/store.ts';
 
 export interface Parts {
   config: Config;
@@ -209,7 +210,11 @@ export async function buildApp(
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
   await app.register(mcpRoutes);
   operationsRoutes(app, parts);
-  metricsRoutes(app, { ...parts, ...config, queueFigures: () => readQueueFigures(database, now()) });
+  const queueFigures = async () => ({
+    ...(await readQueueFigures(database, now())),
+    webhooksStopped: await countStopped(database),
+  });
+  metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);
   await serveDashboard(app, config);
   refuseOtherMethods(app, routes);

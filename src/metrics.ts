@@ -15,6 +15,7 @@ export interface QueueFigures {
   oldestSeconds: number;
   breakersOpen: number;
   channelsStopped: number;
+  webhooksStopped: number;
 }
 
 type Outcome = 'ok' | 'refused' | 'failed';
@@ -49,6 +50,11 @@ export function createMetrics(): Metrics {
     help: 'Channels that refuse everything we send.',
     registers: [registry],
   });
+  const webhooksStopped = new Gauge({
+    name: 'deskbell_webhooks_stopped',
+    help: 'Webhook endpoints that Deskbell turned off: they answered 410 or failed for 5 days.',
+    registers: [registry],
+  });
 
   const requests = new Counter({
     name: 'deskbell_http_requests_total',
@@ -76,6 +82,7 @@ export function createMetrics(): Metrics {
         oldest.set(queue.oldestSeconds);
         breakersOpen.set(queue.breakersOpen);
         channelsStopped.set(queue.channelsStopped);
+        webhooksStopped.set(queue.webhooksStopped);
       }
       return registry.metrics();
     },

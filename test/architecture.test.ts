@@ -43,6 +43,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'delivery/',
       'live/',
       'mcp/',
+      'webhooks/',
     ],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
@@ -89,6 +90,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The table of asks. What asks do is part of notifications.
   asks: [...FEATURE_IMPORTS, 'auth/columns.ts'],
   live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
+  // Endpoints use the queue and the worker of delivery, which gets them as functions.
+  webhooks: [
+    ...FEATURE_IMPORTS,
+    ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+  ],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   // Its tools call the API, like any other program.
@@ -158,6 +164,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
+  webhooks: ['webhook_endpoints'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

@@ -55,6 +55,7 @@ async function withDemo(engine: Engine) {
   await shell.startServer('npm start');
   const standIns = {
     'http://127.0.0.1:8000': shell.url,
+    'https://assistant.example/deskbell': receiver.url,
     // The receiver is on this machine, and private addresses need to be allowed.
     'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
   };

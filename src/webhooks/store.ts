@@ -211,6 +211,14 @@ export async function stopEndpoint(
   });
 }
 
+/** For the metrics. */
+export async function countStopped(queries: Queries): Promise<number> {
+  const row = await queries.one<{ stopped: number }>(
+    'select count(*) as stopped from webhook_endpoints where stopped_at is not null',
+  );
+  return row?.stopped ?? 0;
+}
+
 /** Undefined: it works. */
 export async function noteFailingSince(
   queries: Queries,
@@ -278,9 +286,9 @@ export async function moveReplay(
   { from, to }: { from: number; to: number | undefined },
 ): Promise<boolean> {
   const rows = await tx.run(
-    `update webhook_endpoints set replay_position = $4,
-        replay_until = case when $4 is null then null else replay_until end,
-        replay_since = case when $4 is null then null else replay_since end
+    `update webhook_endpoints set replay_position = cast($4 as bigint),
+        replay_until = case when cast($4 as bigint) is null then null else replay_until end,
+        replay_since = case when cast($4 as bigint) is null then null else replay_since end
       where merchant_id = $1 and id = $2 and replay_position = $3 and enabled = 1 returning id`,
     [merchant_id, id, from, to ?? null],
   );

@@ -11,6 +11,7 @@ import { outages } from './outages.ts';
 import { races } from './races.ts';
 import { slow } from './slow.ts';
 import { tokens } from './tokens.ts';
+import { webhooks } from './webhooks.ts';
 
 /** In the order of `npm run test:faults`. */
 export const FAULTS: readonly Fault[] = [
@@ -19,6 +20,7 @@ export const FAULTS: readonly Fault[] = [
   failover,
   races,
   fleet,
+  webhooks,
   abuse,
   tokens,
   slow,

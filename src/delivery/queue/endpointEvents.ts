@@ -3,7 +3,14 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { firstEventsStep } from './events.ts';
-import { type DeliveryState, ENDPOINT, newDeliveriesQueueStep, OPEN, queueStep } from './table.ts';
+import {
+  type DeliveryState,
+  ENDPOINT,
+  NEW_DELIVERY,
+  newDeliveriesQueueStep,
+  OPEN,
+  queueStep,
+} from './table.ts';
 
 /** The queue of one webhook endpoint. Each event has a lane of its own, so that none waits for another. */
 
@@ -56,7 +63,7 @@ export async function enqueueEvents(
           recipient, mode, content, state, due_at, created_at, updated_at)
         select r.merchant_id, r.endpoint_id, r.key, 0, 0, r.reference, r.context, r.recipient, 'reply', r.content,
           'queued', r.at, r.at, r.at from delivery_rows r
-        returning id, merchant_id, endpoint_id, key, state, reason, last_code, due_at, created_at`,
+        returning ${NEW_DELIVERY}`,
     },
     firstEventsStep,
     newDeliveriesQueueStep,

@@ -6,7 +6,7 @@ import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { failedReportStep, firstEventsStep } from './events.ts';
-import { newDeliveriesQueueStep } from './table.ts';
+import { NEW_DELIVERY, newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
@@ -137,8 +137,7 @@ export function enqueueSteps(
         select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
           r.content, r.uses_quota, r.state, r.reason, r.last_code, r.at, r.at, r.at from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-        returning id, merchant_id, endpoint_id, notification_id, conversation_id, key, state, reason, last_code,
-          due_at, created_at`,
+        returning ${NEW_DELIVERY}`,
     },
     firstEventsStep,
     ...(address.state === 'failed' ? [failedReportStep] : []),

@@ -83,6 +83,10 @@ const ON_QUEUE_CONFLICT = `on conflict (merchant_id, endpoint_id) do update set 
 
 const newVersion = () => randomBytes(12).toString('hex');
 
+/** What every step `delivery` is `returning`, for the steps after it. */
+export const NEW_DELIVERY = `id, merchant_id, endpoint_id, notification_id, conversation_id, key, state, reason,
+  last_code, due_at, created_at`;
+
 /**
  * The same for all deliveries that the step `delivery` has inserted. A key is random and never used again, so it is the
  * version.

@@ -1,0 +1,4 @@
+import { testShort } from './short.ts';
+import { webhooks } from './webhooks.ts';
+
+testShort(webhooks);
