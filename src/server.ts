@@ -113,7 +113,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       ? startWorker({
           database,
           channels,
-          endpoints: createEndpoints({ database, vault, now, ...config }),
+          endpoints: createEndpoints({ database, vault, log, now, ...config }),
           log,
           now,
           concurrency: config.workerConcurrency,

@@ -171,8 +171,8 @@ const TABLES: Record<string, readonly string[]> = {
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
-  // A log line mentions it.
-  'server.ts': ['send_pace'],
+  // Log lines mention them.
+  'server.ts': ['deliveries', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
   // The user's name at that time.

@@ -60,6 +60,15 @@ const ROUTES = {
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/overview': 'notifications',
   'get /api/v1/audit': 'audit',
+  'get /api/v1/webhooks': 'webhooks',
+  'post /api/v1/webhooks': 'webhooks',
+  'get /api/v1/webhooks/{webhook_id}': 'webhooks',
+  'patch /api/v1/webhooks/{webhook_id}': 'webhooks',
+  'delete /api/v1/webhooks/{webhook_id}': 'webhooks',
+  'post /api/v1/webhooks/{webhook_id}/rotate': 'webhooks',
+  'post /api/v1/webhooks/{webhook_id}/test': 'webhooks',
+  'post /api/v1/webhooks/{webhook_id}/replay': 'webhooks',
+  'get /api/v1/webhooks/{webhook_id}/attempts': 'webhooks',
   'get /api/v1/events': 'live',
   'get /api/v1/events/log': 'live',
   'post /session/login': 'session',
@@ -141,6 +150,7 @@ describe('the OpenAPI document', () => {
         'deliveries',
         'simulator',
         'audit',
+        'webhooks',
         'live',
         'operations',
       ],
@@ -173,7 +183,7 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
         /^(post|patch) |^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) && !bodyless.test(name);

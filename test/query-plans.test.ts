@@ -54,6 +54,15 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
       /^select count\(case when state <> 'waiting'.* from deliveries where state in \('queued', 'sending', 'waiting'\) and endpoint_id = 0$/,
     why: 'metrics: counts what is open, by a partial index',
   },
+  {
+    statement:
+      /^(select .*|with fresh as \( select .*)from events where (merchant_id = .1 and )?position is null\b/,
+    why: 'a partial index of the events that have no position yet',
+  },
+  {
+    statement: /from webhook_endpoints where (merchant_id = .1( order by id)?|stopped_at is not null)$/,
+    why: 'at most ten of a merchant; a partial index of those that are stopped',
+  },
   { statement: /from channel_stops/, why: 'a row per stopped channel' },
   {
     statement: /^select seq from events where merchant_id = .1 and position is null order by seq limit \d+$/,

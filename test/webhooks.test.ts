@@ -158,6 +158,7 @@ onEachEngine('webhook endpoints', (engine) => {
       [false, true],
     );
     assert.equal((await call('GET', `/${id}`)).json.previous_secret_until, null);
+    assert.equal((await call('POST', `/${id}/rotate`)).status, 200);
     // Nothing shows the secret again.
     for (const path of ['', `/${id}`]) assert.doesNotMatch((await call('GET', path)).text, /whsec_/);
     const stored = await deskbell.database.one<{ sealed_settings: string }>(

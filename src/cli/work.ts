@@ -36,7 +36,7 @@ async function work(database: Database, config: Config): Promise<number> {
   const worker = startWorker({
     database,
     channels,
-    endpoints: createEndpoints({ database, vault, now, ...config }),
+    endpoints: createEndpoints({ database, vault, log, now, ...config }),
     log,
     now,
     concurrency: config.workerConcurrency,

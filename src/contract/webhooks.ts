@@ -4,9 +4,9 @@ import { DeliveryStateName } from './delivery.ts';
 import { EVENT_TYPE_NAMES } from './events.ts';
 
 export const WEBHOOKS_MAX = 10;
-export const URL_LENGTH_MAX = 2048;
+const URL_LENGTH_MAX = 2048;
 /** A week. */
-export const OVERLAP_SECONDS_MAX = 7 * 86_400;
+const OVERLAP_SECONDS_MAX = 7 * 86_400;
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(

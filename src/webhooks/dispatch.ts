@@ -1,6 +1,7 @@
+import type { Logger } from 'pino';
 import type { Event } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, DatabaseUnavailable } from '../database/database.ts';
 import { countQueued, enqueueEvents, type NewEventDelivery } from '../delivery/queue/endpointEvents.ts';
 import {
   eventOf,
@@ -26,6 +27,7 @@ import {
 export interface DispatchParts {
   database: Database;
   vault: Vault;
+  log: Logger;
   now: () => Date;
 }
 
@@ -68,11 +70,23 @@ export async function dispatchEvents(parts: DispatchParts): Promise<number> {
       const positions = await lastPositions(database, merchantIds);
       for (const endpoint of endpoints) {
         const hasNew = (positions.get(endpoint.merchant_id) ?? 0) > endpoint.position;
-        if (hasNew || endpoint.replay_position !== null) count += await dispatchTo(parts, endpoint, hasNew);
+        if (hasNew || endpoint.replay_position !== null) count += await safely(parts, endpoint, hasNew);
       }
     }
     if (endpoints.length < ENDPOINTS_AT_ONCE) return count;
     last = endpoints.at(-1);
+  }
+}
+
+/** A problem with one endpoint must not stop the others. */
+async function safely(parts: DispatchParts, endpoint: EndpointKey, hasNew: boolean): Promise<number> {
+  try {
+    return await dispatchTo(parts, endpoint, hasNew);
+  } catch (err) {
+    if (err instanceof DatabaseUnavailable) throw err;
+    const { merchant_id, id: endpoint_id } = endpoint;
+    parts.log.error({ err, merchant_id, endpoint_id }, 'cannot put events into the queue; will retry');
+    return 0;
   }
 }
 

@@ -7,7 +7,7 @@ import type { Vault } from '../secrets.ts';
 
 /** Merchants' systems that receive events: the only SQL on webhook_endpoints. */
 
-export interface EndpointSettings {
+interface EndpointSettings {
   url: string;
   secret: string;
   /** Also signs until then. */

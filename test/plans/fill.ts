@@ -34,6 +34,9 @@ export async function fill({ database, config }: Pick<Deskbell, 'database' | 'co
     const values = columns.map(({ name, isInteger, isUnique }) => {
       if (name === 'merchant_id' || (table === 'merchants' && name === 'id'))
         return `copy.n % ${MERCHANTS} + 100`;
+      // 0 is no endpoint: a message to a customer.
+      if (name === 'endpoint_id')
+        return 'case when original.endpoint_id = 0 then 0 else original.endpoint_id + cast(copy.n as bigint) * 1000000 end';
       if (isInteger && /^id$|_id$/.test(name)) return `original.${name} + cast(copy.n as bigint) * 1000000`;
       return isUnique ? `original.${name} || '-' || copy.n` : `original.${name}`;
     });

@@ -29,6 +29,7 @@ import {
   SUPPORT,
 } from '../harness.ts';
 import { listen } from '../listening.ts';
+import { startReceiver } from '../receiver.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import type { Statement } from './statements.ts';
 
@@ -57,7 +58,11 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
   }
   await useFactors(deskbell, OPERATOR);
+  const receiver = await startReceiver();
+  const endpoint = { url: receiver.url, events: ['notification.answered'] };
   for (let from = 0; from < rows; from += AT_ONCE) {
+    // A few events are enough: they are copied like all rows.
+    if (from + 2 * AT_ONCE >= rows) await deskbell.call('POST', WEBHOOKS, { token, body: endpoint });
     await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, n) => {
         const isQuestion = n % 3 > 0;
@@ -79,6 +84,44 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
         assert.equal(status, 200, text);
       }),
     );
+  }
+  await deskbell.allSent();
+  await receiver.close();
+}
+
+const WEBHOOKS = '/api/v1/webhooks';
+
+/** One that works, one that fails, and everything that can be done with them. */
+async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, WEBHOOKS + path, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const receiver = await startReceiver();
+  try {
+    const { id } = await call('POST', '', { url: receiver.url });
+    await call('POST', `/${id}/test`);
+    await call('POST', `/${id}/rotate`, {});
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    receiver.answer = (response) => response.writeHead(500).end();
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    receiver.answer = (response) => response.writeHead(204).end();
+    const { event_id } = receiver.received.at(-1)!.json.data;
+    await call('POST', `/${id}/replay`, { event_id });
+    await call('POST', `/${id}/replay`, { since: new Date(Date.now() - 5000).toISOString() });
+    await deskbell.allSent();
+    receiver.answer = (response) => response.writeHead(410).end();
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    await call('PATCH', `/${id}`, { enabled: true });
+    const first = await call('GET', `/${id}/attempts?limit=1`);
+    await call('GET', `/${id}/attempts?limit=1&cursor=${first.next_cursor}`);
+    await call('DELETE', `/${id}`);
+  } finally {
+    await receiver.close();
   }
 }
 
@@ -148,6 +191,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (let n = 0; n < 25; n += 1) await raise(deskbell, token, large);
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
+  await useWebhooks(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [

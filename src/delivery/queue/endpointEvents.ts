@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { firstEventsStep } from './events.ts';
+import { lockLanes } from './release.ts';
 import {
   type DeliveryState,
   ENDPOINT,
@@ -115,10 +116,14 @@ export const endpointChannelId = (merchantId: MerchantId, endpointId: number) =>
   `${ENDPOINT}:${merchantId}:${endpointId}`;
 
 /** The endpoint is gone. What was sent stays until it expires. */
-export async function removeQueue(tx: Queries, merchantId: MerchantId, endpointId: number): Promise<void> {
+export async function removeQueue(
+  tx: Transaction,
+  merchantId: MerchantId,
+  endpointId: number,
+): Promise<void> {
+  await lockLanes(tx, merchantId);
   const rows = await tx.all<{ id: number }>(
-    `select id from deliveries where merchant_id = $1 and endpoint_id = $2 and mode = 'reply' and state in ${OPEN}
-      order by id`,
+    `select id from deliveries where merchant_id = $1 and endpoint_id = $2 and mode = 'reply' and state in ${OPEN}`,
     [merchantId, endpointId],
   );
   await removeDeliveries(
