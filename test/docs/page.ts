@@ -118,7 +118,7 @@ async function webhookCall({ engine, receiver }: Parts): Promise<string> {
     const address = await raise(deskbell, token, { ...QUESTION, context });
     await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes, a Colombian one.' } });
     await deskbell.allSent();
-    const { method, path, headers, body } = receiver!.received[0]!;
+    const { method, path, headers, body } = receiver!.received.at(-1)!;
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     return `${method} ${path} HTTP/1.1\n${lines.join('\n')}\n\n${body}`;
   } finally {
