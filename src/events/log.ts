@@ -96,17 +96,8 @@ export async function lastPositions(
   return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
 }
 
-/** Of each of these merchants that has a log. */
-export async function lastPositions(
-  queries: Queries,
-  merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, number>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; last_position: number }>(
-    `select merchant_id, last_position from event_logs where ${idIn(queries.engine, 'merchant_id', '$1')}`,
-    [merchantIds],
-  );
-  return new Map(rows.map(({ merchant_id, last_position }) => [merchant_id, last_position]));
-}
+export const lastPosition = async (queries: Queries, merchantId: MerchantId): Promise<number> =>
+  (await lastPositions(queries, [merchantId])).get(merchantId) ?? 0;
 
 /**
  * The position before the first event since this time. Searches by halves, because events have no index by time. Some
