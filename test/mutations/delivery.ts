@@ -6,8 +6,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a delivery read has no tenant filter',
       file: 'src/delivery/queue/deliveries.ts',
-      find: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where merchant_id = $1 and id = $3`, [',
-      replace: 'queries.one<Delivery>(`select ${COLUMNS} from deliveries where $1 > 0 and id = $3`, [',
+      find: 'from deliveries where merchant_id = $1 and endpoint_id = 0 and id = $3`',
+      replace: 'from deliveries where $1 > 0 and endpoint_id = 0 and id = $3`',
       test: 'deliveries, test phones and limits of another merchant are not found',
     },
     {
@@ -41,6 +41,50 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'never moves a delivery back, even if statuses come late, twice or out of order',
     },
   ]),
+  ...caughtBy('test/webhooks.test.ts', [
+    {
+      name: 'a webhook endpoint is read without its merchant',
+      file: 'src/webhooks/store.ts',
+      find: '`select ${COLUMNS} from webhook_endpoints where merchant_id = $1 and id = $2`',
+      replace: '`select ${COLUMNS} from webhook_endpoints where $1 > 0 and id = $2`',
+      test: 'of another merchant look like endpoints that do not exist',
+    },
+    {
+      name: 'only the new secret of a webhook endpoint signs',
+      file: 'src/webhooks/channel.ts',
+      find: '...(isBothValid ? [previous.secret] : [])',
+      replace: '',
+      test: 'are signed with both secrets until the overlap ends',
+    },
+    {
+      name: 'a webhook endpoint that answers 410 is not turned off',
+      file: 'src/webhooks/channel.ts',
+      find: 'stop: (_code, reason) => stopEndpoint(database, endpoint, reason, now()),',
+      replace: 'stop: async () => {},',
+      test: 'are stopped by a 410, and continue where they stopped when they are turned on',
+    },
+    {
+      name: 'a key gets texts by changing the address of a webhook endpoint',
+      file: 'src/webhooks/routes.ts',
+      find: 'includeContent: includeContent && mayRead(request)',
+      replace: 'includeContent',
+      test: 'are for owners and for keys with the scope, and texts only for those that may read them',
+    },
+    {
+      name: 'events for a webhook endpoint are listed as messages',
+      file: 'src/delivery/queue/deliveries.ts',
+      find: 'where merchant_id = $1 and endpoint_id = 0\n',
+      replace: 'where merchant_id = $1\n',
+      test: 'do not appear among the messages to customers',
+    },
+    {
+      name: 'a webhook endpoint may have a private address',
+      file: 'src/webhooks/routes.ts',
+      find: 'if (!allowPrivate && refusesLiteral(url))',
+      replace: 'if (false)',
+      test: 'are refused, by address and by name, unless that is allowed',
+    },
+  ]),
   ...caughtBy('test/whatsapp-send.test.ts', [
     {
       name: 'the customer’s window is ignored',
@@ -52,10 +96,10 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a dead worker’s claim is never taken over',
       file: 'src/delivery/queue/claim.ts',
-      find: `and state in \${OPEN} and due_at > '' and due_at <= $2
-      order by`,
-      replace: `and state in ('queued', 'waiting') and due_at > '' and due_at <= $2
-      order by`,
+      find: `and state in \${OPEN}
+        and due_at > ''`,
+      replace: `and state in ('queued', 'waiting')
+        and due_at > ''`,
       test: 'of a killed worker waits for a status each time, also after a second kill',
     },
     {
@@ -95,8 +139,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a webhook’s signature covers another time than the header’s',
       file: 'src/delivery/channels/webhook/channel.ts',
-      find: 'signer.sign(message.key, at, body)',
-      replace: 'signer.sign(message.key, new Date(0), body)',
+      find: 'signer.sign(id, at, body)',
+      replace: 'signer.sign(id, new Date(0), body)',
       test: 'posts the message, signed',
     },
   ]),
@@ -129,8 +173,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a retried message has a new key',
       file: 'src/delivery/channels/webhook/channel.ts',
-      find: `'webhook-id': message.key,`,
-      replace: "'webhook-id': `${message.key}-${message.attempts}`,",
+      find: '{ id: message.key, body: bodyOf(message) }',
+      replace: '{ id: `${message.key}-${message.attempts}`, body: bodyOf(message) }',
       test: 'keep their id and their bytes in retries, with a new signature each time',
     },
   ]),
@@ -163,7 +207,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       name: 'a slow call keeps its shared slot',
       file: 'src/delivery/worker/slots.ts',
       find: `        isSlow = true;
-        shared -= 1;`,
+        for (const count of counts) count.shared -= 1;`,
       replace: '        isSlow = false;',
       test: 'do not delay a sixth',
     },
