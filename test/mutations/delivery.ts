@@ -57,11 +57,11 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'are signed with both secrets until the overlap ends',
     },
     {
-      name: 'a webhook endpoint that answers 410 is not turned off',
+      name: 'a webhook endpoint that fails for days is not turned off',
       file: 'src/webhooks/channel.ts',
-      find: 'stop: (_code, reason) => stopEndpoint(database, endpoint, reason, now()),',
-      replace: 'stop: async () => {},',
-      test: 'are stopped by a 410, and continue where they stopped when they are turned on',
+      find: '>= FAILING_MAX_MS',
+      replace: '>= 10 * FAILING_MAX_MS',
+      test: 'that only fail are stopped after 5 days, but not if one call succeeds',
     },
     {
       name: 'a key gets texts by changing the address of a webhook endpoint',
