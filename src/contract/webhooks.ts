@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 import { EVENT_TYPE_NAMES } from './events.ts';
 
@@ -9,20 +9,18 @@ const URL_LENGTH_MAX = 2048;
 const OVERLAP_SECONDS_MAX = 7 * 86_400;
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 
-const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(
-  schema: Schema,
-  description?: string,
-) => Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
-
-const Types = Type.Array(Type.Enum(EVENT_TYPE_NAMES), { minItems: 1, maxItems: EVENT_TYPE_NAMES.length });
+const Types = Type.Array(Type.Enum(EVENT_TYPE_NAMES, { title: 'EventType' }), {
+  minItems: 1,
+  maxItems: EVENT_TYPE_NAMES.length,
+});
 const Url = Type.String({ minLength: 1, maxLength: URL_LENGTH_MAX });
 const Description = Type.String({ maxLength: 200 });
 
 const fields = {
   id: Type.Integer(),
   url: Type.String(),
-  events: orNull(Types, 'The types of events that it receives; null for all.'),
-  description: orNull(Type.String()),
+  events: NullOr(Types, 'The types of events that it receives; null for all.'),
+  description: NullOr(Type.String()),
   enabled: Type.Boolean({
     description: 'Whether events are sent. While it is false, they wait for up to 30 days.',
   }),
@@ -31,10 +29,10 @@ const fields = {
       'Whether events have texts (answers and what customers write). True if an owner, or a key that may read ' +
       'notifications, has set the address.',
   }),
-  failing_since: orNull(Timestamp, 'Since when every attempt has failed.'),
-  stopped_at: orNull(Timestamp, 'When Deskbell turned it off, because it answered 410 or failed for 5 days.'),
-  stop_reason: orNull(Type.String()),
-  previous_secret_until: orNull(Timestamp, 'Until when the previous secret also signs.'),
+  failing_since: NullOr(Timestamp, 'Since when every attempt has failed.'),
+  stopped_at: NullOr(Timestamp, 'When Deskbell turned it off, because it answered 410 or failed for 5 days.'),
+  stop_reason: NullOr(Type.String()),
+  previous_secret_until: NullOr(Timestamp, 'Until when the previous secret also signs.'),
   replaying: Type.Boolean({ description: 'Whether earlier events are being sent again.' }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -58,6 +56,7 @@ const example = {
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';
 
 export const Webhook = Type.Object(fields, {
+  title: 'Webhook',
   description: 'A webhook endpoint, without its secret.',
   examples: [example],
 });
@@ -70,43 +69,47 @@ export const WebhookList = Type.Array(Webhook, {
 
 export const WebhookWithSecret = Type.Object(
   { ...fields, secret: Type.String({ description: 'Shown only here. It verifies the signatures.' }) },
-  { description: 'A webhook endpoint with its new secret.', examples: [{ ...example, secret }] },
+  {
+    title: 'WebhookWithSecret',
+    description: 'A webhook endpoint with its new secret.',
+    examples: [{ ...example, secret }],
+  },
 );
 
 export const NewWebhook = Type.Object(
   {
     url: Url,
-    events: Type.Optional(orNull(Types, 'The types of events to send. The default is all.')),
-    description: Type.Optional(orNull(Description)),
+    events: Type.Optional(NullOr(Types, 'The types of events to send. The default is all.')),
+    description: Type.Optional(NullOr(Description)),
   },
-  { examples: [{ url: example.url, events: example.events, description: example.description }] },
+  {
+    title: 'NewWebhook',
+    examples: [{ url: example.url, events: example.events, description: example.description }],
+  },
 );
 
 export const WebhookChange = Type.Object(
   {
     url: Type.Optional(Url),
-    events: Type.Optional(orNull(Types, 'Null for all.')),
-    description: Type.Optional(orNull(Description)),
+    events: Type.Optional(NullOr(Types, 'Null for all.')),
+    description: Type.Optional(NullOr(Description)),
     enabled: Type.Optional(Type.Boolean()),
   },
-  { examples: [{ enabled: true }] },
+  { title: 'WebhookChange', examples: [{ enabled: true }] },
 );
 
-export const RotateBody = Type.Union(
-  [
-    Type.Object({
-      overlap_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: OVERLAP_SECONDS_MAX,
-          default: OVERLAP_SECONDS_DEFAULT,
-          description: 'How long the previous secret also signs.',
-        }),
-      ),
-    }),
-    Type.Null(),
-  ],
-  { examples: [{ overlap_seconds: 86_400 }] },
+export const RotateBody = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_SECONDS_MAX,
+        default: OVERLAP_SECONDS_DEFAULT,
+        description: 'How long the previous secret also signs.',
+      }),
+    ),
+  },
+  { title: 'WebhookRotation', examples: [{ overlap_seconds: 86_400 }] },
 );
 
 export const ReplayBody = Type.Object(
@@ -116,33 +119,52 @@ export const ReplayBody = Type.Object(
     ),
     since: Type.Optional(Type.String({ maxLength: 40, description: 'All events since this time.' })),
   },
-  { examples: [{ since: '2026-01-15T09:00:00.000Z' }] },
+  { title: 'WebhookReplay', examples: [{ since: '2026-01-15T09:00:00.000Z' }] },
 );
 
 export const QueuedEvent = Type.Object(
-  { message: Type.String(), webhook_id: orNull(Type.String(), 'The `webhook-id` header of the call.') },
-  { description: 'What is sent.', examples: [{ message: 'The event is queued.', webhook_id: 'evt_1_12' }] },
+  { message: Type.String(), webhook_id: NullOr(Type.String(), 'The `webhook-id` header of the call.') },
+  {
+    title: 'QueuedEvent',
+    description: 'What is sent.',
+    examples: [{ message: 'The event is queued.', webhook_id: 'evt_1_12' }],
+  },
 );
 
-const Attempts = Type.Object({
-  id: Type.Integer(),
-  webhook_id: Type.String({ description: 'The `webhook-id` header of every attempt.' }),
-  event_id: orNull(Type.Integer(), 'Null for a test.'),
-  type: Type.String(),
-  state: DeliveryStateName,
-  attempts: Type.Integer(),
-  last_code: orNull(Type.String(), 'What went wrong in the last attempt, such as `HTTP_500` or `TIMEOUT`.'),
-  next_attempt_at: orNull(Timestamp),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  history: Type.Array(Type.Object({ at: Timestamp, state: DeliveryStateName, code: orNull(Type.String()) }), {
-    description: 'Its attempts, oldest first.',
-  }),
+export const ATTEMPTS_DEFAULT = 50;
+export const ATTEMPTS_MAX = 100;
+
+export const AttemptsQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: ATTEMPTS_MAX, default: ATTEMPTS_DEFAULT })),
+  cursor: Type.Optional(Type.String({ maxLength: 200, description: 'The `next_cursor` of a page.' })),
 });
 
-export const AttemptList = Type.Object(
-  { attempts: Type.Array(Attempts), next_cursor: orNull(Type.String()) },
+const WebhookAttempt = Type.Object(
   {
+    id: Type.Integer(),
+    webhook_id: Type.String({ description: 'The `webhook-id` header of every attempt.' }),
+    event_id: NullOr(Type.Integer(), 'Null for a test.'),
+    type: Type.String(),
+    state: DeliveryStateName,
+    attempts: Type.Integer(),
+    last_code: NullOr(Type.String(), 'What went wrong in the last attempt, such as `HTTP_500` or `TIMEOUT`.'),
+    next_attempt_at: NullOr(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    history: Type.Array(
+      Type.Object({ at: Timestamp, state: DeliveryStateName, code: NullOr(Type.String()) }),
+      {
+        description: 'Its attempts, oldest first.',
+      },
+    ),
+  },
+  { title: 'WebhookAttempt' },
+);
+
+export const AttemptList = Type.Object(
+  { attempts: Type.Array(WebhookAttempt), next_cursor: NullOr(Type.String()) },
+  {
+    title: 'WebhookAttempts',
     description: 'What was sent to an endpoint, newest first.',
     examples: [
       {

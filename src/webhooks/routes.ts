@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { recordEvent } from '../audit/record.ts';
 import { callerOf, hasScope, merchantOf, requireOwnerOrKey, whoOf } from '../auth/guard.ts';
 import type { EventName } from '../contract/auditEvents.ts';
-import { Message } from '../contract/common.ts';
+import { MessageOf } from '../contract/common.ts';
 import { CONTENT_SCOPES } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
+  ATTEMPTS_DEFAULT,
+  ATTEMPTS_MAX,
   AttemptList,
+  AttemptsQuery,
   NewWebhook,
   OVERLAP_SECONDS_DEFAULT,
   QueuedEvent,
@@ -74,9 +76,7 @@ export interface WebhookRouteParts {
   now: () => Date;
 }
 
-const ATTEMPTS_DEFAULT = 50;
-const ATTEMPTS_MAX = 100;
-
+const CURSOR_SOURCE = 'the next_cursor of a page';
 const SCOPES = { config: { scopes: ['webhooks'] } } as const;
 const ERRORS = [...TOKEN_ERRORS, ownerRequired(), insufficientScope(SCOPES.config.scopes)];
 const urlInvalid = () => invalid('url', 'url must be an address that begins with https://');
@@ -138,6 +138,9 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
   return async (app) => {
     requireOwnerOrKey(app);
+    const { validatorCompiler } = app;
+    // Only bodies are checked by their schemas: a text that is not an id is not found.
+    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
 
     app.get(
       '/',
@@ -145,6 +148,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         ...SCOPES,
         schema: {
           ...describeRoute('webhooks', 'List webhook endpoints', {
+            operationId: 'listWebhooks',
             description: 'The merchant’s systems that receive events.',
             errors: ERRORS,
           }),
@@ -163,6 +167,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         ...SCOPES,
         schema: {
           ...describeRoute('webhooks', 'Add a webhook endpoint', {
+            operationId: 'addWebhook',
             description:
               'It receives every event from now on. The response is the only place that shows the secret, which ' +
               'verifies the signatures (Standard Webhooks).',
@@ -198,9 +203,9 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
       '/:webhook_id',
       {
         ...SCOPES,
-        validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('webhooks', 'Get a webhook endpoint', {
+            operationId: 'getWebhook',
             description: 'Without its secret.',
             errors: [...ERRORS, webhookNotFound()],
           }),
@@ -217,12 +222,13 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         ...SCOPES,
         schema: {
           ...describeRoute('webhooks', 'Change a webhook endpoint', {
+            operationId: 'changeWebhook',
             description:
               'Only the fields that are given. While it is turned off, events wait for it. When it is turned on, it ' +
               'continues where it stopped.',
             errors: [...ERRORS, webhookNotFound(), urlInvalid()],
           }),
-          params: Type.Object({ webhook_id: Type.String() }),
+          params: parameterSchema('webhook_id'),
           body: WebhookChange,
           response: { 200: Webhook },
         },
@@ -254,14 +260,14 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
       '/:webhook_id',
       {
         ...SCOPES,
-        validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('webhooks', 'Remove a webhook endpoint', {
+            operationId: 'removeWebhook',
             description: 'What waits for it is not sent any more.',
             errors: [...ERRORS, webhookNotFound()],
           }),
           params: parameterSchema('webhook_id'),
-          response: { 200: Message },
+          response: { 200: MessageOf('Webhook endpoint removed.') },
         },
       },
       async (request) => {
@@ -280,20 +286,26 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
       '/:webhook_id/rotate',
       {
         ...SCOPES,
+        // A request without a body means the default.
+        preValidation: async (request) => {
+          request.body ??= {};
+        },
         schema: {
           ...describeRoute('webhooks', 'Replace the secret of a webhook endpoint', {
+            operationId: 'rotateWebhookSecret',
+            optionalBody: true,
             description:
               'Until the overlap ends, every call has a signature of both secrets. A second rotation within that ' +
               'time ends the oldest secret at once.',
             errors: [...ERRORS, webhookNotFound()],
           }),
-          params: Type.Object({ webhook_id: Type.String() }),
+          params: parameterSchema('webhook_id'),
           body: RotateBody,
           response: { 200: WebhookWithSecret },
         },
       },
       async (request) => {
-        const seconds = request.body?.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT;
+        const seconds = request.body.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT;
         const until = new Date(now().getTime() + seconds * 1000).toISOString();
         const secret = newSecret();
         const endpoint = await change(request, ({ settings }) => ({
@@ -307,9 +319,9 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
       '/:webhook_id/test',
       {
         ...SCOPES,
-        validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('webhooks', 'Send a test event', {
+            operationId: 'testWebhook',
             description: 'Sends `webhook.test`, whatever types the endpoint receives.',
             errors: [...ERRORS, webhookNotFound(), webhookIsOff(), webhookQueueFull()],
           }),
@@ -340,6 +352,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         ...SCOPES,
         schema: {
           ...describeRoute('webhooks', 'Send events again', {
+            operationId: 'replayEvents',
             description:
               'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
               'as before.',
@@ -348,7 +361,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
               ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
             ],
           }),
-          params: Type.Object({ webhook_id: Type.String() }),
+          params: parameterSchema('webhook_id'),
           body: ReplayBody,
           response: { 200: QueuedEvent },
         },
@@ -393,26 +406,21 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
       '/:webhook_id/attempts',
       {
         ...SCOPES,
-        validatorCompiler: () => () => true,
         schema: {
           ...describeRoute('webhooks', 'List what was sent to a webhook endpoint', {
+            operationId: 'listWebhookAttempts',
             description: 'Newest first, kept for 30 days. Send `next_cursor` as `cursor` for the next page.',
-            errors: [...ERRORS, webhookNotFound(), cursorInvalid()],
+            errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
           }),
           params: parameterSchema('webhook_id'),
-          querystring: Type.Object({
-            limit: Type.Optional(
-              Type.Integer({ minimum: 1, maximum: ATTEMPTS_MAX, default: ATTEMPTS_DEFAULT }),
-            ),
-            cursor: Type.Optional(Type.String()),
-          }),
+          querystring: AttemptsQuery,
           response: { 200: AttemptList },
         },
       },
       async (request) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, ATTEMPTS_MAX) ?? ATTEMPTS_DEFAULT;
-        const [before] = readCursor(query.cursor, /^attempt (\d{1,15})$/) ?? [];
+        const [before] = readCursor(query.cursor, /^attempt (\d{1,15})$/, CURSOR_SOURCE) ?? [];
         const { id } = await find(database, request);
         const rows = await listEventDeliveries(database, merchantOf(request), id, {
           beforeId: before === undefined ? undefined : Number(before),
