@@ -6,7 +6,6 @@ import { countQueued, enqueueEvents, type NewEventDelivery } from '../delivery/q
 import {
   eventOf,
   type LoggedEvent,
-  lastPosition,
   lastPositions,
   numberEvents,
   readEvents,
@@ -69,8 +68,9 @@ export async function dispatchEvents(parts: DispatchParts): Promise<number> {
       }
       const positions = await lastPositions(database, merchantIds);
       for (const endpoint of endpoints) {
-        const hasNew = (positions.get(endpoint.merchant_id) ?? 0) > endpoint.position;
-        if (hasNew || endpoint.replay_position !== null) count += await safely(parts, endpoint, hasNew);
+        const last = positions.get(endpoint.merchant_id) ?? 0;
+        const isReplaying = endpoint.replay_position !== null;
+        if (last > endpoint.position || isReplaying) count += await safely(parts, endpoint, last);
       }
     }
     if (endpoints.length < ENDPOINTS_AT_ONCE) return count;
@@ -79,9 +79,9 @@ export async function dispatchEvents(parts: DispatchParts): Promise<number> {
 }
 
 /** A problem with one endpoint must not stop the others. */
-async function safely(parts: DispatchParts, endpoint: EndpointKey, hasNew: boolean): Promise<number> {
+async function safely(parts: DispatchParts, endpoint: EndpointKey, last: number): Promise<number> {
   try {
-    return await dispatchTo(parts, endpoint, hasNew);
+    return await dispatchTo(parts, endpoint, last);
   } catch (err) {
     if (err instanceof DatabaseUnavailable) throw err;
     const { merchant_id, id: endpoint_id } = endpoint;
@@ -91,7 +91,7 @@ async function safely(parts: DispatchParts, endpoint: EndpointKey, hasNew: boole
 }
 
 /** New events first: a replay continues when there are none. */
-async function dispatchTo(parts: DispatchParts, key: EndpointKey, hasNew: boolean): Promise<number> {
+async function dispatchTo(parts: DispatchParts, key: EndpointKey, last: number): Promise<number> {
   const { database, vault } = parts;
   const { merchant_id: merchantId, id } = key;
   const room = QUEUED_MAX - (await countQueued(database, merchantId, id, QUEUED_MAX));
@@ -99,19 +99,22 @@ async function dispatchTo(parts: DispatchParts, key: EndpointKey, hasNew: boolea
   const endpoint = await findEndpoint(database, vault, merchantId, id);
   if (!endpoint?.enabled) return 0;
   const limit = Math.min(EVENTS_AT_ONCE, room);
-  return hasNew ? dispatchNew(parts, endpoint, limit) : replay(parts, endpoint, limit);
+  // Another worker may have been faster.
+  const isNew = last > endpoint.position;
+  return isNew ? dispatchNew(parts, endpoint, { last, limit }) : replay(parts, endpoint, limit);
 }
 
+/** `last` is a position that was read before the events: whatever is up to it can be seen here. */
 async function dispatchNew(
   { database, now }: DispatchParts,
   endpoint: Endpoint,
-  limit: number,
+  { last, limit }: { last: number; limit: number },
 ): Promise<number> {
   const { merchant_id: merchantId, id, position } = endpoint;
   const read = await readEvents(database, merchantId, { after: position, limit });
   const { events, deliveries } = takeBatch(endpoint, read, () => true);
-  // Events that were removed leave a gap at the beginning of the log.
-  const to = events.at(-1)?.id ?? (await lastPosition(database, merchantId));
+  // Without any, those up to `last` have been removed by now. Later ones may have been added meanwhile.
+  const to = events.at(-1)?.id ?? last;
   await database.transaction(async (tx) => {
     if (!(await movePosition(tx, endpoint, { from: position, to }))) return;
     await enqueueEvents(tx, merchantId, id, deliveries, now());
