@@ -104,6 +104,12 @@ async function checkSources(): Promise<string[]> {
   return [
     await check('types', 'node_modules/.bin/tsc', ['--singleThreaded']),
     await check('types of the dashboard', 'node_modules/.bin/tsc', ['--singleThreaded', '-p', 'dashboard']),
+    await check('types of the client', 'node_modules/.bin/tsc', [
+      '--singleThreaded',
+      '--noEmit',
+      '-p',
+      'clients/typescript',
+    ]),
     await check('lint and format', 'node_modules/.bin/biome', ['check', '--error-on-warnings']),
     await check('dead code', 'node_modules/.bin/knip', []),
   ];

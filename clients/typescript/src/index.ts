@@ -1,0 +1,10 @@
+export { Deskbell } from './client.ts';
+export type { CallOptions, Conversations, WriteOptions } from './conversations.ts';
+export { DeskbellError } from './errors.ts';
+export type { EventsOptions } from './events.ts';
+export type { DeskbellOptions } from './http.ts';
+export type * from './types/asks.ts';
+export type * from './types/conversations.ts';
+export type * from './types/events.ts';
+export type { WaitOptions } from './wait.ts';
+export { verifyWebhook, WebhookError, type WebhookHeaders, type WebhookProblem } from './webhooks.ts';
