@@ -124,7 +124,7 @@ export async function startDeskbell(
 
   const clock = createClock();
   const server = await openServer(config, log, clock.now);
-  const url = await server.app.listen({ host: '127.0.0.1', port: 0 });
+  const url = await server.app.listen({ host: '127.0.0.1', port: config.port });
 
   let closed = false;
   const deskbell: Deskbell = {

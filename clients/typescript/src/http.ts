@@ -96,9 +96,11 @@ export class Http {
   }
 
   #address({ path, query = {} }: Pick<Call, 'path' | 'query'>): string {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const parameters = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-    return `${this.#url}/api/v1${path}${given.length === 0 ? '' : `?${parameters}`}`;
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value));
+    }
+    return `${this.#url}/api/v1${path}${parameters.size === 0 ? '' : `?${parameters}`}`;
   }
 }
 
