@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { install } from '../bench/peers/install.ts';
+import { onEachEngine, useDeskbell } from './harness.ts';
+import { createKey } from './machineKeys.ts';
+import { answer, raised } from './merchant.ts';
+import { packClient, runTool } from './packedClient.ts';
+import { root } from './process.ts';
+
+const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
+const FOLDER = join(root, 'clients/typescript/examples');
+/** Each example, its mock model, and whether it uses the client. */
+const EXAMPLES = [
+  { file: 'vercel-ai.ts', model: 'vercelAi', usesClient: true },
+  { file: 'openai-agents.ts', model: 'openaiAgents', usesClient: true },
+  { file: 'langgraph.ts', model: 'langgraph', usesClient: true },
+  { file: 'plain-fetch.ts', model: 'plainFetch', usesClient: false },
+];
+
+const load = (path: string) => import(pathToFileURL(join(FOLDER, path)).href);
+
+before(async () => {
+  await install(FOLDER);
+  // npm links to the sources of the client. The examples run with what a user would install.
+  const installed = join(FOLDER, 'node_modules/@deskbell/client');
+  rmSync(installed, { recursive: true, force: true });
+  mkdirSync(installed, { recursive: true });
+  await runTool('tar', ['-xzf', await packClient(), '--strip-components=1', '-C', installed], FOLDER);
+});
+
+it('the examples have no type errors', async () => {
+  await runTool('tsc', ['-p', FOLDER], root);
+});
+
+onEachEngine('the examples of the client', (engine) => {
+  const deskbell = useDeskbell(engine);
+
+  for (const { file, model, usesClient } of EXAMPLES) {
+    it(`${file}: the model asks the merchant and relays the answer; the next time it is known`, async () => {
+      const desk = { url: deskbell.url, key: await createKey(deskbell, SCOPES) };
+      const { Deskbell } = await load('node_modules/@deskbell/client/dist/index.js');
+      const models = await load('mockModels.ts');
+      const example = await load(file);
+      const question = `Which ${model} do you serve on the third floor?`;
+      const reply = (): Promise<string> =>
+        example.reply(
+          models[model](question),
+          usesClient ? new Deskbell(desk) : desk,
+          { phone: '+14155550132', name: 'Ana' },
+          question,
+        );
+      const replied = reply();
+      let ids: number[] = [];
+      while (ids.length === 0) {
+        // The example fails before the merchant is asked.
+        await Promise.race([sleep(20), replied]);
+        ids = await raised(deskbell, question);
+      }
+      await answer(deskbell, ids[0]!, `Only the ${model} of the house.`);
+      assert.equal(await replied, `The merchant says: Only the ${model} of the house.`);
+      assert.equal(await reply(), `The merchant says: Only the ${model} of the house.`);
+      assert.equal((await raised(deskbell, question)).length, ids.length);
+    });
+  }
+});
