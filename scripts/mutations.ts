@@ -18,7 +18,13 @@ import { findOrInstall, type Service, startPostgres, startRedis } from './servic
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** A copy does not need these. It gets a link to node_modules. */
-const NOT_COPIED = new Set(['node_modules', 'test/openapi-tools/node_modules', '.git', 'data']);
+const NOT_COPIED = new Set([
+  'node_modules',
+  'test/openapi-tools/node_modules',
+  '.git',
+  'data',
+  'clients/typescript/examples/node_modules',
+]);
 const COPIES = 2;
 const escaped = (name: string) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 const TEST_MAX_MS = 120_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,14 +15,20 @@ const SCOPES = ['ask', 'knowledge:read', 'notifications:read'] as const;
 const WEBHOOK_SECRET = `whsec_${Buffer.from('the secret of the sample').toString('base64')}`;
 /** The oldest that the client supports, if this machine has it. */
 const node = (await findNode(20)) ?? process.execPath;
+const home = join(root, 'clients/typescript');
+const page = readFileSync(join(home, 'README.md'), 'utf8');
 /** Each sample is a program. */
-const samples = [
-  ...readFileSync(join(root, 'clients/typescript/README.md'), 'utf8').matchAll(/^```js\n([\s\S]*?)^```/gm),
-].map(([, text]) => text!);
+const samples = [...page.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, text]) => text!);
 
 let folder: string;
 before(async () => {
   ({ folder } = await installClient());
+});
+
+it('the links in the README of the client work', () => {
+  const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, path]) => path!);
+  assert.ok(links.length > 4);
+  for (const path of links) assert.ok(existsSync(join(home, path)), path);
 });
 
 onEachEngine(`the samples in the README of the client, with ${node}`, (engine) => {

@@ -1,5 +1,6 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
+import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import type { Mutation } from './mutation.ts';
@@ -12,4 +13,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SIGN_IN_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
+  ...CLIENT_MUTATIONS,
 ];

@@ -54,7 +54,8 @@ export function openaiAgents(question: string): AgentModel {
       const answer =
         typeof output === 'object' && 'text' in output ? String(output.text) : JSON.stringify(output);
       const content = [{ type: 'output_text' as const, text: relay(answer) }];
-      return { usage: new Usage(), output: [{ role: 'assistant', status: 'completed', content }] };
+      const message = { type: 'message', role: 'assistant', status: 'completed', content } as const;
+      return { usage: new Usage(), output: [message] };
     },
     async *getStreamedResponse() {
       yield* [];
