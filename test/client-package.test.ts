@@ -63,7 +63,7 @@ describe('the package of the client', () => {
       `await deskbell.ask({ question: '', support_reason: '', conversation_id: 1 });`,
       '// @ts-expect-error',
       `await deskbell.ask({ question: '', conversation_id: 1, customer: {} });`,
-      `for await (const { data } of deskbell.events({ types: ['knowledge.updated'] })) data.document_id satisfies number;`,
+      `for await (const { data } of deskbell.events({ types: ['knowledge.updated'] })) data.change satisfies string;`,
       `const read = (event: DeskbellEvent) => event.type === 'notification.answered' && event.data.answer;`,
       'read;',
     ];

@@ -53,11 +53,22 @@ export interface AskBase {
   expires_at: string | null;
 }
 
+/** How far a message to a customer has come. `waiting`: for the daily limit, or for the customer to write. */
+export type DeliveryState =
+  | 'queued'
+  | 'sending'
+  | 'waiting'
+  | 'sent'
+  | 'delivered'
+  | 'read'
+  | 'failed'
+  | 'cancelled';
+
 /** The message to the customer with the merchant's answer. */
 export interface AskDelivery {
   id: number;
-  state: string;
-  /** Why it failed. */
+  state: DeliveryState;
+  /** Why it waits or failed. */
   reason: string | null;
 }
 

@@ -1,13 +1,16 @@
+import type { DeliveryState } from './asks.ts';
+
 /** A customer's conversation with the assistant. */
 export interface Conversation {
   id: number;
   /** Your own id of it. */
   reference: string | null;
   customer_name: string;
+  /** Empty if only the assistant can reach the customer. */
   customer_phone: string;
   created_at: string;
   updated_at: string;
-  /** Until then the customer can receive free text. Null if the channel has no such time, or it is over. */
+  /** Until then the customer can receive free text. Null if that time is over. */
   window_open_until: string | null;
 }
 
@@ -15,7 +18,8 @@ export interface Conversation {
 export interface ConversationRequest {
   reference?: string;
   customer_name: string;
-  customer_phone: string;
+  /** Not needed if the merchant's assistant speaks to the customers itself. */
+  customer_phone?: string;
 }
 
 /** Something that the customer or the assistant said. */
@@ -44,5 +48,5 @@ export interface Message {
   /** The question that a merchant's message answers. */
   notification_id: number | null;
   /** How far a message that Deskbell sends has come. */
-  delivery: { id: number; state: string } | null;
+  delivery: { id: number; state: DeliveryState } | null;
 }

@@ -1,4 +1,4 @@
-import type { Metadata } from './asks.ts';
+import type { DeliveryState, Metadata } from './asks.ts';
 
 interface EventBase<Type extends string, Data> {
   /** Grows with each event of a merchant. */
@@ -9,43 +9,56 @@ interface EventBase<Type extends string, Data> {
   data: Data;
 }
 
-/** A question or support request. Texts are there if your key may read them. */
-export interface NotificationData {
-  notification_id: number;
-  conversation_id: number;
-  notification_type: string;
-  status: string;
+/** Your own id and data of the question that an event is about, otherwise null. */
+interface About {
   reference: string | null;
   metadata: Metadata | null;
 }
 
-/** A message to a customer. */
-export interface DeliveryData {
-  delivery_id: number;
-  state: string;
-  /** Why it failed. */
-  code?: string | null;
-  notification_id?: number | null;
-  conversation_id?: number | null;
+/** A question or support request. */
+export interface NotificationData extends About {
+  notification_id: number;
+  conversation_id: number;
+  notification_type: string;
+  status: string;
 }
 
-/** A customer wrote. */
-export interface MessageData {
+/** The merchant's answer, if your key may read it. */
+export interface AnswerData extends NotificationData {
+  answer?: string;
+  answered_by?: string | null;
+  /** The question had expired before. */
+  late?: boolean;
+}
+
+/** A message to a customer. */
+export interface DeliveryData extends About {
+  delivery_id: number;
+  notification_id: number;
   conversation_id: number;
-  message_id: string | null;
+  state: DeliveryState;
+  /** Why it failed. */
+  code: string | null;
+}
+
+/** A customer wrote. The text is there if your key may read it. */
+export interface MessageData extends About {
+  conversation_id: number;
+  message_id: string;
   text?: string;
 }
 
-/** A document of the knowledge base changed. */
-export interface KnowledgeData {
-  document_id: number;
+/** A document of the knowledge base changed. After an import there is one event with the number of documents. */
+export interface KnowledgeData extends About {
+  document_id: number | null;
   change: 'created' | 'changed' | 'deleted';
+  count?: number;
 }
 
 /** Each type of event with its data. */
 interface DataByType {
-  'notification.requested': NotificationData & { text?: string };
-  'notification.answered': NotificationData & { answer?: string; answered_by?: string | null };
+  'notification.requested': NotificationData;
+  'notification.answered': AnswerData;
   'notification.resolved': NotificationData;
   'notification.deleted': NotificationData;
   'notification.expired': NotificationData;
@@ -72,4 +85,4 @@ export type WebhookEvent =
         data: DataByType[Type] & { event_id: number };
       };
     }[EventType]
-  | { type: 'webhook.test'; timestamp: string; data: Record<string, unknown> };
+  | { type: 'webhook.test'; timestamp: string; data: { event_id: null; webhook_endpoint_id: number } };
