@@ -162,9 +162,9 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
           isDone: ({ last_id }) => last_id > after,
           revocations,
           subscribe: async (onChange) => {
-            const subscriber = { logged: onChange, end: onChange };
+            const subscriber = { logged: () => onChange(), end: () => onChange(true) };
             const joined = await hub.join(merchantId, subscriber);
-            if (!joined) onChange();
+            if (!joined) onChange(true);
             return () => hub.leave(merchantId, subscriber);
           },
         });

@@ -21,8 +21,8 @@ export interface Wait<T> {
   /** A short read: no database connection is held between two of them. */
   read: () => Promise<T>;
   isDone: (result: T) => boolean;
-  /** Calls back when there may be something new to read. Call the result to stop. */
-  subscribe: (onChange: () => void) => Promise<() => void>;
+  /** Calls back when there may be something new to read, or a last time when the server stops. Call the result to stop. */
+  subscribe: (onChange: (isLast?: boolean) => void) => Promise<() => void>;
   revocations: WatchRevoked;
   /** In how many milliseconds to read again in any case. */
   readInMs?: (result: T) => number | undefined;
@@ -43,8 +43,9 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   let isRevoked = false;
   let hasChanged = false;
   let wake = () => {};
-  const changed = () => {
+  const changed = (isLast = false) => {
     hasChanged = true;
+    isOver ||= isLast;
     wake();
   };
   const over = () => {

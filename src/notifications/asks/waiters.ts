@@ -4,9 +4,11 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Database } from '../../database/database.ts';
 import { withoutDeadline } from '../../database/deadline.ts';
 
-/** Calls back when an ask no longer waits. Costs one query per change of a merchant's inbox, however many wait. */
+type OnEnded = (isLast?: boolean) => void;
+
+/** Calls back when an ask no longer waits, or a last time when the server stops. Costs one query per change of a merchant's inbox, however many wait. */
 export interface AskWaiters {
-  add(merchantId: MerchantId, askId: number, onEnded: () => void): Promise<() => void>;
+  add(merchantId: MerchantId, askId: number, onEnded: OnEnded): Promise<() => void>;
 }
 
 /** What the waiters need of the hub. */
@@ -20,7 +22,7 @@ interface RoomSubscriber {
 }
 
 interface Waiting extends RoomSubscriber {
-  byAsk: Map<number, Set<() => void>>;
+  byAsk: Map<number, Set<OnEnded>>;
   joined: Promise<boolean>;
 }
 
@@ -52,8 +54,8 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
         reading = false;
       }
     };
-    const callAll = (id: number) => {
-      for (const onEnded of [...(byAsk.get(id) ?? [])]) onEnded();
+    const callAll = (id: number, isLast = false) => {
+      for (const onEnded of [...(byAsk.get(id) ?? [])]) onEnded(isLast);
     };
     const waiting: Waiting = {
       byAsk,
@@ -63,7 +65,7 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
       },
       // The server closes: everybody gets what is known now.
       end() {
-        for (const id of [...byAsk.keys()]) callAll(id);
+        for (const id of [...byAsk.keys()]) callAll(id, true);
       },
     };
     waiting.joined = withoutDeadline(() => hub.join(merchantId, waiting));
@@ -71,7 +73,7 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
     return waiting;
   }
 
-  function remove(merchantId: MerchantId, waiting: Waiting, askId: number, onEnded: () => void): void {
+  function remove(merchantId: MerchantId, waiting: Waiting, askId: number, onEnded: OnEnded): void {
     const { byAsk } = waiting;
     const callbacks = byAsk.get(askId);
     callbacks?.delete(onEnded);
@@ -87,7 +89,7 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
       const callbacks = waiting.byAsk.get(askId) ?? new Set();
       waiting.byAsk.set(askId, callbacks.add(onEnded));
       try {
-        if (!(await waiting.joined)) onEnded();
+        if (!(await waiting.joined)) onEnded(true);
       } catch (error) {
         remove(merchantId, waiting, askId, onEnded);
         throw error;
