@@ -48,14 +48,14 @@ onEachEngine('the client', (engine) => {
   it('finds an answer, and gets it from ask without asking anyone', async () => {
     const token = await deskbell.signIn();
     const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token })).json;
-    const [best] = await connect().find(document.question, { limit: 2 });
+    const [best] = await connect().find(document.title, { limit: 2 });
     assert.deepEqual(
       [best!.document_id, best!.answer, best!.confident],
-      [document.id, document.answer, true],
+      [document.id, document.body, true],
     );
-    const known = await connect().ask({ question: document.question, customer: CUSTOMER });
+    const known = await connect().ask({ question: document.title, customer: CUSTOMER });
     assert.ok(known.status === 'known');
-    assert.equal(known.answer, document.answer);
+    assert.equal(known.answer, document.body);
   });
 
   it('waits until the merchant answers, and gives back the reference and the metadata', async () => {

@@ -68,8 +68,7 @@ export type DeliveryState =
 export interface AskDelivery {
   id: number;
   state: DeliveryState;
-  /** Why it waits or failed. */
-  reason: string | null;
+  updated_at: string;
 }
 
 /** The merchant has not answered yet. */
