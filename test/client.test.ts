@@ -234,7 +234,10 @@ onEachEngine('the client and a server that restarts', (engine) => {
     await until(() => seen.includes(asked.id));
 
     const { port } = new URL(deskbell.url);
+    const closingAt = performance.now();
     await deskbell.close();
+    // A poll takes up to 45 seconds.
+    assert.ok(performance.now() - closingAt < 20_000, 'the server stops although an assistant waits');
     await sleep(300);
     deskbell = await startDeskbell(engine, { PORT: port }, database);
     assert.equal(answered, undefined);

@@ -17,6 +17,13 @@ export const CLIENT_MUTATIONS: readonly Mutation[] = [
       replace: '(!last || performance.now() < endsAt)',
       test: 'goes on to wait and to listen, and misses nothing',
     },
+    {
+      name: 'an assistant that waits holds a server that stops',
+      file: 'src/live/wait.ts',
+      find: 'isOver ||= isLast;',
+      replace: 'void isLast;',
+      test: 'goes on to wait and to listen, and misses nothing',
+    },
   ]),
   ...caughtBy('test/client-package.test.ts', [
     {
