@@ -49,10 +49,7 @@ onEachEngine('the client', (engine) => {
     const token = await deskbell.signIn();
     const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token })).json;
     const [best] = await connect().find(document.title, { limit: 2 });
-    assert.deepEqual(
-      [best!.document_id, best!.answer, best!.confident],
-      [document.id, document.body, true],
-    );
+    assert.deepEqual([best!.document_id, best!.answer, best!.confident], [document.id, document.body, true]);
     const known = await connect().ask({ question: document.title, customer: CUSTOMER });
     assert.ok(known.status === 'known');
     assert.equal(known.answer, document.body);
