@@ -186,11 +186,14 @@ export const tooManyIdempotencyKeys = (max: number, retryAfterSeconds: number) =
   );
 
 // Asks
-export const askNotFound = () => new ApiError('ASK_NOT_FOUND', 'Ask not found.');
+export const askNotFound = () => new ApiError('ASK_NOT_FOUND', 'Question not found.');
 export const askEnded = (status: string) =>
-  new ApiError('CONFLICT', `This ask cannot be withdrawn: it is ${status}.`);
+  new ApiError('CONFLICT', `This question cannot be cancelled: it is ${status}.`);
 export const phoneRequired = () =>
-  invalid('customer.phone', 'customer.phone is required, because Deskbell sends the answer. See deliver.');
+  invalid(
+    'customer.phone',
+    'customer.phone is required, because Deskbell sends the answer, unless deliver is assistant.',
+  );
 
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
@@ -231,7 +234,7 @@ export const rateLimited = (retryAfterSeconds: number) =>
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 /** `whose` has as many event streams as allowed. */
-export const tooManyStreams = (whose: 'user' | 'merchant', max: number, retryAfterSeconds: number) =>
+export const tooManyStreams = (whose: 'user or key' | 'merchant', max: number, retryAfterSeconds: number) =>
   new ApiError(
     'RATE_LIMITED',
     `This ${whose} has ${max} open event streams, and more are not allowed. Close one, or try again in ${retryAfterSeconds} s.`,

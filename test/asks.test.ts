@@ -250,7 +250,7 @@ onEachEngine('asking the merchant', (engine) => {
       ['question', { ...good, question: 7 }],
       ['question', { ...good, question: 'x'.repeat(4097) }],
       ['support_reason', { ...good, support_reason: 'Both.' }],
-      ['conversation_id', { question: 'Where?' }],
+      ['customer', { question: 'Where?' }],
       ['customer', { ...good, conversation_id: 1 }],
       ['customer.phone', { question: 'No phone?', customer: {} }],
       ['customer.phone', { question: 'Bad phone?', customer: { phone: 'abc' } }],

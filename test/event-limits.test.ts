@@ -44,7 +44,12 @@ async function openSoon(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
-async function assertRefused(deskbell: Deskbell, token: string, whose: 'user' | 'merchant', max: number) {
+async function assertRefused(
+  deskbell: Deskbell,
+  token: string,
+  whose: 'user or key' | 'merchant',
+  max: number,
+) {
   const response = await fetch(deskbell.url + EVENTS, { headers: { authorization: `Bearer ${token}` } });
   const { status, headers } = response;
   // An accepted stream does not end.
@@ -64,10 +69,10 @@ onEachEngine('the limits of event streams', (engine) => {
   it('a user may open so many, with any token; a closed one makes room', async () => {
     const tokens = [await deskbell.signIn(), await deskbell.signIn()];
     const [first] = [await open(deskbell, tokens[0]!), await open(deskbell, tokens[0]!)];
-    for (const token of tokens) await assertRefused(deskbell, token, 'user', PER_USER);
+    for (const token of tokens) await assertRefused(deskbell, token, 'user or key', PER_USER);
     first.stop();
     await openSoon(deskbell, tokens[1]!);
-    await assertRefused(deskbell, tokens[0]!, 'user', PER_USER);
+    await assertRefused(deskbell, tokens[0]!, 'user or key', PER_USER);
   });
 
   it('all users of a merchant together may open so many, and other merchants have their own', async () => {
@@ -108,7 +113,7 @@ onEachEngine('the limits of event streams', (engine) => {
     try {
       const token = await alone.signIn();
       for (let n = 0; n < PER_USER; n += 1) await open(alone, token);
-      await assertRefused(alone, token, 'user', PER_USER);
+      await assertRefused(alone, token, 'user or key', PER_USER);
       closeAll();
     } finally {
       await alone.close();
@@ -128,8 +133,8 @@ function withRedis(title: string, url: string): void {
     it('two servers share the limits', async () => {
       const [here, there] = [await one.signIn(), await two.signIn()];
       const [first] = [await open(one, here), await open(two, there)];
-      await assertRefused(one, here, 'user', PER_USER);
-      await assertRefused(two, there, 'user', PER_USER);
+      await assertRefused(one, here, 'user or key', PER_USER);
+      await assertRefused(two, there, 'user or key', PER_USER);
       const [mine, theirs] = [await addUser(one), await addUser(two)];
       await open(two, await two.signIn(theirs.email, AURORA.password));
       await assertRefused(one, await one.signIn(mine.email), 'merchant', PER_MERCHANT);

@@ -29,14 +29,18 @@ const DAY_MS = 24 * 60 * 60_000;
 export const commands = {
   add: command({
     about: 'Create a key for a merchant’s program, such as its assistant',
-    details: `The key is printed once and stored nowhere. Scopes:
+    details: `The key is printed once: only its hash is stored. Scopes:
 ${SCOPE_NAMES.map((name) => `  ${name.padEnd(19)} ${SCOPES[name]}`).join('\n')}
 Without --scopes it gets: ${DEFAULT_SCOPES.join(' ')}.`,
     arguments: ['NAME'],
     options: {
       merchant: MERCHANT,
       scopes: { type: 'string', value: '"SCOPE SCOPE"', about: 'What the key may do' },
-      days: { type: 'string', value: 'DAYS', about: 'When it expires; without this, it does not' },
+      days: {
+        type: 'string',
+        value: 'DAYS',
+        about: 'After how many days it expires. Without this, it does not',
+      },
     },
     run: ({ NAME, ...given }) => {
       const name = NAME.trim();
@@ -55,7 +59,7 @@ Without --scopes it gets: ${DEFAULT_SCOPES.join(' ')}.`,
         });
         if (!key) throw new Failure(`The merchant already has ${KEYS_MAX} keys. Revoke one first.`);
         return {
-          text: `Key ${key.id}, ${key.name}, may: ${key.scopes.join(' ')}. It is shown only now:\n  ${key.key}`,
+          text: `Key ${key.id}, ${key.name}, was created with the scopes ${key.scopes.join(', ')}. It is shown only once:\n  ${key.key}`,
           json: key,
         };
       });

@@ -13,7 +13,7 @@ export type Deliver = (typeof DELIVER)[number];
 export const QUESTION_LENGTH_MAX = 4096;
 export const REFERENCE_LENGTH_MAX = 255;
 export const METADATA_MAX_BYTES = 4096;
-export const EXPIRES_MAX_SECONDS = 30 * 24 * 3600;
+const EXPIRES_MAX_SECONDS = 30 * 24 * 3600;
 export const OPEN_ASKS_MAX = 100;
 
 const text = { minLength: 1, maxLength: QUESTION_LENGTH_MAX };
@@ -31,7 +31,7 @@ export const AskBody = Type.Object(
           phone: Type.Optional(Type.String({ maxLength: 255, description: 'With + and its country code.' })),
           name: Type.Optional(Type.String({ maxLength: 255 })),
           reference: Type.Optional(
-            Type.String({ maxLength: 255, description: 'The conversation’s name in your system.' }),
+            Type.String({ maxLength: 255, description: 'The id of the conversation in your system.' }),
           ),
         },
         { description: 'Instead of `conversation_id`: the conversation is created if needed.' },
@@ -42,12 +42,12 @@ export const AskBody = Type.Object(
         minLength: 1,
         maxLength: REFERENCE_LENGTH_MAX,
         description:
-          'Your own, for example the id of your run. It comes back with everything about this ask.',
+          'Your own id, for example of your run. You get it back with the answer and with every event.',
       }),
     ),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: `Your own data, at most ${METADATA_MAX_BYTES / 1024} kB as JSON. It comes back like \`reference\`.`,
+        description: `Your own data, at most ${METADATA_MAX_BYTES / 1024} kB as JSON. You get it back like \`reference\`.`,
       }),
     ),
     expires_in_seconds: Type.Optional(
@@ -105,7 +105,9 @@ export const Candidate = Type.Object(
   { title: 'Candidate' },
 );
 export type Candidate = Static<typeof Candidate>;
-const candidates = Type.Array(Candidate, { description: 'What the knowledge base has, best match first.' });
+const candidates = Type.Array(Candidate, {
+  description: 'Documents that may answer the question, best match first.',
+});
 
 const base = {
   id: Type.Integer(),
@@ -120,7 +122,7 @@ const base = {
 /** Only in the reply to `ask`. */
 const asking = {
   duplicate: Type.Boolean({
-    description: 'True if this customer’s same question was already pending: it was not raised again.',
+    description: 'True if this customer’s same question was waiting already. It was not raised again.',
   }),
   candidates,
 };
@@ -184,7 +186,7 @@ export const AskState = Type.Union(
   ],
   {
     title: 'AskState',
-    description: 'The ask, with what came of it.',
+    description: 'The question and its state.',
     examples: [{ status: 'waiting', ...baseExample }, answeredExample],
   },
 );
@@ -210,7 +212,7 @@ export const AskReply = Type.Union(
   ],
   {
     title: 'AskReply',
-    description: 'A known answer, the new question, or what came of it while this call waited.',
+    description: 'A known answer, the new question, or its final state if it ended while this call waited.',
     examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
   },
 );
@@ -243,7 +245,7 @@ export const OpenAsks = Type.Object(
   },
   {
     title: 'OpenAsks',
-    description: 'The asks that wait for the merchant, newest first.',
+    description: 'The questions that wait for the merchant, newest first.',
     examples: [
       {
         asks: [{ status: 'waiting', ...baseExample, question: 'Can you gift-wrap the beans?' }],
@@ -267,7 +269,7 @@ export const FoundCandidates = Type.Object(
   { candidates },
   {
     title: 'Candidates',
-    description: 'What the knowledge base has, best match first.',
+    description: 'Documents that may answer the question, best match first.',
     examples: [
       {
         candidates: [

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 
 /** The response of a write that returns only a text. `texts` are the ones that this route sends. */
 export const MessageOf = (...texts: [string, ...string[]]) =>
@@ -10,7 +10,6 @@ export const MessageOf = (...texts: [string, ...string[]]) =>
       examples: texts.map((message) => ({ message })),
     },
   );
-export type Message = Static<ReturnType<typeof MessageOf>>;
 
 export const ErrorBody = Type.Object(
   {

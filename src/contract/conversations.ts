@@ -142,7 +142,7 @@ const ThreadMessage = Type.Object(
     notification_id: NullOr(Type.Integer(), 'The notification that the merchant answered with it.'),
     delivery: NullOr(
       Type.Object({ id: Type.Integer(), state: DeliveryStateName }),
-      'How far it has got, if Deskbell sends it.',
+      'The state of the message, if Deskbell sends it.',
     ),
   },
   { title: 'ThreadMessage' },

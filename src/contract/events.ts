@@ -32,7 +32,7 @@ export const Event = Type.Object(
     timestamp: Timestamp,
     data: Type.Record(Type.String(), Type.Unknown(), {
       description:
-        'Ids and states, `reference` and `metadata` of the ask, and `answer` or `text` for callers that may read them.',
+        'Ids and states, `reference` and `metadata` of the question, and `answer` or `text` for callers that may read them.',
     }),
   },
   {

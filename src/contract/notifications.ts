@@ -112,7 +112,7 @@ const Resolution = Type.Object(
 );
 const Withdrawal = Type.Object(
   { withdrawn: Type.Literal(true) },
-  { title: 'Withdrawal', description: 'The assistant withdrew it.' },
+  { title: 'Withdrawal', description: 'The assistant cancelled it.' },
 );
 const ANSWER = { description: 'The answer, or null while it is pending.' };
 const delivery = Type.Union(

@@ -49,7 +49,7 @@ export const WRITE_ERRORS = [storageFull(), idempotencyKeyReused(), idempotencyK
 
 const idsInvalid = () =>
   invalid('ids', `ids must be at most ${CONVERSATIONS_MAX} whole numbers, separated by commas`);
-const referenceInvalid = () => invalid('reference', 'reference must be one text, without ids beside it');
+const referenceInvalid = () => invalid('reference', 'Send either reference or ids, and reference only once');
 
 /** What the API calls the fields. */
 const NAMES = { reference: 'reference', name: 'customer_name', phone: 'customer_phone' } as const;

@@ -54,7 +54,7 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
     else open.set(key, count);
   };
   const isFull = (key: string, max: number) => max > 0 && (open.get(key) ?? 0) >= max;
-  const userIsFull = () => tooManyStreams('user', perUser, RETRY_AFTER_SECONDS);
+  const userIsFull = () => tooManyStreams('user or key', perUser, RETRY_AFTER_SECONDS);
   const merchantIsFull = () => tooManyStreams('merchant', perMerchant, RETRY_AFTER_SECONDS);
 
   return {

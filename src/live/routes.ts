@@ -71,7 +71,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
               'reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
               'include `inbox`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
               '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
-            errors: [...TOKEN_ERRORS, tooManyStreams('user', 20, 10), afterInvalid()],
+            errors: [...TOKEN_ERRORS, tooManyStreams('user or key', 20, 10), afterInvalid()],
           }),
           headers: ResumeHeaders,
           querystring: ResumeQuery,

@@ -45,7 +45,7 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
       '/self',
       {
         schema: {
-          ...describeRoute('keys', 'Get the calling key', {
+          ...describeRoute('keys', 'Get the key of this request', {
             operationId: 'getOwnKey',
             description: 'The name and the scopes of the key that makes this request.',
             errors: [...TOKEN_ERRORS, keyRequired()],
@@ -116,7 +116,8 @@ export function machineKeyRoutes(parts: MachineKeyRouteParts): FastifyPluginAsyn
         schema: {
           ...describeRoute('keys', 'Revoke a key', {
             operationId: 'revokeKey',
-            description: 'For owners. Every server refuses the key within a second, and its streams end.',
+            description:
+              'For owners. Every server refuses the key within a second, and its streams and waits end.',
             errors: [...TOKEN_ERRORS, ownerRequired(), keyNotFound()],
           }),
           params: parameterSchema('key_id'),

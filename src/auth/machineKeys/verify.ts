@@ -39,7 +39,7 @@ export function createMachineKeys(parts: MachineKeyParts): MachineKeys {
     notedAtMs.set(machineKeyId, at.getTime());
     withoutDeadline(() => noteKeyUse(database, merchantId, machineKeyId, at)).catch((err) => {
       notedAtMs.delete(machineKeyId);
-      log.warn({ err, key_id: machineKeyId }, 'cannot note the use of a key');
+      log.warn({ err, key_id: machineKeyId }, 'cannot store when a key was last used');
     });
   }
 

@@ -152,9 +152,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         config: { scopes: SCOPES },
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('asks', 'List open asks', {
+          ...describeRoute('asks', 'List open questions', {
             operationId: 'listOpenAsks',
-            description: 'The asks that wait for the merchant, newest first.',
+            description: 'The questions that wait for the merchant, newest first.',
             errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid()],
           }),
           querystring: OpenAsksQuery,
@@ -190,10 +190,10 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         config: { scopes: SCOPES, isStream: true },
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('asks', 'Get an ask, or wait for its answer', {
+          ...describeRoute('asks', 'Get a question, or wait for its answer', {
             operationId: 'getAsk',
             description:
-              'What came of it. With `wait`, the call waits while the merchant has not answered. The outcome is kept for ' +
+              'The question and its state. With `wait`, the call waits while the merchant has not answered. The outcome is kept for ' +
               '30 days, also if the notification was deleted.',
             errors: [...TOKEN_ERRORS, askNotFound(), waitInvalid()],
           }),
@@ -211,10 +211,10 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         config: { scopes: SCOPES },
         ...skipSchemaValidation,
         schema: {
-          ...describeRoute('asks', 'Withdraw an ask', {
+          ...describeRoute('asks', 'Cancel a question', {
             operationId: 'cancelAsk',
             description:
-              'The question leaves the inbox, and the merchant sees that the assistant withdrew it. Nothing is sent.',
+              'The question leaves the inbox, and the merchant sees that the assistant cancelled it. Nothing is sent.',
             errors: [...TOKEN_ERRORS, askNotFound(), askEnded('answered')],
           }),
           params: idSchema,

@@ -37,7 +37,9 @@ export function readQuestion(body: AskBody): Question {
   if (body.conversation_id !== undefined && body.customer !== undefined) {
     throw invalid('customer', 'Send either conversation_id or customer, not both');
   }
-  if (body.conversation_id === undefined && body.customer === undefined) throw required('conversation_id');
+  if (body.conversation_id === undefined && body.customer === undefined) {
+    throw invalid('customer', 'Send conversation_id or customer');
+  }
   return {
     ...(field === 'question'
       ? { type: 'user_question_request', context: { question: text } }
