@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -33,7 +34,7 @@ import {
   startDeskbell,
   useDeskbell,
 } from './harness.ts';
-import { newFolder } from './process.ts';
+import { newFolder, root } from './process.ts';
 
 const PRODUCTION = { NODE_ENV: 'production', DEMO: 'false', TRUST_PROXY: '1' };
 const USER = { email: 'alma@shop.example', password: 'quiet lemon harbour' };
@@ -144,9 +145,22 @@ describe('the metrics and the docs', () => {
       const { text, headers } = await deskbell.call('GET', '/');
       assert.match(text, /<html[^>]* data-docs="off"/);
       assert.match(headers.get('content-security-policy')!, /script-src 'self'/);
-      for (const path of ['/docs', '/docs/scalar.js', '/openapi.json']) {
+      for (const path of ['/docs', '/docs/scalar.js', '/docs/api.md', '/openapi.json', '/llms.txt']) {
         assertError(await deskbell.call('GET', path), 404, 'NOT_FOUND');
       }
+    }));
+
+  it('/llms.txt leads language models to the docs of this server', () =>
+    withServer({}, async (deskbell) => {
+      const { text, headers } = await deskbell.call('GET', '/llms.txt');
+      assert.match(headers.get('content-type')!, /^text\/plain/);
+      assert.match(text, /^# Deskbell\n\n> \S.*\n/);
+      const links = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, path]) => path!);
+      assert.ok(links.includes('/docs/assistant.md') && links.includes('/openapi.json'), text);
+      for (const path of links) assert.equal((await deskbell.call('GET', path)).status, 200, path);
+      const page = await deskbell.call('GET', '/docs/assistant.md');
+      assert.match(page.headers.get('content-type')!, /^text\/markdown/);
+      assert.equal(page.text, readFileSync(join(root, 'docs/assistant.md'), 'utf8'));
     }));
 
   it('the docs keep no token in the browser', () =>

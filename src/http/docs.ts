@@ -5,20 +5,36 @@ import { gzip } from 'node:zlib';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { OPENAPI_FILE } from './openapi.ts';
 
-/** `/openapi.json` and the page that shows it. The page's script has 4 MB, so it is loaded on the first visit. */
+const text = (name: string, type = 'text/markdown') => ({
+  file: new URL(`../../docs/${name}`, import.meta.url),
+  type: `${type}; charset=utf-8`,
+});
+/** What is served as it is, mostly to programs. `/llms.txt` (llmstxt.org) leads language models to the pages. */
+const FILES: Readonly<Record<string, { file: URL; type: string }>> = {
+  '/openapi.json': { file: OPENAPI_FILE, type: 'application/json; charset=utf-8' },
+  '/llms.txt': text('llms.txt', 'text/plain'),
+  '/docs/assistant.md': text('assistant.md'),
+  '/docs/api.md': text('api.md'),
+  '/docs/mcp.md': text('mcp.md'),
+  '/docs/channels.md': text('channels.md'),
+};
+
+/** Those files, and the page that shows `/openapi.json`. The page's script has 4 MB, so it is loaded on the first visit. */
 export function serveDocs(app: FastifyInstance): void {
-  let document: Document | undefined;
   let script: Promise<Buffer> | undefined;
 
-  // It has 400 kB. To compress it for each request would take 10 ms of CPU, and anybody may ask for it.
+  // They have up to 400 kB. To compress that for each request would take 10 ms of CPU, and anybody may ask for it.
   const options = { schema: { hide: true } as object, compress: false as const };
-  app.get('/openapi.json', options, async ({ headers }, reply) => {
-    document ??= await loadDocument();
-    const { plain, zipped } = document;
-    reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding');
-    if (!acceptsGzip(headers['accept-encoding'])) return reply.send(plain);
-    return reply.header('content-encoding', 'gzip').send(zipped);
-  });
+  for (const [path, { file, type }] of Object.entries(FILES)) {
+    let document: Document | undefined;
+    app.get(path, options, async ({ headers }, reply) => {
+      document ??= await loadDocument(file);
+      const { plain, zipped } = document;
+      reply.type(type).header('vary', 'accept-encoding');
+      if (!acceptsGzip(headers['accept-encoding'])) return reply.send(plain);
+      return reply.header('content-encoding', 'gzip').send(zipped);
+    });
+  }
 
   app.get('/docs', { schema: { hide: true } as object }, async (_request, reply) => {
     const nonce = randomBytes(16).toString('base64');
@@ -43,8 +59,8 @@ interface Document {
   zipped: Buffer;
 }
 
-async function loadDocument(): Promise<Document> {
-  const plain = await readFile(OPENAPI_FILE);
+async function loadDocument(file: URL): Promise<Document> {
+  const plain = await readFile(file);
   return { plain, zipped: await promisify(gzip)(plain) };
 }
 
