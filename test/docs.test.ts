@@ -16,8 +16,8 @@ import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
-/** Pages whose samples call a server with the demo data, on both engines. The second changes a merchant's channel. */
-const WITH_DEMO = ['docs/api.md', 'docs/channels.md'];
+/** Pages whose samples call a server with the demo data, on both engines. The last changes a merchant's channel. */
+const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/channels.md'];
 /** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
@@ -82,7 +82,10 @@ describe('the other pages', () => {
   for (const page of PAGES.filter((one) => !WITH_DEMO.includes(one) && one !== PRODUCTION)) {
     if (samplesOf(page).some((sample) => sample.language !== 'text' && !isNotRun(sample))) {
       describe(page, () => {
-        const open = async () => ({ engine: 'sqlite' as const, shell: await openShell(), standIns: {} });
+        const open = async () => {
+          const shell = await openShell();
+          return { engine: 'sqlite' as const, shell, standIns: { 'http://127.0.0.1:8000': shell.url } };
+        };
         runPage(page, useParts(open));
       });
     }
@@ -112,7 +115,7 @@ function checkSyntax({ language, text }: Sample): void {
 
 describe('the text of the docs', () => {
   const commands =
-    /^(?:npm run deskbell -- )(.+)|^((?:merchant|user|conversation|knowledge|channel|delivery|keys|db) [a-z].*)/;
+    /^(?:npm run deskbell -- )(.+)|^((?:merchant|user|conversation|knowledge|channel|delivery|key|keys|db) [a-z].*)/;
   const mentioned = new Set(
     PAGES.flatMap((page) => [...proseOf(page).matchAll(/`([^`\n]+)`/g)])
       .flatMap(([, code]) => commands.exec(code!)?.slice(1) ?? [])

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Engine } from '../../src/database/database.ts';
 import type { TestDatabase } from '../databases.ts';
-import { QUESTION, raise, startDeskbell } from '../harness.ts';
+import { call, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { type Receiver, webhookEnv } from '../receiver.ts';
 import { isNotRun } from './notRun.ts';
 import { type Sample, samplesOf, titleOf } from './samples.ts';
-import { raiseQuestion, SCRIPT_TESTS, signIn } from './scripts.ts';
+import { SCRIPT_TESTS, signIn } from './scripts.ts';
 import { assertShape, parseHttp, patternOf } from './shape.ts';
 import type { Result, Shell } from './shell.ts';
 
@@ -18,6 +21,13 @@ const WORKER = 'npm run deskbell -- work\n';
 const TYPED: readonly { contains: string; input: string }[] = [
   { contains: ' user add ', input: 'correct horse battery staple\n' },
 ];
+const newAsk = () => ({
+  // A question that waits already is not raised again.
+  question: `Is there parking? ${randomUUID()}`,
+  customer: { phone: '+34611550188' },
+  reference: 'run-7',
+  metadata: { thread: 'abc' },
+});
 /** curl's exit code for a response with a status from 400 on. */
 const CURL_HTTP_ERROR = 22;
 
@@ -64,6 +74,8 @@ export function runPage(page: string, parts: Parts): void {
         await found[0]!.run(shell, text);
       } else if (language === 'sse') {
         await compareEvent(shell, text);
+      } else if (language === 'json' && text.includes('"mcpServers"')) {
+        await connectMcp(shell, JSON.parse(replaceAll(text, standIns)).mcpServers.deskbell);
       } else if (language === 'json') {
         assert.ok(last, 'the sample before has no output');
         assertShape(JSON.parse(text), JSON.parse(last.stdout));
@@ -126,16 +138,41 @@ async function webhookCall({ engine, receiver }: Parts): Promise<string> {
   }
 }
 
+/** Each event that the page shows arrives after a question was raised, in this order and with these fields. */
 async function compareEvent(shell: Shell, documented: string): Promise<void> {
   const token = await signIn(shell);
   const stream = await listen(shell, token);
+  const shown: EventSourceMessage[] = [];
+  createParser({ onEvent: (event) => shown.push(event) }).feed(`${documented}\n`);
+  assert.ok(shown.length > 0);
   try {
-    await raiseQuestion(shell, token);
-    const { event, id, data } = await stream.next('inbox', 10_000);
-    const [, ...shown] = /^event: (.+)\nid: ([\da-f]+)\ndata: (.+)\n$/.exec(documented) ?? [];
-    assert.deepEqual([shown[0], shown[2]], [event, data]);
-    assert.match(id, /^[\da-f]+$/);
+    await call(shell.url, 'POST', '/api/v1/ask', { token, body: newAsk() });
+    for (const { event, id, data } of shown) {
+      const real = await stream.next(event!, 10_000);
+      assert.equal(/^\d+$/.test(real.id), id !== undefined, `the id of ${event}`);
+      assertShape(JSON.parse(data), JSON.parse(real.data), event);
+    }
   } finally {
     stream.stop();
+  }
+}
+
+/** A client with the configuration of the page and a new key can use the tools. */
+async function connectMcp(shell: Shell, { url, headers }: { url: string; headers: Record<string, string> }) {
+  const token = await signIn(shell);
+  const { json } = await call(shell.url, 'POST', '/api/v1/keys', { token, body: { name: 'MCP' } });
+  const authorization = headers.Authorization!.replace('dbk_…', json.key);
+  const client = new Client({ name: 'docs', version: '1' });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization } } }),
+  );
+  try {
+    const { structuredContent } = await client.callTool({
+      name: 'find_answer',
+      arguments: { question: 'How much does shipping cost?' },
+    });
+    assert.match(JSON.stringify(structuredContent), /Shipping is free/);
+  } finally {
+    await client.close();
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +13,8 @@ const CLONED = [
   ...['package.json', 'package-lock.json', 'node_modules', 'bin', 'src', 'scripts', 'migrations'],
   ...['dashboard', 'openapi.json'],
 ];
+/** Samples build it, which writes files. */
+const CLIENT = 'clients/typescript';
 /** Without `-f`, curl treats every response as a success. */
 const PRELUDE = `set -euo pipefail
 curl() { command curl --fail-with-body "$@"; }
@@ -21,7 +23,7 @@ set -a
 `;
 /** Runs the command line as npm does, but without npm, which takes half of the time of each command. */
 const WITHOUT_NPM = `npm() {
-  [ "$1 $2 $3" = 'run deskbell --' ] || { command npm "$@"; return; }
+  [ "\${*:1:3}" = 'run deskbell --' ] || { command npm "$@"; return; }
   shift 3
   NODE_COMPILE_CACHE=node_modules/.cache/node node src/cli/main.ts "$@"
 }
@@ -42,6 +44,8 @@ export interface Shell {
   /** Removes the variables. */
   forget(): void;
   node(script: string, env?: Record<string, string>): Script;
+  /** Like `node`, from a file with this path in the folder. */
+  nodeFile(path: string, script: string, env?: Record<string, string>): Script;
   /** Runs in the background until the server responds; an earlier server is stopped first. */
   startServer(script: string): Promise<void>;
   /** Runs until its first line in the log, then stops it. It must exit with 0. */
@@ -64,12 +68,17 @@ export async function openShell(
 ): Promise<Shell> {
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-docs-'));
   for (const name of CLONED) symlinkSync(join(root, name), join(folder, name));
+  cpSync(join(root, CLIENT), join(folder, CLIENT), {
+    recursive: true,
+    filter: (path) => !/\/(node_modules|dist)$|\.tgz$/.test(path),
+  });
   const port = await freePort();
   const env = {
     HOME: folder,
     PATH: [join(root, 'node_modules/.bin'), process.env.PATH, ...postgresTools()].join(delimiter),
     PORT: String(port),
     npm_config_update_notifier: 'false',
+    npm_config_audit: 'false',
     ...settings,
   };
   const url = `http://127.0.0.1:${port}`;
@@ -127,6 +136,10 @@ export async function openShell(
     run: (script, input) => bash(`${script}\nexport -p > .variables\n`, input).ended,
     forget: () => rmSync(join(folder, '.variables'), { force: true }),
     node: (script, more) => start(process.execPath, ['--input-type=module', '--eval', script], more),
+    nodeFile(path, script, more) {
+      writeFileSync(join(folder, path), script);
+      return start(process.execPath, [path], more);
+    },
     async startServer(script) {
       await stopServer();
       server = bash(`exec ${script}`);
