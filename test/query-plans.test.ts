@@ -73,6 +73,10 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'the first row of a partial index, for each merchant',
   },
   {
+    statement: /from webhook_endpoints where enabled = 1 and .* limit .3$/,
+    why: 'the first row of a partial index, for each endpoint',
+  },
+  {
     statement:
       /from machine_keys where merchant_id = .1 and revoked_at is null( order by id desc limit 100)?$/,
     why: 'at most 100 keys of a merchant, by a partial index',

@@ -17,6 +17,14 @@ const KEPT_MAX = 100_000;
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
+/**
+ * The condition that a merchant's log has, or will have, events after a position. Not `exists`: PostgreSQL would read all
+ * new events of all merchants once instead of one for each.
+ */
+export const hasEventsAfter = (merchantId: string, position: string) =>
+  `((select l.last_position from event_logs l where l.merchant_id = ${merchantId}) > ${position}
+    or (select e.seq from events e where e.merchant_id = ${merchantId} and e.position is null limit 1) is not null)`;
+
 /** The merchants in $1, each as `id`. */
 const MERCHANTS: Readonly<Record<Engine, string>> = {
   sqlite: 'select value as id from json_each($1)',

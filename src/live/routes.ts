@@ -146,12 +146,13 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         const after = query.after === undefined ? 0 : readAfter(query.after);
         const limit = readLimit(query.limit, LOG_LIMIT.max) ?? LOG_LIMIT.default;
         const read = async () => {
-          await numberEvents(database, merchantId);
-          const logged = await readEvents(database, merchantId, { after, limit: limit + 1 });
+          // A database that was restored may be behind.
+          const from = Math.min(after, await currentPosition(merchantId));
+          const logged = await readEvents(database, merchantId, { after: from, limit: limit + 1 });
           const page = logged.slice(0, limit);
           return {
             events: page.flatMap((event) => shownTo(caller, event) ?? []),
-            last_id: page.at(-1)?.id ?? after,
+            last_id: page.at(-1)?.id ?? from,
             more: logged.length > limit,
           };
         };
@@ -159,7 +160,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
           request,
           seconds: readWait(request),
           read,
-          isDone: ({ last_id }) => last_id > after,
+          isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
           revocations,
           subscribe: async (onChange) => {
             const subscriber = { logged: () => onChange(), end: () => onChange(true) };

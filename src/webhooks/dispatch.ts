@@ -12,14 +12,7 @@ import {
   withNewEvents,
 } from '../events/log.ts';
 import type { Vault } from '../secrets.ts';
-import {
-  type Endpoint,
-  type EndpointKey,
-  findEndpoint,
-  listEnabled,
-  movePosition,
-  moveReplay,
-} from './store.ts';
+import { type Endpoint, type EndpointKey, findEndpoint, listDue, movePosition, moveReplay } from './store.ts';
 
 /** Puts new events of the log into the queues of the endpoints that want them. */
 
@@ -60,7 +53,7 @@ export async function dispatchEvents(parts: DispatchParts): Promise<number> {
   let count = 0;
   let last: EndpointKey | undefined;
   for (;;) {
-    const endpoints = await listEnabled(database, last, ENDPOINTS_AT_ONCE);
+    const endpoints = await listDue(database, last, ENDPOINTS_AT_ONCE);
     const merchantIds = [...new Set(endpoints.map(({ merchant_id }) => merchant_id))];
     if (merchantIds.length > 0) {
       for (const merchantId of await withNewEvents(database, merchantIds)) {

@@ -3,6 +3,7 @@ import { recordEvent, SERVER } from '../audit/record.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
+import { hasEventsAfter } from '../events/log.ts';
 import type { Vault } from '../secrets.ts';
 
 /** Merchants' systems that receive events: the only SQL on webhook_endpoints. */
@@ -237,15 +238,17 @@ export async function noteFailingSince(
 
 export type EndpointKey = Pick<Endpoint, 'merchant_id' | 'id' | 'position' | 'replay_position'>;
 
-/** Those that are turned on, after the given one. */
-export function listEnabled(
+/** Those that are turned on and have something to do, after the given one. */
+export function listDue(
   queries: Queries,
   after: Pick<EndpointKey, 'merchant_id' | 'id'> | undefined,
   limit: number,
 ): Promise<EndpointKey[]> {
   return queries.all<EndpointKey>(
     `select merchant_id, id, position, replay_position from webhook_endpoints
-      where enabled = 1 and (merchant_id, id) > ($1, $2) order by merchant_id, id limit $3`,
+      where enabled = 1 and (merchant_id, id) > ($1, $2)
+        and (replay_position is not null or ${hasEventsAfter('webhook_endpoints.merchant_id', 'webhook_endpoints.position')})
+      order by merchant_id, id limit $3`,
     [after?.merchant_id ?? 0, after?.id ?? 0, limit],
   );
 }

@@ -47,6 +47,8 @@ const WAIT_MS = { nothing: POLL_MS, capped: 100, failed: POLL_MS } as const;
 const CLAIM_EVERY_MS = 10;
 /** Changes within this time share one look for new events. */
 const DISPATCH_EVERY_MS = 20;
+/** With many endpoints a look takes long. It takes at most a tenth of the time. */
+const DISPATCH_SHARE = 10;
 /** The pause after an internal error before the attempt. */
 const PUT_BACK_MS = 5000;
 /** At the start, statuses are processed first. If they keep coming, sending starts after this time. */
@@ -72,6 +74,8 @@ export function startWorker(parts: WorkerParts): Worker {
   let wakeUp: () => void = () => {};
   let onIdle: (() => void)[] = [];
   let nothingDue = false;
+  /** How long the last look that found no events took. */
+  let lookMs = 0;
   const sideJobEnded = (count: number) => (count > 0 ? wake() : resolveIdle());
   const statuses = createSideJob(statusesDone, sideJobEnded);
   const dispatching = createSideJob(dispatched, sideJobEnded);
@@ -184,7 +188,10 @@ export function startWorker(parts: WorkerParts): Worker {
 
   async function dispatched(): Promise<number> {
     try {
+      const startedAt = performance.now();
       const count = (await parts.endpoints?.dispatch()) ?? 0;
+      // What it dispatches is work that must be done.
+      lookMs = count > 0 ? 0 : performance.now() - startedAt;
       // There may be more, and these can be sent meanwhile.
       if (count > 0) dispatchAgain();
       return count;
@@ -203,10 +210,13 @@ export function startWorker(parts: WorkerParts): Worker {
   function dispatchOnChanges(): () => void {
     let timer: NodeJS.Timeout | undefined;
     const soon = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        dispatching.start();
-      }, DISPATCH_EVERY_MS).unref();
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          dispatching.start();
+        },
+        Math.max(DISPATCH_EVERY_MS, DISPATCH_SHARE * lookMs),
+      ).unref();
     };
     const stopListening = database.listen(CHANGES, soon);
     const poll = setInterval(soon, POLL_MS).unref();
