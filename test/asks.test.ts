@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '../src/log.ts';
+import { cleanUp } from '../src/server.ts';
 import {
   assertError,
   BOREALIS,
@@ -338,13 +340,23 @@ onEachEngine('asking the merchant', (engine) => {
     assert.equal(next.asks[0].id, asked[0]);
   });
 
-  it('an outcome is kept for 30 days', async () => {
+  it('an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer', async () => {
+    const { database, config, clock } = deskbell;
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    const cleanUpAfter = (days: number) =>
+      cleanUp(database, config, log, new Date(clock.now().getTime() + days * 24 * 60 * 60_000));
+    const waiting = (await ask({ question: question(), customer: customer() })).json.id;
     const { id } = (await ask({ question: question(), customer: customer() })).json;
     await answer(id);
-    const row = await deskbell.database.one<{ ended_at: string }>('select ended_at from asks where id = $1', [
-      id,
-    ]);
-    assert.ok(row!.ended_at);
+    const token = await deskbell.signIn();
+    assert.equal((await deskbell.call('DELETE', `${NOTIFICATIONS}/${id}`, { token })).status, 200);
+
+    await cleanUpAfter(29);
+    const kept = (await call('GET', `${ASK}/${id}`)).json;
+    assert.deepEqual([kept.status, kept.answer], ['answered', 'Yes, on Fridays.']);
+    await cleanUpAfter(31);
+    assertError(await call('GET', `${ASK}/${id}`), 404, 'ASK_NOT_FOUND');
+    assert.equal((await call('GET', `${ASK}/${waiting}`)).json.status, 'waiting');
   });
 });
 
