@@ -61,6 +61,10 @@ create index asks_waiting on asks (merchant_id, id) where status = 'waiting';
 create index asks_expiring on asks (expires_at) where status = 'waiting';
 create index asks_ended on asks (ended_at) where ended_at is not null;
 
+-- Lists of one conversation, and of what has changed.
+create index notifications_conversation on notifications (merchant_id, conversation_id, id);
+create index notifications_updated_at on notifications (merchant_id, updated_at, id);
+
 -- What happened, written in the transaction of the change. Transactions may commit in another order than they began, so
 -- an event gets its position in the merchant's log when it is first read: positions never appear below one that was read.
 create table events (

@@ -327,10 +327,14 @@ describe('the OpenAPI document', () => {
     };
     const LIST = [
       'header if-none-match',
+      'query conversation_id',
       'query cursor',
+      'query ids',
+      'query include',
       'query limit',
       'query notification_types',
       'query status',
+      'query updated_since',
     ];
     assert.deepEqual(named('get /api/v1/notification/'), LIST);
     assert.deepEqual(named('post /api/v1/notification/request'), ['header idempotency-key']);

@@ -1,3 +1,5 @@
+import type { Engine } from '../database/database.ts';
+
 /** Parts of other features' statements that read or end an ask. */
 
 /** A sub-select. `row` is the alias of a table with `merchant_id` and `notification_id`. */
@@ -12,3 +14,15 @@ export const askIsDue = (merchantId: string, id: string, at: string) =>
 /** Joins the ask `k` of the notification `row`, if it has one. */
 export const joinAsk = (row: string) =>
   `left join asks k on k.merchant_id = ${row}.merchant_id and k.id = ${row}.id`;
+
+/** A text as JSON, or `null`. */
+const JSON_TEXT: Readonly<Record<Engine, (column: string) => string>> = {
+  sqlite: (column) => `json_quote(${column})`,
+  postgres: (column) => `coalesce(cast(to_json(${column}) as text), 'null')`,
+};
+
+/** The ask of a notification as JSON text, or null: a sub-select for the notification's own statement. */
+export const askWire = (engine: Engine, merchantId: string, id: string) =>
+  `(select concat('{"status":"', k.status, '","expires_at":', ${JSON_TEXT[engine]('k.expires_at')}, ',"deliver":"',
+      k.deliver, '","reference":', ${JSON_TEXT[engine]('k.reference')}, '}')
+    from asks k where k.merchant_id = ${merchantId} and k.id = ${id})`;

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 
@@ -78,19 +79,6 @@ const example = {
   answered_fields: ['answer'],
 };
 
-const Notification = Type.Union(
-  [
-    Type.Object(questionFields, { title: 'QuestionNotification' }),
-    Type.Object(supportFields, { title: 'SupportNotification' }),
-  ],
-  { title: 'Notification', description: 'What the merchant is asked.' },
-);
-
-export const NotificationList = Type.Array(Notification, {
-  description: 'Newest first. Empty if there are none.',
-  examples: [[example]],
-});
-
 const onlySent = Type.Optional(
   Type.Literal(true, { description: 'It was sent as a campaign, and the knowledge base did not change.' }),
 );
@@ -126,28 +114,56 @@ const delivery = Type.Union(
   { description: 'The message to the customer, or null if none was sent.' },
 );
 
-export const NotificationWithAnswer = Type.Union(
+const ask = Type.Union(
   [
     Type.Object(
       {
-        ...questionFields,
-        answer: Type.Union([QuestionAnswer, Resolution, Withdrawal, Type.Null()], ANSWER),
-        delivery,
+        status: Type.Enum([...ASK_STATUSES], { type: 'string' }),
+        expires_at: NullOr(Timestamp),
+        deliver: Type.Enum([...DELIVER], { type: 'string' }),
+        reference: NullOr(Type.String()),
       },
-      { title: 'QuestionWithAnswer' },
+      { title: 'NotificationAsk', description: 'What the assistant asked, and whether it still waits.' },
+    ),
+    Type.Null(),
+  ],
+  { description: 'The ask that raised it, or null if it was raised otherwise.' },
+);
+const questionAnswer = Type.Union([QuestionAnswer, Resolution, Withdrawal, Type.Null()], ANSWER);
+const supportAnswer = Type.Union([SupportAnswer, Resolution, Withdrawal, Type.Null()], ANSWER);
+/** Members that a list has only if `include` names them. */
+const included = { delivery: Type.Optional(delivery), ask: Type.Optional(ask) };
+
+const Notification = Type.Union(
+  [
+    Type.Object(
+      { ...questionFields, answer: Type.Optional(questionAnswer), ...included },
+      { title: 'QuestionNotification' },
     ),
     Type.Object(
-      {
-        ...supportFields,
-        answer: Type.Union([SupportAnswer, Resolution, Withdrawal, Type.Null()], ANSWER),
-        delivery,
-      },
-      { title: 'SupportWithAnswer' },
+      { ...supportFields, answer: Type.Optional(supportAnswer), ...included },
+      { title: 'SupportNotification' },
     ),
+  ],
+  { title: 'Notification', description: 'What the merchant is asked.' },
+);
+
+export const NotificationList = Type.Array(Notification, {
+  description: 'Newest first. Empty if there are none.',
+  examples: [[example]],
+});
+
+export const NotificationWithAnswer = Type.Union(
+  [
+    Type.Object(
+      { ...questionFields, answer: questionAnswer, delivery, ask },
+      { title: 'QuestionWithAnswer' },
+    ),
+    Type.Object({ ...supportFields, answer: supportAnswer, delivery, ask }, { title: 'SupportWithAnswer' }),
   ],
   {
     title: 'NotificationWithAnswer',
-    description: 'The notification with its answer and the status of its message.',
+    description: 'The notification with its answer, the status of its message, and its ask.',
     examples: [
       {
         ...example,
@@ -155,10 +171,17 @@ export const NotificationWithAnswer = Type.Union(
         updated_at: '2026-01-15T09:31:00.000Z',
         answer: { answer: 'Yes, a Colombian one.' },
         delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
+        ask: null,
       },
     ],
   },
 );
+
+export const INCLUDED = ['answer', 'ask'] as const;
+export type Included = (typeof INCLUDED)[number];
+/** How many `ids` a list takes, and how long its pages are. */
+export const LISTED_IDS_MAX = 200;
+export const PAGE_DEFAULT = 100;
 
 export const ListQuery = Type.Object({
   status: Type.Optional(StatusName),
@@ -175,6 +198,26 @@ export const ListQuery = Type.Object({
     }),
   ),
   cursor: Type.Optional(Type.String({ description: 'From the `Link` header of the previous page.' })),
+  conversation_id: Type.Optional(
+    Type.Integer({ description: `Only those of this conversation, in pages of ${PAGE_DEFAULT}.` }),
+  ),
+  ids: Type.Optional(
+    Type.String({
+      description: `Only these, at most ${LISTED_IDS_MAX}, separated by commas.`,
+      examples: ['1,2,3'],
+    }),
+  ),
+  updated_since: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: `Only those that have changed since then, last changed first, in pages of ${PAGE_DEFAULT}.`,
+    }),
+  ),
+  include: Type.Optional(
+    Type.Array(Type.Enum([...INCLUDED], { type: 'string' }), {
+      description: `\`answer\` adds \`answer\` and \`delivery\`, \`ask\` adds \`ask\`; in pages of ${PAGE_DEFAULT}.`,
+    }),
+  ),
 });
 
 export const ListHeaders = Type.Object({

@@ -22,7 +22,7 @@ import {
   storageFull,
   TOKEN_ERRORS,
 } from '../errors.ts';
-import { readId } from '../http/ids.ts';
+import { readId, readIds } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { countryOf, deliverOf } from '../merchants/store.ts';
@@ -92,7 +92,7 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         if (reference === undefined)
           return withWindows(
             merchantId,
-            await store.findConversations(database, merchantId, readIds(ids), CONVERSATIONS_MAX),
+            await store.findConversations(database, merchantId, readWanted(ids), CONVERSATIONS_MAX),
           );
         if (typeof reference !== 'string' || ids !== undefined) throw referenceInvalid();
         const found = await store.findByReference(database, merchantId, storableText(reference.trim()));
@@ -183,11 +183,9 @@ export function conversationIdOf(request: FastifyRequest): number {
   return id;
 }
 
-function readIds(given: unknown): number[] | undefined {
+function readWanted(given: unknown): number[] | undefined {
   if (given === undefined) return undefined;
-  if (given === '') return [];
-  const parts = [given].flat().flatMap((part) => String(part).split(','));
-  const ids = parts.map((part) => readId(part.trim()));
-  if (ids.length > CONVERSATIONS_MAX || ids.includes(undefined)) throw idsInvalid();
-  return ids as number[];
+  const ids = readIds(given, CONVERSATIONS_MAX);
+  if (!ids) throw idsInvalid();
+  return ids;
 }

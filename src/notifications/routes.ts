@@ -37,6 +37,7 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answer.ts';
+import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './filteredList.ts';
 import type { WriteOnce } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
@@ -93,8 +94,13 @@ export function notificationRoutes({
             headers: ['ETag', 'Link', 'Cache-Control'],
             description:
               'The merchant’s notifications, newest first. The list is complete unless you ask for pages with `limit`. ' +
-              'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed.',
-            errors: [...TOKEN_ERRORS, invalid('status', 'status must be one of requested, answered')],
+              'Send the `ETag` back as `If-None-Match` to get 304 while nothing has changed. With `conversation_id`, ' +
+              '`ids`, `updated_since` or `include` it always has pages, and no `ETag`.',
+            errors: [
+              ...TOKEN_ERRORS,
+              invalid('status', 'status must be one of requested, answered'),
+              updatedSinceInvalid(),
+            ],
             area: 'notification',
           }),
           querystring: ListQuery,
@@ -103,7 +109,14 @@ export function notificationRoutes({
         },
       },
       async (request, reply) => {
-        const filter = readListQuery(request.query as Record<string, unknown>);
+        const query = request.query as Record<string, unknown>;
+        if (isFiltered(query)) {
+          const page = await readFilteredPage(database, merchantOf(request), readFilteredQuery(query));
+          reply.header('cache-control', 'private, no-cache');
+          if (page.nextCursor) reply.header('link', nextLink(request, page.nextCursor));
+          return reply.type(JSON_TYPE).send(page.body as never);
+        }
+        const filter = readListQuery(query);
         const reader = { merchantId: merchantOf(request), callerId: callerOf(request).callerId };
         const list = await lists.get(reader, filter, request.headers['if-none-match']);
         reply.header('etag', list.tag).header('cache-control', 'private, no-cache');
@@ -123,7 +136,7 @@ export function notificationRoutes({
         schema: {
           ...describeRoute('notifications', 'Get a notification', {
             operationId: 'getNotification',
-            description: 'One notification with its answer and the state of its message.',
+            description: 'One notification with its answer, the state of its message, and its ask.',
             errors: [...TOKEN_ERRORS, notificationNotFound(), NOT_AN_ID],
             area: 'notification',
           }),

@@ -1,4 +1,4 @@
-import { joinAsk } from '../asks/columns.ts';
+import { askWire, joinAsk } from '../asks/columns.ts';
 import { endAskStep } from '../asks/end.ts';
 import { existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
@@ -18,9 +18,15 @@ import { countryColumn } from '../merchants/store.ts';
  * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
  * much as forwarding the text.
  */
-const WIRE = `concat('{"id":', id, ',"notification_type":"', notification_type, '","status":"', status,
+export const WIRE = `concat('{"id":', id, ',"notification_type":"', notification_type, '","status":"', status,
   '","created_at":"', created_at, '","updated_at":"', updated_at, '","conversation_id":', conversation_id,
   ',"context":', context, ',"requested_fields":', requested_fields, ',"answered_fields":', answered_fields`;
+
+/** What `include` adds to it. `id` is the notification's. */
+export const answerMembers = (merchantId: string, id: string) =>
+  `, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce(${deliveryWire(merchantId, id)}, 'null')`;
+export const askMember = (engine: Engine, merchantId: string, id: string) =>
+  `, ',"ask":', coalesce(${askWire(engine, merchantId, id)}, 'null')`;
 
 export interface ListFilter {
   status: Status | undefined;
@@ -176,11 +182,10 @@ export async function readInboxVersion(
   return row?.version ?? EMPTY;
 }
 
-/** One JSON object, with the answer and the state of its message. */
+/** One JSON object, with the answer, the state of its message, and its ask. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce(
-        ${deliveryWire('$1', '$2')}, 'null'), '}') as wire
+    `select ${WIRE}${answerMembers('$1', '$2')}${askMember(queries.engine, '$1', '$2')}, '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );

@@ -101,4 +101,5 @@ export const toDetail = (item: Notification): NotificationDetail => ({
   ...item,
   answer: null,
   delivery: null,
+  ask: null,
 });
