@@ -58,6 +58,7 @@ import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { createHub } from './live/hub.ts';
 import { liveRoutes } from './live/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
+import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
@@ -166,6 +167,7 @@ export async function buildApp(
     },
   );
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
+  await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });

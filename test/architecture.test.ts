@@ -99,7 +99,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   assistant: ['contract/'],
   // Its tools call the API, like any other program.
   mcp: ['auth/guard.ts', 'contract/', 'database/deadline.ts', 'errors.ts', 'version.ts'],
-  merchants: FEATURE_IMPORTS,
+  merchants: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'delivery/phone.ts'],
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
     ...['contract/', PORT],

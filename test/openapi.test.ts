@@ -27,6 +27,8 @@ const ROUTES = {
   'post /api/v1/auth/passkeys/options': 'auth',
   'post /api/v1/auth/passkeys': 'auth',
   'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
+  'get /api/v1/merchant': 'merchant',
+  'patch /api/v1/merchant': 'merchant',
   'get /api/v1/keys': 'keys',
   'get /api/v1/keys/self': 'keys',
   'post /api/v1/keys': 'keys',
@@ -141,6 +143,7 @@ describe('the OpenAPI document', () => {
       tags.map(({ name }) => name),
       [
         'auth',
+        'merchant',
         'keys',
         'session',
         'notifications',

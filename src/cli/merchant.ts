@@ -1,3 +1,4 @@
+import { DELIVER, type Deliver } from '../contract/asks.ts';
 import { type CountryCode, isCountry } from '../delivery/phone.ts';
 import { insertMerchant, listMerchants, updateMerchant } from '../merchants/store.ts';
 import { command, Failure, PROGRAM, UsageError } from './command.ts';
@@ -41,6 +42,7 @@ export const commands = {
         { title: 'ID', value: ({ id }) => id },
         { title: 'NAME', value: ({ name }) => name },
         { title: 'COUNTRY', value: ({ country }) => country },
+        { title: 'ANSWERS SENT BY', value: ({ deliver }) => deliver },
         { title: 'ADDED (UTC)', value: ({ created_at }) => minute(created_at) },
       ],
       pages: [await withDatabase(listMerchants)],
@@ -49,35 +51,54 @@ export const commands = {
   }),
 
   set: command({
-    about: 'Change a merchant’s country or name',
-    details: `${COUNTRY_DETAILS}\nNumbers that are already stored do not change.`,
+    about: 'Change a merchant’s country, its name, or who sends its answers',
+    details: `${COUNTRY_DETAILS}\nNumbers that are already stored do not change.
+With --deliver assistant, Deskbell sends nothing: the assistant passes the answers on to its customers.
+Questions that are already asked do not change.`,
     arguments: ['ID'],
     options: {
       country: { type: 'string', value: 'ES|none', about: 'The country of its phone numbers' },
       name: { type: 'string', value: 'NAME', about: 'Its new name' },
+      deliver: {
+        type: 'string',
+        value: 'deskbell|assistant',
+        about: 'Who sends answers to the customers of its assistant',
+      },
     },
     run: async ({ ID, ...given }) => {
       if (!/^[1-9]\d{0,14}$/.test(ID)) throw new UsageError('ID is a number: see "merchant list".');
       const country = countryFrom(given.country);
       const name = given.name === undefined ? undefined : nameOf(given.name);
-      if (country === undefined && name === undefined) {
-        throw new UsageError('Nothing to change: give --country, --name or both.');
+      const deliver = deliverFrom(given.deliver);
+      if (country === undefined && name === undefined && deliver === undefined) {
+        throw new UsageError('Nothing to change: give --country, --name or --deliver.');
       }
       const merchant = await withDatabase((database) =>
         database.transaction(async (tx) => {
-          const changed = await updateMerchant(tx, Number(ID), { name, country });
+          const changed = await updateMerchant(tx, Number(ID), { name, country, deliver });
           if (changed) await recordCommand(tx, 'merchant.changed', changed.id);
           return changed;
         }),
       );
       if (!merchant) throw new Failure(`There is no merchant ${ID}. "${PROGRAM} merchant list" shows them.`);
       return {
-        text: `Merchant ${merchant.id} is ${merchant.name}, ${merchant.country ? `country ${merchant.country}` : 'without a country'}.`,
+        text: `Merchant ${merchant.id} is ${merchant.name}, ${merchant.country ? `country ${merchant.country}` : 'without a country'}. ${SENDERS[merchant.deliver]}`,
         json: merchant,
       };
     },
   }),
 };
+
+const SENDERS: Readonly<Record<Deliver, string>> = {
+  deskbell: 'Deskbell sends its answers.',
+  assistant: 'Its assistant passes the answers on.',
+};
+
+function deliverFrom(given: string | undefined): Deliver | undefined {
+  const deliver = DELIVER.find((one) => one === given);
+  if (given !== undefined && !deliver) throw new UsageError(`--deliver is ${DELIVER.join(' or ')}.`);
+  return deliver;
+}
 
 /** Null means `none`. Undefined: the option was not given. */
 function countryFrom(given: string | undefined): CountryCode | null | undefined {

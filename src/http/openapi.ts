@@ -29,6 +29,7 @@ declare module 'fastify' {
 
 export const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
+  { name: 'merchant', description: 'The merchant’s own settings.' },
   { name: 'keys', description: 'Keys with which a merchant’s programs call the API.' },
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
   {
