@@ -53,6 +53,15 @@ onEachEngine('the overview', (engine) => {
     assert.deepEqual(shorter.by_type, before.by_type);
   });
 
+  it('does not count a question that the assistant withdrew', async () => {
+    const token = await deskbell.signIn();
+    const before = (await overview(token)).json;
+    const body = { question: 'Is it open today?', customer: { phone: '+34611660000' } };
+    const { id } = (await deskbell.call('POST', '/api/v1/ask', { token, body })).json;
+    assert.equal((await deskbell.call('DELETE', `/api/v1/ask/${id}`, { token })).status, 200);
+    assert.deepEqual((await overview(token)).json, before);
+  });
+
   it('has an entry for every day, and the last one is today', async () => {
     const { json } = await overview(await deskbell.signIn(), '?days=3');
     assert.deepEqual(

@@ -3,6 +3,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { isTemporary } from './api/error.ts';
 import { useTranslation } from './i18n/translation.tsx';
+import { resetAsks } from './inbox/asks.ts';
 import { resetConversations } from './inbox/conversations.ts';
 import { resetList } from './inbox/notifications.ts';
 import { cursor, selection } from './inbox/view.ts';
@@ -29,6 +30,7 @@ const client = new QueryClient({
 function clearUserData(): void {
   client.removeQueries({ predicate: ({ queryKey: [name] }) => name !== 'demo' });
   resetList();
+  resetAsks();
   resetConversations();
   resetTestPhone();
   selection.set(new Set());

@@ -2,10 +2,14 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import type { Overview } from '../contract/overview.ts';
 import type { Engine, Queries } from '../database/database.ts';
+import { WITHDRAWN } from './asks/end.ts';
 import type { Days } from './days.ts';
 
 /** The median covers at most this many answers, the newest of the period. */
 const MEDIAN_ANSWERS_MAX = 10_000;
+
+/** What the assistant withdrew was not answered by anybody. */
+const ANSWERED = `status = 'answered' and answer <> '${WITHDRAWN}'`;
 
 type ByType = Record<NotificationType, number>;
 const none = (): ByType => ({ user_question_request: 0, user_support_request: 0 });
@@ -43,7 +47,7 @@ async function readAnswered(
   const rows = await queries.all<{ type: NotificationType; hour: string; quarter: number; count: number }>(
     `select notification_type as type, substr(updated_at, 1, 13) as hour,
         cast(substr(updated_at, 15, 2) as integer) / 15 as quarter, count(*) as count
-      from notifications where merchant_id = $1 and status = 'answered' and updated_at >= $2
+      from notifications where merchant_id = $1 and ${ANSWERED} and updated_at >= $2
       group by 1, 2, 3`,
     [merchantId, from.toISOString()],
   );
@@ -69,7 +73,7 @@ async function readMedian(queries: Queries, merchantId: MerchantId, from: Date):
     `select avg(seconds) as median from (
         select seconds, row_number() over (order by seconds) as position, count(*) over () as total from (
           select ${SECONDS[queries.engine]} as seconds from notifications
-            where merchant_id = $1 and status = 'answered' and updated_at >= $2
+            where merchant_id = $1 and ${ANSWERED} and updated_at >= $2
             order by updated_at desc limit ${MEDIAN_ANSWERS_MAX}) latest) placed
       where position in ((total + 1) / 2, (total + 2) / 2)`,
     [merchantId, from.toISOString()],

@@ -123,4 +123,36 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'comes when the session has ended, also if nobody signalled it',
     },
   ]),
+  ...caughtBy('test/notification-filters.test.ts', [
+    {
+      name: 'a filtered list ends after the first thousand rows',
+      file: 'src/notifications/filteredList.ts',
+      find: 'last: rows.length < rowsMax ? undefined : rows.at(-1),',
+      replace: 'last: undefined,',
+      test: 'a filter that few rows match finds them behind a thousand others',
+    },
+    {
+      name: 'the next page by time skips those of the same millisecond',
+      file: 'src/notifications/filteredList.ts',
+      find: '(updated_at, id) < (${bind(after.updated_at)}, ${bind(after.id)})',
+      replace: 'updated_at < ${bind(after.updated_at)}',
+      test: 'those that have changed since a time, last changed first',
+    },
+  ]),
+  ...caughtBy('test/merchant.test.ts', [
+    {
+      name: 'a change of a merchant is not in its history',
+      file: 'src/merchants/routes.ts',
+      find: "await recordEvent(tx, { what: 'merchant.changed', merchantId, who: whoOf(request), at: now() });",
+      replace: '',
+      test: 'an owner sets who speaks to the customers, and the next ask follows it',
+    },
+    {
+      name: 'everybody may change the merchant',
+      file: 'src/merchants/routes.ts',
+      find: 'requireOwner(app);',
+      replace: 'requireMerchant(app);',
+      test: 'others may read them, but only an owner changes them',
+    },
+  ]),
 ];

@@ -3,8 +3,10 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
-import type { Notification } from '../api/types.ts';
+import type { NotificationDetail } from '../api/types.ts';
+import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isExpired, isRelayed } from '../inbox/asks.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { selection } from '../inbox/view.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
@@ -17,8 +19,19 @@ import { useCustomer } from './NotificationHeader.tsx';
 import { answerCall, rejections, submitAnswer } from './submit.ts';
 import { textToInsert } from './textToInsert.ts';
 
+/** What happens with the answer, by who sends it and what the assistant learns. */
+const SEND_HINTS = {
+  sent: { support: 'supportSends', once: 'teachOff', new: 'teachOnNew', document: 'teachOnDocument' },
+  relayed: {
+    support: 'supportRelayed',
+    once: 'teachOffRelayed',
+    new: 'teachOnNewRelayed',
+    document: 'teachOnDocumentRelayed',
+  },
+} as const satisfies Record<string, Record<string, TextKey>>;
+
 /** Has one field for each name in `answered_fields`. The customer gets the text of the first one. */
-export function AnswerForm({ item }: { item: Notification }) {
+export function AnswerForm({ item }: { item: NotificationDetail }) {
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
@@ -82,11 +95,14 @@ export function AnswerForm({ item }: { item: Notification }) {
     event.stopPropagation();
     form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   };
-  const sendHint = !teachable
-    ? t('supportSends', { name })
-    : !teach
-      ? t('teachOff', { name })
-      : t(item.context.document_id === undefined ? 'teachOnNew' : 'teachOnDocument', { name });
+  const relayed = isRelayed(item.ask);
+  const learned = item.context.document_id == null ? 'new' : 'document';
+  const sendHint = t(
+    SEND_HINTS[relayed ? 'relayed' : 'sent'][!teachable ? 'support' : teach ? learned : 'once'],
+    {
+      name,
+    },
+  );
   const sendLabel = teachable ? t('send') : t('sendReply');
 
   return (
@@ -106,6 +122,11 @@ export function AnswerForm({ item }: { item: Notification }) {
       {rejection && !rejection.alreadyAnswered && (
         <p className="notice" role="alert">
           {t('answerNotSent', { reason: errorMessage(translation, rejection.error) })}
+        </p>
+      )}
+      {isExpired(item.ask) && (
+        <p className="notice">
+          {t('askExpired')} {t(relayed ? 'assistantRelays' : 'askExpiredSends')}
         </p>
       )}
       {item.answered_fields.map((field, index) => {

@@ -2,8 +2,9 @@ import { ActionIcon, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { calls } from '../api/calls.ts';
-import type { Notification } from '../api/types.ts';
+import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isRelayed } from '../inbox/asks.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
 import { textOfNotification } from '../inbox/notifications.ts';
@@ -25,13 +26,13 @@ export function useCustomer({ conversation_id, context }: Notification) {
   const conversation = useConversations(ids).get(conversation_id);
   return {
     name: conversation?.customer_name || t('unknownCustomer', { id: String(conversation_id) }),
-    phone: context.lead_phone ?? conversation?.customer_phone ?? '',
+    phone: context.lead_phone || conversation?.customer_phone,
     windowOpenUntil: conversation?.window_open_until,
   };
 }
 
 /** The customer, the question or support request, and its time. */
-export function NotificationHeader({ item }: { item: Notification }) {
+export function NotificationHeader({ item }: { item: NotificationDetail }) {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const { name, phone, windowOpenUntil } = useCustomer(item);
@@ -51,7 +52,9 @@ export function NotificationHeader({ item }: { item: Notification }) {
               </a>
             )}
             <span>{typeName}</span>
-            {item.status === 'requested' && <ReplyWindow until={windowOpenUntil} />}
+            {item.status === 'requested' && phone && !isRelayed(item.ask) && (
+              <ReplyWindow until={windowOpenUntil} />
+            )}
           </p>
         </div>
         <Actions item={item} />

@@ -2,6 +2,7 @@ import { Button, Skeleton } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isRelayed } from '../inbox/asks.ts';
 import { pendingResolves } from '../inbox/pendingResolves.ts';
 import { useNow } from '../shell/useNow.ts';
 import { DeliveryTimeline } from './DeliveryTimeline.tsx';
@@ -23,6 +24,7 @@ export function SentAnswer(props: {
     (field) => typeof answer[field] === 'string' && answer[field] !== '',
   );
   const withoutReply = answer.resolve_only === true;
+  const withdrawn = answer.withdrawn === true;
   // The form is gone. Move the focus here so that screen readers continue at the answer.
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -33,16 +35,22 @@ export function SentAnswer(props: {
   return (
     <div className="sent-answer">
       {rejection?.alreadyAnswered && (
-        <AlreadyAnswered id={item.id} rejection={rejection} fields={item.answered_fields} />
+        <AlreadyAnswered
+          id={item.id}
+          rejection={rejection}
+          fields={item.answered_fields}
+          withdrawn={withdrawn}
+        />
       )}
       <h3 ref={heading} tabIndex={-1}>
-        {t(rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
+        {t(withdrawn ? 'withdrawn' : rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
         <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}
         </time>
       </h3>
       {loading && <Skeleton height={72} radius="md" />}
       {!loading && withoutReply && <p className="muted">{t('resolvedWithoutReply')}</p>}
+      {withdrawn && <p className="muted">{t('questionWithdrawn')}</p>}
       {!withoutReply &&
         sentFields.map((field, index) => (
           <div key={field} className={index === 0 ? 'sent-text sent-text-main' : 'sent-text'}>
@@ -50,6 +58,9 @@ export function SentAnswer(props: {
             <p dir="auto">{String(answer[field])}</p>
           </div>
         ))}
+      {isRelayed(item.ask) && sentFields.length > 0 && !withoutReply && (
+        <p className="muted">{t('assistantRelays')}</p>
+      )}
       {item.delivery && <DeliveryTimeline deliveryId={item.delivery.id} />}
     </div>
   );
@@ -59,10 +70,12 @@ function AlreadyAnswered({
   id,
   rejection,
   fields,
+  withdrawn,
 }: {
   id: number;
   rejection: Rejection;
   fields: readonly string[];
+  withdrawn: boolean;
 }) {
   const { t } = useTranslation();
   const texts = fields
@@ -70,7 +83,7 @@ function AlreadyAnswered({
     .filter((text) => typeof text === 'string' && text !== '');
   return (
     <div className="notice" role="alert">
-      <strong>{t('alreadyAnswered')}</strong>
+      <strong>{t(withdrawn ? 'questionWithdrawn' : 'alreadyAnswered')}</strong>
       {texts.length > 0 && (
         <details open>
           <summary>{t('unsentText')}</summary>
@@ -81,7 +94,7 @@ function AlreadyAnswered({
           ))}
         </details>
       )}
-      <p>{t('alreadyAnsweredHint')}</p>
+      {!withdrawn && <p>{t('alreadyAnsweredHint')}</p>}
       <Button
         size="compact-md"
         variant="default"

@@ -7,6 +7,10 @@ export const calls = {
   endSession: (id: string): Call => ({ method: 'DELETE', path: `/api/v1/auth/sessions/${id}` }),
   notifications: (): Call => ({ method: 'GET', path: '/api/v1/notification/' }),
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
+  asks: (ids: readonly number[]): Call => ({
+    method: 'GET',
+    path: `/api/v1/notification/?ids=${ids.join(',')}&include=ask&limit=1000`,
+  }),
   suggestions: (id: number): Call => ({
     method: 'GET',
     path: `/api/v1/notification/${id}/suggestions?limit=5`,

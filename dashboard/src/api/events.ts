@@ -44,7 +44,7 @@ export function subscribe(onEvent: (name: string) => void): () => void {
             onEvent(name);
           },
         });
-        // Closed by the server: the token has expired, or the server restarts.
+        // Closed by the server: the session has ended, or the server restarts.
         token = undefined;
         retryMs = RETRY_MIN_MS;
       } catch (error) {

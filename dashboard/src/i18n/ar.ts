@@ -56,6 +56,7 @@ export const ar: Texts = {
   offlineHint: 'لا يوجد اتصال. يعيد Deskbell الاتصال تلقائيًا.',
 
   pending: 'بانتظار الرد',
+  withdrawn: 'مسحوبة',
   answered: 'تم الرد',
   all: 'الكل',
   stateFilter: 'الحالة',
@@ -75,6 +76,7 @@ export const ar: Texts = {
   windowClosed: 'انتهت مهلة الرد',
   windowClosedHint:
     'مضت أكثر من 24 ساعة على آخر رسالة من العميل. ستُرسل رسالتك عندما يكتب مرة أخرى، أو تُرسل كقالب.',
+  askExpiredMark: 'المساعد لم يعد ينتظر',
   unknownCustomer: 'العميل {id}',
   countPending: {
     zero: 'لا إشعارات بانتظار الرد',
@@ -133,6 +135,13 @@ export const ar: Texts = {
   teachOnDocument: 'تصل إجابتك إلى {name} ويُحدَّث مستند المساعد عن هذا الموضوع.',
   teachOff: 'تصل إجابتك إلى {name} مرة واحدة كرسالة حملة. لن يتعلمها المساعد، وتُحتسب الرسالة ضمن حدك اليومي.',
   supportSends: 'يصل ردك إلى {name}. تبقى ملاحظاتك خاصة.',
+  askExpired: 'لم يعد المساعد ينتظر هذه الإجابة.',
+  askExpiredSends: 'سيصل ردك إلى العميل رغم ذلك.',
+  assistantRelays: 'ينقل المساعد ردك إلى العميل.',
+  teachOnNewRelayed: 'ينقل المساعد إجابتك إلى {name} ويتعلمها. في المرة القادمة يجيب عن هذا السؤال من دونك.',
+  teachOnDocumentRelayed: 'ينقل المساعد إجابتك إلى {name}، ويُحدَّث مستنده حول هذا الموضوع.',
+  teachOffRelayed: 'ينقل المساعد إجابتك إلى {name}. لن يتعلمها.',
+  supportRelayed: 'ينقل المساعد ردك إلى {name}. تبقى ملاحظاتك خاصة.',
   send: 'إرسال الإجابة',
   sendReply: 'إرسال الرد',
   resolve: 'إغلاق دون رد',
@@ -187,6 +196,7 @@ export const ar: Texts = {
   answer: 'الإجابة',
   yourAnswer: 'إجابتك',
   resolvedWithoutReply: 'تم الإغلاق دون رد. لم يُرسل شيء.',
+  questionWithdrawn: 'سحب المساعد هذا السؤال. لم يُرسل شيء.',
   delivery: 'حالة التسليم',
   stateQueued: 'في قائمة الانتظار',
   stateSending: 'جارٍ الإرسال',

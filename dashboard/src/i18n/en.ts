@@ -55,6 +55,7 @@ export const en = {
   offlineHint: 'No connection. Deskbell reconnects automatically.',
 
   pending: 'Pending',
+  withdrawn: 'Withdrawn',
   answered: 'Answered',
   all: 'All',
   stateFilter: 'Status',
@@ -74,6 +75,7 @@ export const en = {
   windowClosed: 'reply time expired',
   windowClosedHint:
     'The customer last wrote more than 24 hours ago. Your message is sent when they write again, or as a template.',
+  askExpiredMark: 'Assistant no longer waits',
   unknownCustomer: 'Customer {id}',
   countPending: { one: '{n} pending', other: '{n} pending' },
   notificationList: 'Notifications',
@@ -122,6 +124,15 @@ export const en = {
   teachOff:
     '{name} gets your answer once, as a campaign message. The assistant does not learn it. The message counts toward your daily limit.',
   supportSends: '{name} gets your reply. Your notes stay private.',
+  askExpired: 'The assistant no longer waits for this answer.',
+  askExpiredSends: 'Your reply still reaches the customer.',
+  assistantRelays: 'The assistant passes your reply on.',
+  teachOnNewRelayed:
+    'The assistant passes your answer on to {name} and learns it. Next time it answers this question without you.',
+  teachOnDocumentRelayed:
+    'The assistant passes your answer on to {name}, and its document on this topic is updated.',
+  teachOffRelayed: 'The assistant passes your answer on to {name}. It does not learn it.',
+  supportRelayed: 'The assistant passes your reply on to {name}. Your notes stay private.',
   send: 'Send answer',
   sendReply: 'Send reply',
   resolve: 'Resolve without replying',
@@ -158,6 +169,7 @@ export const en = {
   answer: 'Answer',
   yourAnswer: 'Your answer',
   resolvedWithoutReply: 'Resolved without a reply. Nothing was sent.',
+  questionWithdrawn: 'The assistant withdrew this question. Nothing was sent.',
   delivery: 'Delivery',
   stateQueued: 'Queued',
   stateSending: 'Sending',

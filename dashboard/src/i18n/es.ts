@@ -56,6 +56,7 @@ export const es: Texts = {
   offlineHint: 'No hay conexión. Deskbell se volverá a conectar automáticamente.',
 
   pending: 'Pendientes',
+  withdrawn: 'Retirada',
   answered: 'Respondidas',
   all: 'Todas',
   stateFilter: 'Estado',
@@ -75,6 +76,7 @@ export const es: Texts = {
   windowClosed: 'plazo vencido',
   windowClosedHint:
     'El último mensaje del cliente es de hace más de 24 horas. Tu mensaje se enviará cuando vuelva a escribir, o como plantilla.',
+  askExpiredMark: 'El asistente ya no espera',
   unknownCustomer: 'Cliente {id}',
   countPending: { one: '{n} pendiente', many: '{n} pendientes', other: '{n} pendientes' },
   notificationList: 'Notificaciones',
@@ -124,6 +126,15 @@ export const es: Texts = {
   teachOff:
     '{name} recibirá tu respuesta una sola vez, como mensaje de campaña. El asistente no la aprenderá. El mensaje cuenta para tu límite diario.',
   supportSends: '{name} recibirá tu respuesta. Tus notas son privadas.',
+  askExpired: 'El asistente ya no espera esta respuesta.',
+  askExpiredSends: 'Tu respuesta llegará igualmente al cliente.',
+  assistantRelays: 'El asistente transmite tu respuesta.',
+  teachOnNewRelayed:
+    'El asistente transmitirá tu respuesta a {name} y la aprenderá. La próxima vez responderá esta pregunta sin tu ayuda.',
+  teachOnDocumentRelayed:
+    'El asistente transmitirá tu respuesta a {name} y se actualizará su documento sobre este tema.',
+  teachOffRelayed: 'El asistente transmitirá tu respuesta a {name}. No la aprenderá.',
+  supportRelayed: 'El asistente transmitirá tu respuesta a {name}. Tus notas son privadas.',
   send: 'Enviar respuesta',
   sendReply: 'Enviar respuesta',
   resolve: 'Resolver sin responder',
@@ -166,6 +177,7 @@ export const es: Texts = {
   answer: 'Respuesta',
   yourAnswer: 'Tu respuesta',
   resolvedWithoutReply: 'Resuelta sin respuesta. No se envió nada.',
+  questionWithdrawn: 'El asistente retiró esta pregunta. No se envió nada.',
   delivery: 'Entrega',
   stateQueued: 'En cola',
   stateSending: 'Enviando',

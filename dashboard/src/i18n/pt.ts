@@ -59,6 +59,7 @@ export const pt: Texts = {
   offlineHint: 'Sem conexão. O Deskbell se reconecta automaticamente.',
 
   pending: 'Pendentes',
+  withdrawn: 'Retirada',
   answered: 'Respondidas',
   all: 'Todas',
   stateFilter: 'Status',
@@ -78,6 +79,7 @@ export const pt: Texts = {
   windowClosed: 'prazo encerrado',
   windowClosedHint:
     'A última mensagem do cliente foi há mais de 24 horas. Sua mensagem será enviada quando ele escrever de novo ou como modelo.',
+  askExpiredMark: 'O assistente não espera mais',
   unknownCustomer: 'Cliente {id}',
   countPending: { one: '{n} pendente', many: '{n} pendentes', other: '{n} pendentes' },
   notificationList: 'Notificações',
@@ -127,6 +129,15 @@ export const pt: Texts = {
   teachOff:
     '{name} receberá sua resposta uma única vez, como mensagem de campanha. O assistente não vai aprendê-la. A mensagem conta para o seu limite diário.',
   supportSends: '{name} receberá sua resposta. Suas notas são privadas.',
+  askExpired: 'O assistente não espera mais esta resposta.',
+  askExpiredSends: 'Sua resposta ainda chega ao cliente.',
+  assistantRelays: 'O assistente repassa sua resposta.',
+  teachOnNewRelayed:
+    'O assistente repassará sua resposta a {name} e vai aprendê-la. Da próxima vez, responderá esta pergunta sem você.',
+  teachOnDocumentRelayed:
+    'O assistente repassará sua resposta a {name}, e o documento dele sobre este tema será atualizado.',
+  teachOffRelayed: 'O assistente repassará sua resposta a {name}. Ele não vai aprendê-la.',
+  supportRelayed: 'O assistente repassará sua resposta a {name}. Suas notas são privadas.',
   send: 'Enviar resposta',
   sendReply: 'Enviar resposta',
   resolve: 'Resolver sem responder',
@@ -169,6 +180,7 @@ export const pt: Texts = {
   answer: 'Resposta',
   yourAnswer: 'Sua resposta',
   resolvedWithoutReply: 'Resolvida sem resposta. Nada foi enviado.',
+  questionWithdrawn: 'O assistente retirou esta pergunta. Nada foi enviado.',
   delivery: 'Entrega',
   stateQueued: 'Na fila',
   stateSending: 'Enviando',

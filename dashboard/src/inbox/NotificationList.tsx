@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef } from 'react';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { useStore } from '../shell/store.ts';
+import { useAsks } from './asks.ts';
 import { useConversations } from './conversations.ts';
 import { NotificationRow } from './NotificationRow.tsx';
 import { cursor, selection } from './view.ts';
@@ -31,11 +32,10 @@ export function NotificationList({
   const rows = virtualizer.getVirtualItems();
   const first = rows[0]?.index ?? 0;
   const last = rows.at(-1)?.index ?? -1;
-  const ids = useMemo(
-    () => [...new Set(items.slice(first, last + 1).map(({ conversation_id }) => conversation_id))],
-    [items, first, last],
-  );
+  const visible = useMemo(() => items.slice(first, last + 1), [items, first, last]);
+  const ids = useMemo(() => [...new Set(visible.map(({ conversation_id }) => conversation_id))], [visible]);
   const customers = useConversations(ids);
+  const asks = useAsks(visible);
 
   const at = items.findIndex(({ id }) => id === current);
   useEffect(() => {
@@ -59,6 +59,7 @@ export function NotificationList({
               <NotificationRow
                 item={item}
                 customer={customers.get(item.conversation_id)}
+                ask={asks.get(item.id)?.ask}
                 open={item.id === openId}
                 atCursor={item.id === current}
                 selected={selectedIds.has(item.id)}

@@ -3,6 +3,7 @@ import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { navigate, pathOf } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
+import { type Ask, isExpired, isRelayed } from './asks.ts';
 import type { Conversation } from './conversations.ts';
 import { textOfNotification } from './notifications.ts';
 import { ReplyWindow } from './ReplyWindow.tsx';
@@ -12,6 +13,7 @@ import { cursor, toggleSelected } from './view.ts';
 interface RowProps {
   item: Notification;
   customer: Conversation | undefined;
+  ask: Ask | null | undefined;
   open: boolean;
   atCursor: boolean;
   selected: boolean;
@@ -20,6 +22,7 @@ interface RowProps {
 export const NotificationRow = memo(function NotificationRow({
   item,
   customer,
+  ask,
   open,
   atCursor,
   selected,
@@ -28,8 +31,10 @@ export const NotificationRow = memo(function NotificationRow({
   const now = useNow();
   const typeName = useTypeName()(item.notification_type);
   const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
-  const phone = customer?.customer_phone ?? item.context.lead_phone ?? '';
+  const phone = customer?.customer_phone || item.context.lead_phone;
   const pending = item.status === 'requested';
+  const state = t(ask?.status === 'cancelled' ? 'withdrawn' : 'answered');
+  const expired = pending && isExpired(ask);
   const waited = (now - Date.parse(item.created_at)) / 1000;
   return (
     <div
@@ -68,7 +73,7 @@ export const NotificationRow = memo(function NotificationRow({
             {pending ? duration(waited) : relative(item.updated_at, now)}
             <span className="visually-hidden">
               {' '}
-              {pending ? t('waitingFor', { time: duration(waited) }) : t('answered')}
+              {pending ? t('waitingFor', { time: duration(waited) }) : state}
             </span>
           </span>
         </span>
@@ -79,10 +84,18 @@ export const NotificationRow = memo(function NotificationRow({
           <span className="row-type" data-type={item.notification_type}>
             {typeName}
           </span>
-          <bdi dir="ltr" className="row-phone">
-            {phone}
-          </bdi>
-          {pending ? <ReplyWindow until={customer?.window_open_until} /> : <span>{t('answered')}</span>}
+          {phone && !expired && (
+            <bdi dir="ltr" className="row-phone">
+              {phone}
+            </bdi>
+          )}
+          {!pending ? (
+            <span>{state}</span>
+          ) : expired ? (
+            <span className="row-expired">{t('askExpiredMark')}</span>
+          ) : (
+            phone && !isRelayed(ask) && <ReplyWindow until={customer?.window_open_until} />
+          )}
         </span>
       </a>
     </div>

@@ -1,10 +1,11 @@
 import { ActionIcon, NativeSelect, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import type { SimulatorMessage } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useConversations } from '../inbox/conversations.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
@@ -27,7 +28,9 @@ export function TestPhonePane({ conversationId, onClose }: TestPhoneProps) {
   useEffect(() => {
     if (conversationId !== undefined) setSelected(undefined);
   }, [conversationId]);
-  const id = selected ?? conversationId ?? customers.data?.[0]?.id;
+  const ids = useMemo(() => (conversationId === undefined ? [] : [conversationId]), [conversationId]);
+  const hasPhone = useConversations(ids).get(conversationId ?? 0)?.customer_phone !== '';
+  const id = selected ?? (hasPhone ? conversationId : undefined) ?? customers.data?.[0]?.id;
   const customer = customers.data?.find((one) => one.id === id);
   const name = customer?.customer_name ?? t('unknownCustomer', { id: String(id ?? '') });
 

@@ -36,13 +36,14 @@ export function useHasTestPhone(): boolean {
   return !useStore(missing);
 }
 
+/** Those with a phone. The assistant reaches the others. */
 export function useCustomers() {
   return useQuery({
     queryKey: ['conversations'],
     queryFn: async ({ signal }) => {
       const found = await request<Conversation[]>(calls.conversations(), { signal });
       storeConversations(found);
-      return found;
+      return found.filter(({ customer_phone }) => customer_phone !== '');
     },
   });
 }

@@ -10,7 +10,7 @@ import { markAnswered } from '../store.ts';
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
 
 /** Shown as the answer: why the question is gone from the inbox. */
-const WITHDRAWN = JSON.stringify({ withdrawn: true });
+export const WITHDRAWN = JSON.stringify({ withdrawn: true });
 
 const eventOf = (notification: string, type: string, at: string, joins: string) =>
   `select n.merchant_id, 'notification.${type}', ${at}, n.id, concat('{"notification_id":', n.id,

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { createKey } from '../machineKeys.ts';
+import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+
+inBrowser('questions of an assistant that asks for itself', (dashboard) => {
+  const { readAnswered } = apiOf(dashboard);
+  let key: Promise<string> | undefined;
+  const call = async (method: string, path: string, body?: unknown) => {
+    key ??= createKey(dashboard.deskbell);
+    const reply = await dashboard.deskbell.call(method, path, { token: await key, body });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  let asked = 0;
+  const ask = (body: object = {}) => {
+    asked += 1;
+    const question = `Can I pick up order ${asked} tomorrow?`;
+    return call('POST', '/api/v1/ask', { question, customer: { phone: `+3461177${asked + 1000}` }, ...body });
+  };
+
+  it('one that has expired is marked at once, in its row and above the answer, and can still be answered', async () => {
+    const { id } = await ask({ expires_in_seconds: 60 });
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    const mark = rowOf(page, id).getByText('Assistant no longer waits');
+    await answerField(page).waitFor();
+    assert.equal(await mark.count(), 0);
+    dashboard.deskbell.clock.advance(61);
+    await call('GET', `/api/v1/ask/${id}`);
+    await mark.waitFor();
+    await page
+      .getByText('The assistant no longer waits for this answer. Your reply still reaches the customer.')
+      .waitFor();
+    await answerField(page).fill('Yes, from nine.');
+    await button(page, 'Send answer').click();
+    await sentAnswer(page).waitFor();
+    await page.getByText('Delivered').first().waitFor();
+    assert.equal((await call('GET', `/api/v1/ask/${id}`)).late, true);
+    await window.close();
+  });
+
+  it('a question that the assistant withdraws leaves the list, and its page says why', async () => {
+    const { id } = await ask();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).waitFor();
+    await call('DELETE', `/api/v1/ask/${id}`);
+    await page.getByText('The assistant withdrew this question. Nothing was sent.').waitFor();
+    await page.getByRole('heading', { name: /^Withdrawn/ }).waitFor();
+    assert.equal(await sentAnswer(page).count(), 0);
+    await rowOf(page, id).waitFor({ state: 'detached' });
+    await page.locator('.filters label').filter({ hasText: 'Answered' }).click();
+    await rowOf(page, id).getByText('Withdrawn').first().waitFor();
+    await window.close();
+  });
+
+  it('with an assistant that speaks to the customer, it says who passes the reply on and shows no delivery', async () => {
+    const { id } = await ask({ deliver: 'assistant', customer: { reference: 'web-7', name: 'Marta' } });
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await page.getByText('The assistant passes your answer on to Marta').waitFor();
+    const header = page.locator('.notification-header');
+    assert.equal(await header.locator('a[href^="tel:"]').count(), 0);
+    // Nobody can write to this customer, so there is no time left to reply either.
+    assert.equal(await header.locator('.reply-window').count(), 0);
+    assert.equal(await rowOf(page, id).locator('.row-phone, .reply-window').count(), 0);
+    await answerField(page).fill('Yes, from nine.');
+    await button(page, 'Send answer').click();
+    await sentAnswer(page).waitFor();
+    await page.getByText('The assistant passes your reply on.').waitFor();
+    await readAnswered(String(id));
+    assert.equal(await page.locator('.steps').count(), 0);
+    assert.equal((await call('GET', `/api/v1/ask/${id}`)).answer, 'Yes, from nine.');
+    await window.close();
+  });
+});
