@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { QUESTION } from '../harness.ts';
 import { createKey } from '../machineKeys.ts';
 import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('questions of an assistant that asks for itself', (dashboard) => {
-  const { readAnswered } = apiOf(dashboard);
+  const { readAnswered, createNotification } = apiOf(dashboard);
   let key: Promise<string> | undefined;
   const call = async (method: string, path: string, body?: unknown) => {
     key ??= createKey(dashboard.deskbell);
@@ -21,6 +22,9 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
 
   it('one that has expired is marked at once, in its row and above the answer, and can still be answered', async () => {
     const { id } = await ask({ expires_in_seconds: 60 });
+    // The texts of these take more than one page.
+    const context = { question: 'How long?', more: 'x'.repeat(60_000) };
+    for (let n = 0; n < 5; n += 1) await createNotification({ ...QUESTION, context });
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await waitUntilLive(page);

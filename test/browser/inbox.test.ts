@@ -258,7 +258,9 @@ inBrowser('the inbox', (dashboard) => {
     await page.context().setOffline(true);
     await page.locator('.connection[data-state="offline"]').waitFor();
     const id = await createNotification();
+    const resumed = page.waitForRequest('**/api/v1/events');
     await page.context().setOffline(false);
+    assert.match((await resumed).headers()['last-event-id'] ?? '', /^\d+$/);
     await rowOf(page, id).waitFor();
     await waitUntilLive(page);
     await window.close();

@@ -1,5 +1,5 @@
 import { createStore, useStore } from '../shell/store.ts';
-import { type Call, request } from './client.ts';
+import { type ApiResponse, type Call, requestWithHeaders } from './client.ts';
 
 const PER_REQUEST_MAX = 200;
 /** Rows that become visible together share one request. */
@@ -20,13 +20,24 @@ export function createByIds<T extends { id: number }>(callOf: (ids: readonly num
           pending.delete(id);
           requested.set(id, version);
         }
-        store(await request<T[]>(callOf(wanted.map(([id]) => id))));
+        await loadPages(callOf(wanted.map(([id]) => id)));
       }
     } catch {
       // The rows do without it until something changes.
       requested.clear();
     } finally {
       running = false;
+    }
+  }
+
+  /** A page ends earlier if its texts are long. */
+  async function loadPages(first: Call): Promise<void> {
+    let call: Call | undefined = first;
+    while (call) {
+      const page: ApiResponse<T[]> = await requestWithHeaders<T[]>(call);
+      store(page.body);
+      const next = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+      call = next === undefined ? undefined : { method: 'GET', path: next };
     }
   }
 

@@ -9,7 +9,7 @@ export const calls = {
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
   asks: (ids: readonly number[]): Call => ({
     method: 'GET',
-    path: `/api/v1/notification/?ids=${ids.join(',')}&include=ask&limit=1000`,
+    path: `/api/v1/notification/?ids=${ids.join(',')}&include=ask`,
   }),
   suggestions: (id: number): Call => ({
     method: 'GET',
