@@ -1,4 +1,5 @@
 import { abuse } from './abuse.ts';
+import { asks } from './asks.ts';
 import { canaries } from './canaries.ts';
 import { disk } from './disk.ts';
 import { failover } from './failover.ts';
@@ -21,6 +22,7 @@ export const FAULTS: readonly Fault[] = [
   races,
   fleet,
   webhooks,
+  asks,
   abuse,
   tokens,
   slow,

@@ -1,0 +1,4 @@
+import { asks } from './asks.ts';
+import { testShort } from './short.ts';
+
+testShort(asks);
