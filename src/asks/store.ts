@@ -1,9 +1,10 @@
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import { ownIdIn } from '../database/ids.ts';
+import { keyPairs, ownIdIn } from '../database/ids.ts';
 
 /** What assistants asked, and what came of it. */
 
@@ -25,17 +26,26 @@ export interface Ask {
 const COLUMNS = `id, conversation_id, reference, metadata, deliver, status, expires_at, answer, answered_by, ended_at,
   created_at`;
 
-/** `more` are columns of other features: sub-selects on `asks.merchant_id` and `asks.id`. */
-export function findAsk<More = unknown>(
-  queries: Queries,
-  merchantId: MerchantId,
-  id: number,
-  more: readonly string[] = [],
-): Promise<(Ask & More) | undefined> {
-  return queries.one(`select ${[COLUMNS, ...more].join(', ')} from asks where merchant_id = $1 and id = $2`, [
-    merchantId,
-    id,
-  ]);
+export type FindAsk<More = unknown> = (key: {
+  merchantId: MerchantId;
+  id: number;
+}) => Promise<(Ask & More) | undefined>;
+
+/**
+ * One statement for all lookups of one turn of the event loop: many may wait for one ask. `more` are columns of other
+ * features: sub-selects on `asks.merchant_id` and `asks.id`.
+ */
+export function createFindAsk<More>(queries: Queries, more: readonly string[]): FindAsk<More> {
+  return batchPerTick(async (keys) => {
+    const rows = await queries.all<Ask & More & { merchant_id: MerchantId }>(
+      `select ${['merchant_id', COLUMNS, ...more].join(', ')} from asks
+        where (merchant_id, id) in (${keyPairs(queries.engine, '$1', '$2')})`,
+      [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
+    );
+    return keys.map(({ merchantId, id }) =>
+      rows.find((row) => row.merchant_id === merchantId && row.id === id),
+    );
+  });
 }
 
 /** The customer's same question, while its notification is pending. */

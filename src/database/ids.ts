@@ -28,3 +28,9 @@ export const ownIdIn = (engine: Engine, merchant: string, ids: string, column = 
 export const inSelect = (engine: Engine, column: string, select: string): string =>
   // As an array for the same reason as above.
   engine === 'sqlite' ? `${column} in (${select})` : `${column} = any(array(${select}))`;
+
+/** SQL: the keys in two arrays, merchants and ids, pair by pair. */
+export const keyPairs = (engine: Engine, merchantIds: string, ids: string): string =>
+  engine === 'sqlite'
+    ? `select m.value, i.value from json_each(${merchantIds}) m join json_each(${ids}) i on i.key = m.key`
+    : `select * from unnest(cast(${merchantIds} as bigint[]), cast(${ids} as bigint[]))`;

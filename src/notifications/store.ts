@@ -8,7 +8,7 @@ import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { idIn } from '../database/ids.ts';
+import { idIn, keyPairs } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { logSelectedStep } from '../events/record.ts';
@@ -229,17 +229,11 @@ export type FindNotification = (key: {
   id: number;
 }) => Promise<StoredNotification | undefined>;
 
-/** The keys in the two arrays $1 and $2, pair by pair. */
-const KEYS: Readonly<Record<Engine, string>> = {
-  sqlite: `select m.value, i.value from json_each($1) m join json_each($2) i on i.key = m.key`,
-  postgres: 'select * from unnest(cast($1 as bigint[]), cast($2 as bigint[]))',
-};
-
 /** Like `findNotification`, with one statement for all lookups of one turn of the event loop. */
 export function createFindNotification(queries: Queries): FindNotification {
   return batchPerTick(async (keys) => {
     const rows = await queries.all<StoredNotification>(
-      `${STORED} where (n.merchant_id, n.id) in (${KEYS[queries.engine]})`,
+      `${STORED} where (n.merchant_id, n.id) in (${keyPairs(queries.engine, '$1', '$2')})`,
       [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
     );
     return keys.map(({ merchantId, id }) =>

@@ -12,6 +12,7 @@ import { watchOthers } from './neighbours/others.ts';
 import { slowWebhook } from './neighbours/slowWebhook.ts';
 import { eventStreams } from './neighbours/streams.ts';
 import { unsignedWebhook } from './neighbours/unsignedWebhook.ts';
+import { waitingAssistants } from './neighbours/waiting.ts';
 import { wrongSignInsFromManyAddresses, wrongSignInsFromOneAddress } from './neighbours/wrongSignIns.ts';
 
 /** How long another merchant's request may take during an attack. */
@@ -32,6 +33,7 @@ const ATTACKS: readonly Attack[] = [
   slowWebhook,
   silentConnections,
   eventStreams,
+  waitingAssistants,
   largeContexts,
   longList,
 ];

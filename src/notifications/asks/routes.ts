@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { findAsk, listWaiting } from '../../asks/store.ts';
+import { createFindAsk, listWaiting } from '../../asks/store.ts';
 import { authorOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../../auth/guard.ts';
 import {
   AskBody,
@@ -56,12 +56,13 @@ const SCOPES = ['ask'] as const;
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   const { database, waiters, revocations, writeOnce, now } = parts;
 
+  const find = createFindAsk<{ delivery: string | null }>(database, [DELIVERY]);
+
   async function read(merchantId: MerchantId, id: number): Promise<AskState> {
-    const find = () => findAsk<{ delivery: string | null }>(database, merchantId, id, [DELIVERY]);
-    let found = await find();
+    let found = await find({ merchantId, id });
     if (found?.status === 'waiting' && found.expires_at !== null && found.expires_at <= now().toISOString()) {
       if (await expire(database, merchantId, id, now())) database.signal(CHANGES);
-      found = await find();
+      found = await find({ merchantId, id });
     }
     if (!found) throw askNotFound();
     return stateOf(found);
@@ -226,7 +227,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const id = idOf(request);
         const by = { author: authorOf(request), who: whoOf(request), at: now() };
         // Not an ask of this merchant, or a notification that nobody asked for.
-        if (!(await findAsk(database, merchantId, id))) throw askNotFound();
+        if (!(await find({ merchantId, id }))) throw askNotFound();
         const withdrawn = await database.transaction((tx) => withdraw(tx, merchantId, id, by));
         if (withdrawn) database.signal(CHANGES);
         const state = await read(merchantId, id);

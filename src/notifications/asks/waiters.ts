@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { findEnded } from '../../asks/store.ts';
 import type { MerchantId } from '../../contract/ids.ts';
@@ -6,7 +7,10 @@ import { withoutDeadline } from '../../database/deadline.ts';
 
 type OnEnded = (isLast?: boolean) => void;
 
-/** Calls back when an ask no longer waits, or a last time when the server stops. Costs one query per change of a merchant's inbox, however many wait. */
+/**
+ * Calls back when an ask no longer waits, or a last time when the server stops. Costs one query per change of a merchant's
+ * inbox, however many wait.
+ */
 export interface AskWaiters {
   add(merchantId: MerchantId, askId: number, onEnded: OnEnded): Promise<() => void>;
 }
@@ -27,6 +31,8 @@ interface Waiting extends RoomSubscriber {
 }
 
 const RETRY_MS = 1000;
+/** Each one that is woken reads and answers. Those of one turn of the event loop share a statement, others get their turn. */
+const WAKE_AT_ONCE = 16;
 
 export function createAskWaiters(parts: { database: Database; hub: Rooms; log: Logger }): AskWaiters {
   const { database, hub, log } = parts;
@@ -45,7 +51,13 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
       try {
         do {
           again = false;
-          for (const id of await findEnded(database, merchantId, [...byAsk.keys()])) callAll(id);
+          const ended = await findEnded(database, merchantId, [...byAsk.keys()]);
+          let woken = 0;
+          for (const onEnded of ended.flatMap((id) => [...(byAsk.get(id) ?? [])])) {
+            onEnded();
+            woken += 1;
+            if (woken % WAKE_AT_ONCE === 0) await nextTurn();
+          }
         } while (again);
       } catch (err) {
         log.warn({ err }, 'cannot read asks; will retry');
@@ -53,9 +65,6 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
       } finally {
         reading = false;
       }
-    };
-    const callAll = (id: number, isLast = false) => {
-      for (const onEnded of [...(byAsk.get(id) ?? [])]) onEnded(isLast);
     };
     const waiting: Waiting = {
       byAsk,
@@ -65,7 +74,7 @@ export function createAskWaiters(parts: { database: Database; hub: Rooms; log: L
       },
       // The server closes: everybody gets what is known now.
       end() {
-        for (const id of [...byAsk.keys()]) callAll(id, true);
+        for (const onEnded of [...byAsk.values()].flatMap((callbacks) => [...callbacks])) onEnded(true);
       },
     };
     waiting.joined = withoutDeadline(() => hub.join(merchantId, waiting));

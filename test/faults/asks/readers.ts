@@ -21,7 +21,7 @@ export interface Reader {
 
 const LOG = '/api/v1/events/log';
 const RETRY_MS = 50;
-const WAIT_SECONDS = 2;
+const WAIT_SECONDS = 1;
 /** Few, so that readers are in the middle of the log when new events get their positions. */
 const LIMIT = 20;
 /** A stream that the reader itself closes after at most this time. */
