@@ -176,6 +176,8 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
 
 /** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
+  // Waits until the server has got over the copied rows.
+  await deskbell.signIn();
   const tokens = (await login(deskbell)).json;
   const token: string = tokens.access_token;
   const call = (method: string, path: string, options: CallOptions = {}) =>
