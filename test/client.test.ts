@@ -201,11 +201,14 @@ onEachEngine('the client', (engine) => {
 onEachEngine('the client and a server that restarts', (engine) => {
   let database: Awaited<ReturnType<typeof createDemoDatabase>>;
   let deskbell: Deskbell;
+  const stopped = new AbortController();
   before(async () => {
     database = await createDemoDatabase(engine, 'weak');
     deskbell = await startDeskbell(engine, {}, database);
   });
   after(async () => {
+    // Also if the test has failed: otherwise the client goes on forever.
+    stopped.abort();
     await deskbell.close();
     await database.remove();
   });
@@ -214,11 +217,12 @@ onEachEngine('the client and a server that restarts', (engine) => {
     const api = new client.Deskbell({ url: deskbell.url, key: await createKey(deskbell, SCOPES) });
     const asked = await api.ask({ question: 'Is it going to rain?', customer: CUSTOMER });
     assert.ok(asked.status === 'asked');
-    const stopped = new AbortController();
     let answered: AskState | undefined;
-    const waiting = api.wait(asked.id).then((state) => {
+    const waiting = api.wait(asked.id, { signal: stopped.signal }).then((state) => {
       answered = state;
     });
+    // It is awaited below.
+    waiting.catch(() => {});
     const seen: number[] = [];
     const listening = (async () => {
       const options = { after: 0, types: ['notification.requested'] as const, signal: stopped.signal };
@@ -235,7 +239,8 @@ onEachEngine('the client and a server that restarts', (engine) => {
     await deskbell.close();
     // A poll takes up to 45 seconds.
     assert.ok(performance.now() - closingAt < 20_000, 'the server stops although an assistant waits');
-    await sleep(300);
+    // Longer than the pause between two polls: the client meets a server that is away.
+    await sleep(1500);
     deskbell = await startDeskbell(engine, { PORT: port }, database);
     assert.equal(answered, undefined);
     const next = await api.ask({ question: 'And tomorrow?', customer: CUSTOMER });
