@@ -69,6 +69,7 @@ import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import type { Vault } from './secrets.ts';
+import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 import { countStopped } from './webhooks/store.ts';
 
@@ -178,7 +179,8 @@ export async function buildApp(
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
   await app.register(deliveryRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
-  await app.register(webhookRoutes({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
+  for (const routesOf of [webhookRoutes, webhookEventRoutes])
+    await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
   const inboundParts = {

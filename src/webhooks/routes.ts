@@ -1,21 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { recordEvent } from '../audit/record.ts';
-import { callerOf, hasScope, merchantOf, requireOwnerOrKey, whoOf } from '../auth/guard.ts';
-import type { EventName } from '../contract/auditEvents.ts';
+import { callerOf, hasScope, merchantOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import { CONTENT_SCOPES } from '../contract/events.ts';
-import type { MerchantId } from '../contract/ids.ts';
 import {
-  ATTEMPTS_DEFAULT,
-  ATTEMPTS_MAX,
-  AttemptList,
-  AttemptsQuery,
   NewWebhook,
   OVERLAP_SECONDS_DEFAULT,
-  QueuedEvent,
-  ReplayBody,
   RotateBody,
   WEBHOOKS_MAX,
   Webhook,
@@ -23,80 +13,42 @@ import {
   WebhookList,
   WebhookWithSecret,
 } from '../contract/webhooks.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
+import type { Transaction } from '../database/database.ts';
 import { isPrivateOnTheWire, isWebAddress } from '../delivery/channels/fields.ts';
 import { refusesLiteral } from '../delivery/channels/webhook/publicAddress.ts';
-import {
-  countQueued,
-  enqueueEvents,
-  isQueued,
-  listEventDeliveries,
-  removeQueue,
-  resumeQueue,
-} from '../delivery/queue/endpointEvents.ts';
-import type { Outbox } from '../delivery/queue/enqueue.ts';
-import {
-  eventNotFound,
-  insufficientScope,
-  invalid,
-  ownerRequired,
-  required,
-  TOKEN_ERRORS,
-  tooManyWebhooks,
-  webhookIsOff,
-  webhookIsReplaying,
-  webhookNotFound,
-  webhookQueueFull,
-} from '../errors.ts';
-import { lastPosition, numberEvents, positionBefore, readEvents } from '../events/log.ts';
-import { readId } from '../http/ids.ts';
+import { removeQueue, resumeQueue } from '../delivery/queue/endpointEvents.ts';
+import { invalid, required, tooManyWebhooks, webhookNotFound } from '../errors.ts';
+import { lastPosition, numberEvents } from '../events/log.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
-import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
-import type { Vault } from '../secrets.ts';
-import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
+import {
+  ERRORS,
+  findRequested,
+  guardWebhooks,
+  idOf,
+  recordFor,
+  SCOPES,
+  type WebhookParts,
+} from './request.ts';
 import {
   changeEndpoint,
   type Endpoint,
   type EndpointChange,
-  findEndpoint,
   insertEndpoint,
   listEndpoints,
   newSecret,
   removeEndpoint,
-  startReplay,
   viewOf,
 } from './store.ts';
 
-export interface WebhookRouteParts {
-  database: Database;
-  vault: Vault;
-  outbox: Pick<Outbox, 'announce'>;
+export interface WebhookRouteParts extends WebhookParts {
   /** Whether addresses in a private network may be called. */
   webhookEndpointsAllowPrivate: boolean;
-  now: () => Date;
 }
 
-const CURSOR_SOURCE = 'the next_cursor of a page';
-const SCOPES = { config: { scopes: ['webhooks'] } } as const;
-const ERRORS = [...TOKEN_ERRORS, ownerRequired(), insufficientScope(SCOPES.config.scopes)];
 const urlInvalid = () => invalid('url', 'url must be an address that begins with https://');
-const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
-const oneOfBoth = () => invalid('event_id', 'send either event_id or since');
-
+/** Adds, changes and removes webhook endpoints. */
 export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypebox {
   const { database, vault, outbox, webhookEndpointsAllowPrivate: allowPrivate, now } = parts;
-
-  const idOf = (request: FastifyRequest): number => {
-    const id = readId((request.params as { webhook_id: string }).webhook_id);
-    if (id === undefined) throw webhookNotFound();
-    return id;
-  };
-
-  async function find(queries: Queries, request: FastifyRequest): Promise<Endpoint> {
-    const endpoint = await findEndpoint(queries, vault, merchantOf(request), idOf(request));
-    if (!endpoint) throw webhookNotFound();
-    return endpoint;
-  }
 
   /** Changes an endpoint and records it, all or nothing. */
   const change = (
@@ -107,18 +59,9 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
     database.transaction(async (tx) => {
       const endpoint = await changeEndpoint(tx, vault, merchantOf(request), idOf(request), changeOf, now());
       if (!endpoint) throw webhookNotFound();
-      await record(tx, request, 'webhook.changed', endpoint.id);
+      await recordFor(tx, request, { what: 'webhook.changed', id: endpoint.id, at: now() });
       await then?.(tx, endpoint);
       return endpoint;
-    });
-
-  const record = (tx: Queries, request: FastifyRequest, what: EventName, id: number) =>
-    recordEvent(tx, {
-      what,
-      merchantId: merchantOf(request),
-      who: whoOf(request),
-      at: now(),
-      about: { webhook_id: id },
     });
 
   /** Never repeats the address: it may contain a key. */
@@ -131,16 +74,8 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
     return text;
   }
 
-  async function checkRoom(tx: Queries, merchantId: MerchantId, { id, enabled }: Endpoint): Promise<void> {
-    if (!enabled) throw webhookIsOff();
-    if ((await countQueued(tx, merchantId, id, QUEUED_MAX)) >= QUEUED_MAX) throw webhookQueueFull();
-  }
-
   return async (app) => {
-    requireOwnerOrKey(app);
-    const { validatorCompiler } = app;
-    // Only bodies are checked by their schemas: a text that is not an id is not found.
-    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+    guardWebhooks(app);
 
     app.get(
       '/',
@@ -192,7 +127,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
             at: now(),
           });
           if (!added) throw tooManyWebhooks(WEBHOOKS_MAX);
-          await record(tx, request, 'webhook.added', added.id);
+          await recordFor(tx, request, { what: 'webhook.added', id: added.id, at: now() });
           return added;
         });
         return { ...viewOf(endpoint, now()), secret: settings.secret };
@@ -213,7 +148,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
           response: { 200: Webhook },
         },
       },
-      async (request) => viewOf(await find(database, request), now()),
+      async (request) => viewOf(await findRequested(database, vault, request), now()),
     );
 
     app.patch(
@@ -276,7 +211,7 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         await database.transaction(async (tx) => {
           if (!(await removeEndpoint(tx, merchantId, id))) throw webhookNotFound();
           await removeQueue(tx, merchantId, id);
-          await record(tx, request, 'webhook.removed', id);
+          await recordFor(tx, request, { what: 'webhook.removed', id, at: now() });
         });
         return { message: 'Webhook endpoint removed.' };
       },
@@ -314,123 +249,6 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         return { ...viewOf(endpoint, now()), secret };
       },
     );
-
-    app.post(
-      '/:webhook_id/test',
-      {
-        ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Send a test event', {
-            operationId: 'testWebhook',
-            description: 'Sends `webhook.test`, whatever types the endpoint receives.',
-            errors: [...ERRORS, webhookNotFound(), webhookIsOff(), webhookQueueFull()],
-          }),
-          params: parameterSchema('webhook_id'),
-          response: { 200: QueuedEvent },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const at = now();
-        const type = 'webhook.test';
-        const webhookId = `evt_${merchantId}_test_${randomUUID()}`;
-        await database.transaction(async (tx) => {
-          const endpoint = await find(tx, request);
-          await checkRoom(tx, merchantId, endpoint);
-          const data = { event_id: null, webhook_endpoint_id: endpoint.id };
-          const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
-          await enqueueEvents(tx, merchantId, endpoint.id, [{ webhookId, eventId: null, type, body }], at);
-        });
-        outbox.announce();
-        return { message: 'The test event is queued.', webhook_id: webhookId };
-      },
-    );
-
-    app.post(
-      '/:webhook_id/replay',
-      {
-        ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'Send events again', {
-            operationId: 'replayEvents',
-            description:
-              'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
-              'as before.',
-            errors: [
-              ...[...ERRORS, webhookNotFound(), eventNotFound(), oneOfBoth(), sinceInvalid()],
-              ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
-            ],
-          }),
-          params: parameterSchema('webhook_id'),
-          body: ReplayBody,
-          response: { 200: QueuedEvent },
-        },
-      },
-      async (request) => {
-        const { event_id: eventId, since } = request.body;
-        if ((eventId === undefined) === (since === undefined)) throw oneOfBoth();
-        const merchantId = merchantOf(request);
-        await numberEvents(database, merchantId);
-        if (eventId === undefined) {
-          const time = readTime(since!);
-          const from = await positionBefore(database, merchantId, time);
-          await database.transaction(async (tx) => {
-            const { id, enabled } = await find(tx, request);
-            if (!enabled) throw webhookIsOff();
-            const until = await lastPosition(tx, merchantId);
-            if (!(await startReplay(tx, merchantId, id, { from, until, since: time })))
-              throw webhookIsReplaying();
-            await record(tx, request, 'webhook.changed', id);
-          });
-          outbox.announce();
-          return { message: 'The events will be sent again.', webhook_id: null };
-        }
-        const [event] = await readEvents(database, merchantId, { after: eventId - 1, limit: 1 });
-        const webhookId = webhookIdOf(merchantId, eventId);
-        const isNew = await database.transaction(async (tx) => {
-          const endpoint = await find(tx, request);
-          await checkRoom(tx, merchantId, endpoint);
-          if (event?.id !== eventId) throw eventNotFound();
-          if (await isQueued(tx, merchantId, endpoint.id, webhookId)) return false;
-          const delivery = eventDelivery(merchantId, event, endpoint.includeContent);
-          await enqueueEvents(tx, merchantId, endpoint.id, [delivery], now());
-          return true;
-        });
-        outbox.announce();
-        const message = isNew ? 'The event is queued.' : 'The event is already in the queue.';
-        return { message, webhook_id: webhookId };
-      },
-    );
-
-    app.get(
-      '/:webhook_id/attempts',
-      {
-        ...SCOPES,
-        schema: {
-          ...describeRoute('webhooks', 'List what was sent to a webhook endpoint', {
-            operationId: 'listWebhookAttempts',
-            description: 'Newest first, kept for 30 days. Send `next_cursor` as `cursor` for the next page.',
-            errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
-          }),
-          params: parameterSchema('webhook_id'),
-          querystring: AttemptsQuery,
-          response: { 200: AttemptList },
-        },
-      },
-      async (request) => {
-        const query = request.query as Record<string, unknown>;
-        const limit = readLimit(query.limit, ATTEMPTS_MAX) ?? ATTEMPTS_DEFAULT;
-        const [before] = readCursor(query.cursor, /^attempt (\d{1,15})$/, CURSOR_SOURCE) ?? [];
-        const { id } = await find(database, request);
-        const rows = await listEventDeliveries(database, merchantOf(request), id, {
-          beforeId: before === undefined ? undefined : Number(before),
-          limit: limit + 1,
-        });
-        const attempts = rows.slice(0, limit);
-        const hasMore = rows.length > limit;
-        return { attempts, next_cursor: hasMore ? cursorOf(`attempt ${attempts.at(-1)!.id}`) : null };
-      },
-    );
   };
 }
 
@@ -439,9 +257,3 @@ const mayRead = (request: FastifyRequest): boolean => {
   const caller = callerOf(request);
   return CONTENT_SCOPES.some((scope) => hasScope(caller, scope));
 };
-
-function readTime(given: string): Date {
-  const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
-  if (Number.isNaN(time)) throw sinceInvalid();
-  return new Date(time);
-}

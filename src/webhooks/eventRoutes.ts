@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { merchantOf } from '../auth/guard.ts';
+import type { MerchantId } from '../contract/ids.ts';
+import {
+  ATTEMPTS_DEFAULT,
+  ATTEMPTS_MAX,
+  AttemptList,
+  AttemptsQuery,
+  QueuedEvent,
+  ReplayBody,
+} from '../contract/webhooks.ts';
+import type { Queries } from '../database/database.ts';
+import {
+  countQueued,
+  enqueueEvents,
+  isQueued,
+  listEventDeliveries,
+} from '../delivery/queue/endpointEvents.ts';
+import {
+  eventNotFound,
+  invalid,
+  webhookIsOff,
+  webhookIsReplaying,
+  webhookNotFound,
+  webhookQueueFull,
+} from '../errors.ts';
+import { lastPosition, numberEvents, positionBefore, readEvents } from '../events/log.ts';
+import { describeRoute, parameterSchema } from '../http/openapi.ts';
+import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
+import { ERRORS, findRequested, guardWebhooks, recordFor, SCOPES, type WebhookParts } from './request.ts';
+import { type Endpoint, startReplay } from './store.ts';
+
+const CURSOR_SOURCE = 'the next_cursor of a page';
+const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
+const oneOfBoth = () => invalid('event_id', 'send either event_id or since');
+
+/** Sends events to an endpoint by hand, and shows what was sent. */
+export function webhookEventRoutes({
+  database,
+  vault,
+  outbox,
+  now,
+}: WebhookParts): FastifyPluginAsyncTypebox {
+  async function checkRoom(tx: Queries, merchantId: MerchantId, { id, enabled }: Endpoint): Promise<void> {
+    if (!enabled) throw webhookIsOff();
+    if ((await countQueued(tx, merchantId, id, QUEUED_MAX)) >= QUEUED_MAX) throw webhookQueueFull();
+  }
+
+  return async (app) => {
+    guardWebhooks(app);
+
+    app.post(
+      '/:webhook_id/test',
+      {
+        ...SCOPES,
+        schema: {
+          ...describeRoute('webhooks', 'Send a test event', {
+            operationId: 'testWebhook',
+            description: 'Sends `webhook.test`, whatever types the endpoint receives.',
+            errors: [...ERRORS, webhookNotFound(), webhookIsOff(), webhookQueueFull()],
+          }),
+          params: parameterSchema('webhook_id'),
+          response: { 200: QueuedEvent },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const at = now();
+        const type = 'webhook.test';
+        const webhookId = `evt_${merchantId}_test_${randomUUID()}`;
+        await database.transaction(async (tx) => {
+          const endpoint = await findRequested(tx, vault, request);
+          await checkRoom(tx, merchantId, endpoint);
+          const data = { event_id: null, webhook_endpoint_id: endpoint.id };
+          const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
+          await enqueueEvents(tx, merchantId, endpoint.id, [{ webhookId, eventId: null, type, body }], at);
+        });
+        outbox.announce();
+        return { message: 'The test event is queued.', webhook_id: webhookId };
+      },
+    );
+
+    app.post(
+      '/:webhook_id/replay',
+      {
+        ...SCOPES,
+        schema: {
+          ...describeRoute('webhooks', 'Send events again', {
+            operationId: 'replayEvents',
+            description:
+              'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
+              'as before.',
+            errors: [
+              ...[...ERRORS, webhookNotFound(), eventNotFound(), oneOfBoth(), sinceInvalid()],
+              ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
+            ],
+          }),
+          params: parameterSchema('webhook_id'),
+          body: ReplayBody,
+          response: { 200: QueuedEvent },
+        },
+      },
+      async (request) => {
+        const { event_id: eventId, since } = request.body;
+        if ((eventId === undefined) === (since === undefined)) throw oneOfBoth();
+        const merchantId = merchantOf(request);
+        await numberEvents(database, merchantId);
+        if (eventId === undefined) {
+          const time = readTime(since!);
+          const from = await positionBefore(database, merchantId, time);
+          await database.transaction(async (tx) => {
+            const { id, enabled } = await findRequested(tx, vault, request);
+            if (!enabled) throw webhookIsOff();
+            const until = await lastPosition(tx, merchantId);
+            if (!(await startReplay(tx, merchantId, id, { from, until, since: time })))
+              throw webhookIsReplaying();
+            await recordFor(tx, request, { what: 'webhook.changed', id, at: now() });
+          });
+          outbox.announce();
+          return { message: 'The events will be sent again.', webhook_id: null };
+        }
+        const [event] = await readEvents(database, merchantId, { after: eventId - 1, limit: 1 });
+        const webhookId = webhookIdOf(merchantId, eventId);
+        const isNew = await database.transaction(async (tx) => {
+          const endpoint = await findRequested(tx, vault, request);
+          await checkRoom(tx, merchantId, endpoint);
+          if (event?.id !== eventId) throw eventNotFound();
+          if (await isQueued(tx, merchantId, endpoint.id, webhookId)) return false;
+          const delivery = eventDelivery(merchantId, event, endpoint.includeContent);
+          await enqueueEvents(tx, merchantId, endpoint.id, [delivery], now());
+          return true;
+        });
+        outbox.announce();
+        const message = isNew ? 'The event is queued.' : 'The event is already in the queue.';
+        return { message, webhook_id: webhookId };
+      },
+    );
+
+    app.get(
+      '/:webhook_id/attempts',
+      {
+        ...SCOPES,
+        schema: {
+          ...describeRoute('webhooks', 'List what was sent to a webhook endpoint', {
+            operationId: 'listWebhookAttempts',
+            description: 'Newest first, kept for 30 days. Send `next_cursor` as `cursor` for the next page.',
+            errors: [...ERRORS, webhookNotFound(), cursorInvalid(CURSOR_SOURCE)],
+          }),
+          params: parameterSchema('webhook_id'),
+          querystring: AttemptsQuery,
+          response: { 200: AttemptList },
+        },
+      },
+      async (request) => {
+        const query = request.query as Record<string, unknown>;
+        const limit = readLimit(query.limit, ATTEMPTS_MAX) ?? ATTEMPTS_DEFAULT;
+        const [before] = readCursor(query.cursor, /^attempt (\d{1,15})$/, CURSOR_SOURCE) ?? [];
+        const { id } = await findRequested(database, vault, request);
+        const rows = await listEventDeliveries(database, merchantOf(request), id, {
+          beforeId: before === undefined ? undefined : Number(before),
+          limit: limit + 1,
+        });
+        const attempts = rows.slice(0, limit);
+        const hasMore = rows.length > limit;
+        return { attempts, next_cursor: hasMore ? cursorOf(`attempt ${attempts.at(-1)!.id}`) : null };
+      },
+    );
+  };
+}
+
+function readTime(given: string): Date {
+  const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
+  if (Number.isNaN(time)) throw sinceInvalid();
+  return new Date(time);
+}

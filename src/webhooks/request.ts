@@ -1,0 +1,58 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { recordEvent } from '../audit/record.ts';
+import { merchantOf, requireOwnerOrKey, whoOf } from '../auth/guard.ts';
+import type { EventName } from '../contract/auditEvents.ts';
+import type { Database, Queries } from '../database/database.ts';
+import type { Outbox } from '../delivery/queue/enqueue.ts';
+import { insufficientScope, ownerRequired, TOKEN_ERRORS, webhookNotFound } from '../errors.ts';
+import { readId } from '../http/ids.ts';
+import type { Vault } from '../secrets.ts';
+import { type Endpoint, findEndpoint } from './store.ts';
+
+/** What all routes of webhook endpoints share. */
+
+export interface WebhookParts {
+  database: Database;
+  vault: Vault;
+  outbox: Pick<Outbox, 'announce'>;
+  now: () => Date;
+}
+
+export const SCOPES = { config: { scopes: ['webhooks'] } } as const;
+export const ERRORS = [...TOKEN_ERRORS, ownerRequired(), insufficientScope(SCOPES.config.scopes)];
+
+/** For owners and keys. Only bodies are checked by their schemas: a text that is not an id is not found. */
+export function guardWebhooks(app: FastifyInstance): void {
+  requireOwnerOrKey(app);
+  const { validatorCompiler } = app;
+  app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+}
+
+export function idOf(request: FastifyRequest): number {
+  const id = readId((request.params as { webhook_id: string }).webhook_id);
+  if (id === undefined) throw webhookNotFound();
+  return id;
+}
+
+export async function findRequested(
+  queries: Queries,
+  vault: Vault,
+  request: FastifyRequest,
+): Promise<Endpoint> {
+  const endpoint = await findEndpoint(queries, vault, merchantOf(request), idOf(request));
+  if (!endpoint) throw webhookNotFound();
+  return endpoint;
+}
+
+export const recordFor = (
+  tx: Queries,
+  request: FastifyRequest,
+  { what, id, at }: { what: EventName; id: number; at: Date },
+) =>
+  recordEvent(tx, {
+    what,
+    merchantId: merchantOf(request),
+    who: whoOf(request),
+    at,
+    about: { webhook_id: id },
+  });
