@@ -213,6 +213,9 @@ onEachEngine('asking the merchant', (engine) => {
     const second = (await ask(body)).json;
     assert.deepEqual([second.status, second.id, second.duplicate], ['asked', first.id, true]);
     assert.ok(second.expires_at > first.expires_at);
+    const token = await deskbell.signIn();
+    const { updated_at } = (await deskbell.call('GET', `${NOTIFICATIONS}/${first.id}`, { token })).json;
+    assert.ok(updated_at > first.expires_at, 'the inbox has to show that it waits again');
   });
 
   it('an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing', async () => {

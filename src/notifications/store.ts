@@ -293,6 +293,20 @@ export const markAnswered = (
     returning notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at`,
 });
 
+/** Something about it changed that is not stored with it. */
+export async function touchNotification(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<void> {
+  await tx.run('update notifications set updated_at = $3 where merchant_id = $1 and id = $2', [
+    merchantId,
+    id,
+    at.toISOString(),
+  ]);
+}
+
 /** Whoever asked hears of it. */
 export async function deleteNotification(
   queries: Queries,

@@ -16,7 +16,7 @@ import { conversationNotFound, invalid, phoneRequired, required } from '../../er
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
-import { ROW_BYTES } from '../store.ts';
+import { ROW_BYTES, touchNotification } from '../store.ts';
 import type { Question } from './rules.ts';
 
 export interface AskParts {
@@ -51,6 +51,8 @@ export function ask(
     await tx.lock(`ask ${merchantId} ${conversation.id}`);
     const pending = await findPendingAsk(tx, merchantId, conversation.id, question.key);
     if (pending) {
+      // Whoever shows that nobody waited any more reads it again.
+      if (pending.status === 'expired') await touchNotification(tx, merchantId, pending.id, at);
       await waitAgain(tx, merchantId, pending.id, expiresAt);
       return { id: pending.id, duplicate: true };
     }
