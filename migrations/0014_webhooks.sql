@@ -28,6 +28,8 @@ alter table delivery_queues add primary key (merchant_id, endpoint_id);
 drop index deliveries_due;
 create index deliveries_due on deliveries (merchant_id, endpoint_id, mode, due_at, id)
   where state in ('queued', 'sending', 'waiting');
+drop index deliveries_conversation;
+create index deliveries_conversation on deliveries (merchant_id, conversation_id, created_at, id) where endpoint_id = 0;
 drop index deliveries_state;
 create index deliveries_state on deliveries (merchant_id, state, id desc) where endpoint_id = 0;
 create index deliveries_messages on deliveries (merchant_id, id desc) where endpoint_id = 0;

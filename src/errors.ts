@@ -120,6 +120,9 @@ export const insufficientScope = (scopes: readonly string[]) =>
   new ApiError('INSUFFICIENT_SCOPE', `This key lacks the scope: ${scopes.join(' or ')}.`);
 export const notForKeys = () =>
   new ApiError('INSUFFICIENT_SCOPE', 'This endpoint is only for people: sign in to use it.');
+export const keyInvalid = () =>
+  new ApiError('INVALID_TOKEN', 'This key is wrong or was revoked.', { headers: BEARER });
+export const keyExpired = () => new ApiError('TOKEN_EXPIRED', 'This key has expired.', { headers: BEARER });
 export const keyRequired = () => new ApiError('FORBIDDEN', 'This endpoint is only for keys.');
 export const keyNotFound = () => new ApiError('KEY_NOT_FOUND', 'Key not found.');
 export const tooManyKeys = (max: number) =>
@@ -194,6 +197,8 @@ export const phoneRequired = () =>
     'customer.phone',
     'customer.phone is required, because Deskbell sends the answer, unless deliver is assistant.',
   );
+
+export const customerRequired = () => invalid('customer.reference', 'customer needs a reference or a phone');
 
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */

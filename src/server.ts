@@ -33,8 +33,9 @@ import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
-import { EXPIRING_EVENTS } from './events/log.ts';
+import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
+import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
@@ -123,6 +124,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       : undefined;
 
     const expiring = expireAsks({ database, log, now });
+    const numbering = numberUnreadRegularly(database, log);
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
       app,
@@ -131,6 +133,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       async close() {
         clearInterval(cleaning);
         await expiring.stop();
+        clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
         const sent = worker?.stop();
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
@@ -169,6 +172,28 @@ function openAssistant(database: Database, log: Logger, now: () => Date): Assist
     },
     say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
   });
+}
+
+const NUMBER_EVERY_MS = 10_000;
+const MERCHANTS_AT_ONCE = 100;
+
+/** The next hundred merchants each time. */
+function numberUnreadRegularly(database: Database, log: Logger): NodeJS.Timeout {
+  let last = 0;
+  let working = false;
+  return setInterval(async () => {
+    if (working) return;
+    working = true;
+    try {
+      const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
+      await numberUnread(database, ids);
+      last = ids.length < MERCHANTS_AT_ONCE ? 0 : ids.at(-1)!;
+    } catch (err) {
+      log.warn({ err }, 'cannot number events; will retry');
+    } finally {
+      working = false;
+    }
+  }, NUMBER_EVERY_MS).unref();
 }
 
 /** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */

@@ -361,6 +361,33 @@ onEachEngine('asking the merchant', (engine) => {
     assertError(await call('GET', `${ASK}/${id}`), 404, 'ASK_NOT_FOUND');
     assert.equal((await call('GET', `${ASK}/${waiting}`)).json.status, 'waiting');
   });
+
+  it('an expired one is kept until its notification ends: the assistant relays a very late answer', async () => {
+    const { database, config, clock } = deskbell;
+    const body = { question: question(), customer: { reference: `late-${customers}` }, deliver: 'assistant' };
+    const { id } = (await ask({ ...body, expires_in_seconds: 60 })).json;
+    clock.advance(61);
+    assert.equal((await call('GET', `${ASK}/${id}`)).json.status, 'expired');
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    await cleanUp(database, config, log, new Date(clock.now().getTime() + 40 * 24 * 60 * 60_000));
+    await answer(id);
+    const late = (await call('GET', `${ASK}/${id}`)).json;
+    assert.deepEqual([late.status, late.late, late.delivery], ['answered', true, null]);
+    assert.deepEqual(await database.all('select id from deliveries where notification_id = $1', [id]), []);
+  });
+
+  it('a wrong customer is refused, also if the answer is known', async () => {
+    const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token: await deskbell.signIn() }))
+      .json;
+    for (const given of [{}, { phone: '12' }]) {
+      assertError(
+        await ask({ question: document.title, customer: given }),
+        422,
+        'VALIDATION_ERROR',
+        'customer.phone',
+      );
+    }
+  });
 });
 
 onEachEngine('waiting for an answer', (engine) => {

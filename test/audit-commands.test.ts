@@ -18,6 +18,7 @@ const READING = [
   'channel show',
   'channel test',
   'delivery list',
+  'mcp',
   'delivery show',
   'audit list',
   'key list',

@@ -206,7 +206,7 @@ onEachEngine('webhook endpoints', (engine) => {
     assertError(await call('POST', `/${id}/replay`, { body: { event_id: 1e9 } }), 404, 'EVENT_NOT_FOUND');
     assertError(await call('POST', `/${id}/replay`, { body: {} }), 422, 'VALIDATION_ERROR', 'event_id');
     assertError(
-      await call('POST', `/${id}/replay`, { body: { since: 'x' } }),
+      await call('POST', `/${id}/replay`, { body: { since: '2026-01-15T09:30' } }),
       422,
       'VALIDATION_ERROR',
       'since',
@@ -385,6 +385,8 @@ onEachEngine('webhook endpoints', (engine) => {
     const { id: owners } = await add(ANSWERED);
     const moved = await call('PATCH', `/${owners}`, { token: key, body: { url: `${receiver.url}/2` } });
     assert.deepEqual([moved.status, moved.json.include_content], [200, false]);
+    const back = await call('PATCH', `/${owners}`, { body: { url: receiver.url } });
+    assert.deepEqual([back.status, back.json.include_content], [200, true]);
   });
 
   it('are removed from the log of attempts after 30 days', async () => {

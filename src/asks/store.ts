@@ -100,7 +100,7 @@ export async function waitAgain(
   expiresAt: Date | undefined,
 ): Promise<void> {
   await queries.run(
-    `update asks set status = 'waiting', ended_at = null, expires_at = $3
+    `update asks set status = 'waiting', expires_at = $3
       where merchant_id = $1 and id = $2 and status in ('waiting', 'expired')
         and (status = 'expired' or expires_at < coalesce($3, '9999'))`,
     [merchantId, id, expiresAt?.toISOString() ?? null],
@@ -154,7 +154,7 @@ export const expireStep = (merchantId: MerchantId, id: number, at: Date): Step =
     columns: { merchant_id: 'bigint', id: 'bigint', at: 'text' },
     values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
   },
-  sql: `update asks set status = 'expired', ended_at = asks.expires_at
+  sql: `update asks set status = 'expired'
     from expired_rows r join touched a on a.merchant_id = r.merchant_id and a.id = r.id
     where asks.merchant_id = r.merchant_id and asks.id = r.id and asks.status = 'waiting' and asks.expires_at <= r.at
     returning asks.merchant_id, asks.id`,

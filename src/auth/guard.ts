@@ -5,6 +5,7 @@ import type { Scope } from '../contract/machineKeys.ts';
 import {
   type ApiError,
   insufficientScope,
+  keyInvalid,
   merchantTokenRequired,
   notForKeys,
   ownerRequired,
@@ -62,7 +63,7 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens, machineKey
   app.addHook('preHandler', (request, _reply, done) => {
     const { caller, method } = request;
     if (method !== 'GET' && caller && !(caller instanceof Error) && tokens.isRevoked(caller)) {
-      request.caller = tokenInvalid();
+      request.caller = caller.kind === 'key' ? keyInvalid() : tokenInvalid();
     }
     done();
   });

@@ -25,7 +25,7 @@ import {
 import { readId, readIds } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import type { Storage } from '../merchants/storage.ts';
-import { countryOf, deliverOf } from '../merchants/store.ts';
+import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
 import * as store from './store.ts';
 
@@ -153,7 +153,10 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
         const merchantId = merchantOf(request);
         const { body } = await writeOnce(request, reply, async (queries) => {
           const given = await readCustomer(queries, merchantId, request.body);
-          await storage.reserve(queries, merchantId, store.CONVERSATION_BYTES);
+          const { reference } = given;
+          const isKnown =
+            reference !== null && (await store.findByReference(queries, merchantId, reference)) !== undefined;
+          if (!isKnown) await storage.reserve(queries, merchantId, store.CONVERSATION_BYTES);
           return { body: await store.upsertConversation(queries, merchantId, given, now()), headers: {} };
         });
         const [conversation] = await withWindows(merchantId, [body]);
@@ -164,11 +167,11 @@ export function conversationRoutes(parts: ConversationParts): FastifyPluginAsync
 
   async function readCustomer(queries: Database | Transaction, merchantId: MerchantId, body: unknown) {
     const given = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
-    const isRelayed = (await deliverOf(queries, merchantId)) === 'assistant';
     const checked = checkConversation(
       { reference: given.reference, name: given[NAMES.name], phone: given[NAMES.phone] },
       (await countryOf(queries, merchantId)) ?? defaultCountry,
-      isRelayed ? ['name'] : ['name', 'phone'],
+      // An assistant that speaks to the customer itself may have no number.
+      ['name', ...(given.reference === undefined ? (['phone'] as const) : [])],
     );
     if ('conversation' in checked) return checked.conversation;
     const field = NAMES[checked.field];

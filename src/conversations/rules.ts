@@ -2,6 +2,7 @@ import { MESSAGE_LENGTH_MAX, MESSAGES_AT_ONCE_MAX, SENDERS } from '../contract/c
 import { storableText } from '../database/text.ts';
 import { type CountryCode, parsePhone } from '../delivery/phone.ts';
 import { invalid, required } from '../errors.ts';
+import { readTime } from '../http/times.ts';
 
 export interface NewConversation {
   /** The conversation's id in the system it comes from. */
@@ -64,7 +65,6 @@ export interface NewMessage {
 }
 
 const MESSAGE_ID = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 /** Clocks differ. */
 const AHEAD_MAX_MS = 5 * 60_000;
 
@@ -93,9 +93,8 @@ function readMessage(given: unknown, path: string, now: Date): NewMessage {
   if (messageId !== null && (typeof messageId !== 'string' || !MESSAGE_ID.test(messageId)))
     throw refusal('message_id', 'must be text of 1 to 255 characters without control characters');
   const at = value('at') ?? now.toISOString();
-  const time = typeof at === 'string' && TIME.test(at) ? Date.parse(at) : Number.NaN;
-  // The negated comparison also refuses NaN.
-  if (!(time >= 0)) throw refusal('at', 'must be a time such as 2026-01-15T09:30:00Z');
+  const time = readTime(at)?.getTime() ?? -1;
+  if (time < 0) throw refusal('at', 'must be a time such as 2026-01-15T09:30:00Z');
   if (time > now.getTime() + AHEAD_MAX_MS) throw refusal('at', 'must not be in the future');
   return { from, text: storableText(text), at: new Date(time), messageId };
 }

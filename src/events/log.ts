@@ -49,37 +49,52 @@ export async function withNewEvents(
  * events that are committed. So whoever has read up to a position has missed nothing before it.
  */
 export async function numberEvents(database: Database, merchantId: MerchantId): Promise<void> {
-  const hasNew = async () =>
-    (await database.one(
-      'select seq from events where merchant_id = $1 and position is null order by seq limit 1',
+  while (await numberBatch(database, merchantId));
+}
+
+/** One batch of new events. Returns whether there are more. */
+export async function numberBatch(database: Database, merchantId: MerchantId): Promise<boolean> {
+  const first = await database.one(
+    'select seq from events where merchant_id = $1 and position is null order by seq limit 1',
+    [merchantId],
+  );
+  if (!first) return false;
+  const numbered = await database.transaction(async (tx) => {
+    await tx.run(
+      `insert into event_logs (merchant_id, last_position) values ($1, 0) on conflict (merchant_id) do nothing
+        returning merchant_id`,
       [merchantId],
-    )) !== undefined;
-  while (await hasNew()) {
-    const numbered = await database.transaction(async (tx) => {
-      await tx.run(
-        `insert into event_logs (merchant_id, last_position) values ($1, 0) on conflict (merchant_id) do nothing
-          returning merchant_id`,
-        [merchantId],
-      );
-      const log = await tx.one<{ last_position: number }>(
-        `select last_position from event_logs where merchant_id = $1 ${LOCKED[tx.engine]}`,
-        [merchantId],
-      );
-      const rows = await tx.all<{ seq: number }>(
-        `select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}`,
-        [merchantId],
-      );
-      if (rows.length > 0) await tx.chain([numberStep(merchantId, rows, log!.last_position)]);
-      const last = log!.last_position + rows.length;
-      await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
-      await tx.run('delete from events where merchant_id = $1 and position <= $2', [
-        merchantId,
-        last - KEPT_MAX,
-      ]);
-      return rows.length;
-    });
-    if (numbered < NUMBER_MAX) return;
-  }
+    );
+    const log = await tx.one<{ last_position: number }>(
+      `select last_position from event_logs where merchant_id = $1 ${LOCKED[tx.engine]}`,
+      [merchantId],
+    );
+    const rows = await tx.all<{ seq: number }>(
+      `select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}`,
+      [merchantId],
+    );
+    if (rows.length === 0) return 0;
+    await tx.chain([numberStep(merchantId, rows, log!.last_position)]);
+    const last = log!.last_position + rows.length;
+    await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
+    await tx.run('delete from events where merchant_id = $1 and position <= $2', [
+      merchantId,
+      last - KEPT_MAX,
+    ]);
+    return rows.length;
+  });
+  return numbered === NUMBER_MAX;
+}
+
+/** Numbers a batch of each merchant that has more new events than that. So what nobody reads stays bounded, too. */
+export async function numberUnread(database: Database, merchantIds: readonly MerchantId[]): Promise<void> {
+  const merchants = await database.all<{ id: MerchantId; waiting: number | null }>(
+    `select m.id, (select e.seq from events e where e.merchant_id = m.id and e.position is null
+        order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting
+      from (${MERCHANTS[database.engine]}) m`,
+    [merchantIds],
+  );
+  for (const { id, waiting } of merchants) if (waiting !== null) await numberBatch(database, id);
 }
 
 const numberStep = (merchantId: MerchantId, rows: readonly { seq: number }[], last: number): Step => ({

@@ -74,14 +74,24 @@ function toApiError(error: unknown): ApiError {
 function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiError {
   if (!first) return invalid('body', 'body is not valid');
   if (first.keyword === 'required') return required(String(first.params.missingProperty));
-  const field = first.instancePath.split('/')[1] ?? 'body';
+  const field = fieldOf(first.instancePath);
   if (field === 'body') return invalid(field, 'body must be a JSON object');
+  const allowed = first.params.allowedValues;
+  if (Array.isArray(allowed)) return invalid(field, `${field} must be one of ${allowed.join(', ')}`);
   if (first.keyword === 'minLength') return invalid(field, `${field} is required`);
   // One of several constants.
   if (first.keyword === 'const' || first.keyword === 'anyOf')
     return invalid(field, `${field} has an unknown value`);
   return invalid(field, `${field} ${first.message}`);
 }
+
+/** `/customer/phone` is `customer.phone`. An element of a list is named by its list. */
+const fieldOf = (path: string): string =>
+  path
+    .split('/')
+    .slice(1)
+    .filter((part) => !/^\d+$/.test(part))
+    .join('.') || 'body';
 
 /** Known path, other method: 405. Call it after all routes are registered. */
 export function refuseOtherMethods(

@@ -1,7 +1,14 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
 import { CHANGES, type Database } from '../database/database.ts';
-import { type LoggedEvent, lastPositions, numberEvents, readEvents, withNewEvents } from '../events/log.ts';
+import {
+  type LoggedEvent,
+  lastPosition,
+  lastPositions,
+  numberBatch,
+  readEvents,
+  withNewEvents,
+} from '../events/log.ts';
 import { readVersions, TOPICS, type Topic, type VersionReaders, type Versions } from './versions.ts';
 
 export interface Subscriber {
@@ -47,6 +54,8 @@ export function createHub({ database, readers, log }: HubParts): Hub {
   const rooms = new Map<MerchantId, Room>();
   let reading = false;
   let readTimer: NodeJS.Timeout | undefined;
+  let reportingEvents = false;
+  let reportAgain = false;
   let closed = false;
   let stop: (() => void) | undefined;
 
@@ -78,12 +87,13 @@ export function createHub({ database, readers, log }: HubParts): Hub {
     try {
       const current = await readVersions(database, readers, [...rooms.keys()]);
       for (const [merchantId, versions] of current) reportChanges(merchantId, versions);
-      await reportEvents();
     } catch (err) {
       log.warn({ err }, 'cannot read changes; will retry');
     } finally {
       reading = false;
     }
+    // Apart from the changes: a merchant with many events must not delay those of the others.
+    void reportEvents();
   }
 
   function reportChanges(merchantId: MerchantId, versions: Versions): void {
@@ -96,18 +106,39 @@ export function createHub({ database, readers, log }: HubParts): Hub {
   }
 
   async function reportEvents(): Promise<void> {
+    if (reportingEvents) {
+      reportAgain = true;
+      return;
+    }
+    reportingEvents = true;
+    try {
+      do {
+        reportAgain = false;
+        await reportOnce();
+      } while (reportAgain && !closed);
+    } catch (err) {
+      log.warn({ err }, 'cannot read events; will retry');
+    } finally {
+      reportingEvents = false;
+    }
+  }
+
+  /** One batch of each merchant. */
+  async function reportOnce(): Promise<void> {
     const merchantIds = [...rooms].flatMap(([id, { position }]) => (position === undefined ? [] : [id]));
     if (merchantIds.length === 0) return;
-    for (const id of await withNewEvents(database, merchantIds)) await numberEvents(database, id);
+    for (const id of await withNewEvents(database, merchantIds)) {
+      if (await numberBatch(database, id)) reportAgain = true;
+    }
     // Another process may have numbered them.
     for (const [id, last] of await lastPositions(database, merchantIds)) {
       const room = rooms.get(id);
-      while (room?.position !== undefined && room.position < last) {
-        const events = await readEvents(database, id, { after: room.position, limit: EVENTS_AT_ONCE });
-        // The oldest may have been removed already.
-        room.position = events.at(-1)?.id ?? last;
-        if (events.length > 0) for (const subscriber of [...room.subscribers]) subscriber.logged?.(events);
-      }
+      if (room?.position === undefined || room.position >= last) continue;
+      const events = await readEvents(database, id, { after: room.position, limit: EVENTS_AT_ONCE });
+      // The oldest may have been removed already.
+      room.position = events.at(-1)?.id ?? last;
+      if (room.position < last) reportAgain = true;
+      if (events.length > 0) for (const subscriber of [...room.subscribers]) subscriber.logged?.(events);
     }
   }
 
@@ -115,8 +146,10 @@ export function createHub({ database, readers, log }: HubParts): Hub {
 
   function leave(merchantId: MerchantId, subscriber: Subscriber): void {
     const room = rooms.get(merchantId);
-    room?.subscribers.delete(subscriber);
-    if (room?.subscribers.size === 0) rooms.delete(merchantId);
+    if (!room) return;
+    room.subscribers.delete(subscriber);
+    if (room.subscribers.size === 0) rooms.delete(merchantId);
+    else if (![...room.subscribers].some(({ logged }) => logged)) room.position = undefined;
   }
 
   return {
@@ -126,9 +159,7 @@ export function createHub({ database, readers, log }: HubParts): Hub {
       start();
       const wantsEvents = subscriber.logged !== undefined;
       const versions = (await readVersions(database, readers, [merchantId])).get(merchantId)!;
-      const position = wantsEvents
-        ? ((await lastPositions(database, [merchantId])).get(merchantId) ?? 0)
-        : undefined;
+      const position = wantsEvents ? await lastPosition(database, merchantId) : undefined;
       if (closed) return false;
       const room = rooms.get(merchantId);
       if (room) {

@@ -17,7 +17,7 @@ import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
 import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
-import { eventOf, type LoggedEvent, lastPositions, numberEvents, readEvents } from '../events/log.ts';
+import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
 import { limitInvalid, readLimit } from '../http/paging.ts';
 import type { Hub } from './hub.ts';
@@ -45,7 +45,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
 
   async function currentPosition(merchantId: MerchantId): Promise<number> {
     await numberEvents(database, merchantId);
-    return (await lastPositions(database, [merchantId])).get(merchantId) ?? 0;
+    return lastPosition(database, merchantId);
   }
 
   return async (app) => {

@@ -15,6 +15,9 @@ export function readWait({ query }: FastifyRequest): number {
   return seconds;
 }
 
+/** What is due may be written a moment later. */
+const READ_EVERY_MIN_MS = 20;
+
 export interface Wait<T> {
   request: FastifyRequest;
   seconds: number;
@@ -75,7 +78,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
     while (!isDone(result) && !isOver) {
       const leftMs = endsAtMs - performance.now();
       if (leftMs <= 0) break;
-      const inMs = Math.min(leftMs, Math.max(wait.readInMs?.(result) ?? leftMs, 0));
+      const inMs = Math.min(leftMs, Math.max(wait.readInMs?.(result) ?? leftMs, READ_EVERY_MIN_MS));
       if (!hasChanged) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, inMs);

@@ -33,6 +33,15 @@ export function listMerchants(queries: Queries): Promise<Merchant[]> {
   return queries.all(`select ${COLUMNS} from merchants order by id`);
 }
 
+/** The ids of merchants in order, after the given one. */
+export async function listMerchantIds(queries: Queries, after: number, limit: number): Promise<MerchantId[]> {
+  const rows = await queries.all<{ id: MerchantId }>(
+    'select id from merchants where id > $1 order by id limit $2',
+    [after, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
 export function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
   return queries.one(`select ${COLUMNS} from merchants where id = $1`, [id]);
 }

@@ -121,12 +121,14 @@ export async function answerNotification(
   };
 }
 
+const isAfter = (at: Date, time: string | null) => time !== null && at.toISOString() > time;
+
 const RESOLVED = { status: 'resolved' } as const;
 const answered = (answer: string) => ({ status: 'answered', answer }) as const;
 
 /** What the merchant's programs hear. */
 const eventOf = (
-  { id, conversation_id, notification_type, ask_status }: StoredNotification,
+  { id, conversation_id, notification_type, ask_deliver, ask_expires_at }: StoredNotification,
   { status, answer, at }: Ending,
 ): NewEvent => ({
   type: `notification.${status}`,
@@ -137,7 +139,7 @@ const eventOf = (
     conversation_id,
     notification_type,
     status,
-    ...(ask_status === 'expired' ? { late: true } : {}),
+    ...(ask_deliver === null ? {} : { deliver: ask_deliver, late: isAfter(at, ask_expires_at) }),
   },
   ...(answer === undefined ? {} : { content: { answer } }),
 });

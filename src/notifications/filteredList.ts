@@ -6,6 +6,7 @@ import { invalid } from '../errors.ts';
 import { readId, readIds } from '../http/ids.ts';
 import { inSlices } from '../http/limits/slices.ts';
 import { collectPage, cursorOf, readCursor } from '../http/paging.ts';
+import { readTime } from '../http/times.ts';
 import { readListQuery } from './list.ts';
 import { answerMembers, askMember, type ListFilter, WIRE } from './store.ts';
 
@@ -35,7 +36,7 @@ const FIRST: Position = { id: Number.MAX_SAFE_INTEGER, updated_at: '9999' };
 
 export function readFilteredQuery(query: Record<string, unknown>): Filter {
   const { status, types, limit = PAGE_DEFAULT } = readListQuery({ ...query, cursor: undefined });
-  const updatedSince = readTime(query.updated_since);
+  const updatedSince = readSince(query.updated_since);
   return {
     status,
     types,
@@ -212,14 +213,11 @@ function readWanted(given: unknown): number[] | undefined {
 
 export const updatedSinceInvalid = () =>
   invalid('updated_since', 'updated_since must be a time such as 2026-01-15T09:30:00Z');
-/** The offset is required: without one, the time would be that of the server's zone. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
-
-function readTime(given: unknown): string | undefined {
+function readSince(given: unknown): string | undefined {
   if (given === undefined) return undefined;
-  const time = typeof given === 'string' && TIME.test(given) ? Date.parse(given) : Number.NaN;
-  if (Number.isNaN(time)) throw updatedSinceInvalid();
-  return new Date(time).toISOString();
+  const time = readTime(given);
+  if (!time) throw updatedSinceInvalid();
+  return time.toISOString();
 }
 
 function readIncluded(given: unknown): Included[] {

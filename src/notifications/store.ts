@@ -208,12 +208,13 @@ export interface StoredNotification {
   /** Of its ask, if it has one. */
   ask_status: AskStatus | null;
   ask_deliver: Deliver | null;
+  ask_expires_at: string | null;
 }
 
 const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
     ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
-    k.status as ask_status, k.deliver as ask_deliver
+    k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
   from notifications n ${joinAsk('n')}`;
 
 export function findNotification(

@@ -7,7 +7,7 @@ import {
   eventOf,
   type LoggedEvent,
   lastPositions,
-  numberEvents,
+  numberBatch,
   readEvents,
   withNewEvents,
 } from '../events/log.ts';
@@ -57,7 +57,7 @@ export async function dispatchEvents(parts: DispatchParts): Promise<number> {
     const merchantIds = [...new Set(endpoints.map(({ merchant_id }) => merchant_id))];
     if (merchantIds.length > 0) {
       for (const merchantId of await withNewEvents(database, merchantIds)) {
-        await numberEvents(database, merchantId);
+        await numberBatch(database, merchantId);
       }
       const positions = await lastPositions(database, merchantIds);
       for (const endpoint of endpoints) {

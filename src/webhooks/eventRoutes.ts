@@ -28,6 +28,7 @@ import {
 import { lastPosition, numberEvents, positionBefore, readEvents } from '../events/log.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { readTime } from '../http/times.ts';
 import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
 import { ERRORS, findRequested, guardWebhooks, recordFor, SCOPES, type WebhookParts } from './request.ts';
 import { type Endpoint, startReplay } from './store.ts';
@@ -108,7 +109,8 @@ export function webhookEventRoutes({
         const merchantId = merchantOf(request);
         await numberEvents(database, merchantId);
         if (eventId === undefined) {
-          const time = readTime(since!);
+          const time = readTime(since);
+          if (!time) throw sinceInvalid();
           const from = await positionBefore(database, merchantId, time);
           await database.transaction(async (tx) => {
             const { id, enabled } = await findRequested(tx, vault, request);
@@ -168,10 +170,4 @@ export function webhookEventRoutes({
       },
     );
   };
-}
-
-function readTime(given: string): Date {
-  const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN;
-  if (Number.isNaN(time)) throw sinceInvalid();
-  return new Date(time);
 }

@@ -175,16 +175,18 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         if (url !== undefined) checkUrl(url);
         const endpoint = await change(
           request,
-          ({ settings, includeContent }) => ({
+          ({ settings }) => ({
             // Who sets the address decides what is sent there, so a key cannot read more than its scopes allow.
             ...(url === undefined
               ? {}
-              : { settings: { ...settings, url }, includeContent: includeContent && mayRead(request) }),
+              : { settings: { ...settings, url }, includeContent: mayRead(request) }),
             ...(events === undefined ? {} : { events }),
             ...(description === undefined ? {} : { description }),
             ...(enabled === undefined ? {} : { enabled }),
           }),
-          (tx) => resumeQueue(tx, merchantId, id, now()),
+          async (tx) => {
+            if (url !== undefined || enabled) await resumeQueue(tx, merchantId, id, now());
+          },
         );
         outbox.announce();
         return viewOf(endpoint, now());

@@ -64,7 +64,7 @@ export function listSentIn(
 ): Promise<SentMessage[]> {
   return queries.all<SentMessage>(
     `select id, notification_id, content, state, created_at, channel_message_id from deliveries
-      where merchant_id = $1 and conversation_id = $2 and (created_at, id) > ($3, $4) order by created_at, id limit $5`,
+      where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) > ($3, $4) order by created_at, id limit $5`,
     [merchantId, conversationId, after.at, after.id, limit],
   );
 }

@@ -76,6 +76,7 @@ export function startWorker(parts: WorkerParts): Worker {
   let nothingDue = false;
   /** How long the last look that found no events took. */
   let lookMs = 0;
+  let dispatchTimer: NodeJS.Timeout | undefined;
   const sideJobEnded = (count: number) => (count > 0 ? wake() : resolveIdle());
   const statuses = createSideJob(statusesDone, sideJobEnded);
   const dispatching = createSideJob(dispatched, sideJobEnded);
@@ -113,7 +114,7 @@ export function startWorker(parts: WorkerParts): Worker {
         free();
         if (delivery.endpoint_id === MESSAGES) database.signal(CHANGES);
         // There may be room for more of its events.
-        else dispatching.start();
+        else dispatchSoon();
         wake();
       });
     inFlight.add(work);
@@ -206,30 +207,32 @@ export function startWorker(parts: WorkerParts): Worker {
     if (!stopped) dispatching.start();
   }
 
+  function dispatchSoon(): void {
+    if (!parts.endpoints || stopped) return;
+    dispatchTimer ??= setTimeout(
+      () => {
+        dispatchTimer = undefined;
+        dispatching.start();
+      },
+      Math.max(DISPATCH_EVERY_MS, DISPATCH_SHARE * lookMs),
+    ).unref();
+  }
+
   /** Every change may have written events. */
   function dispatchOnChanges(): () => void {
-    let timer: NodeJS.Timeout | undefined;
-    const soon = () => {
-      timer ??= setTimeout(
-        () => {
-          timer = undefined;
-          dispatching.start();
-        },
-        Math.max(DISPATCH_EVERY_MS, DISPATCH_SHARE * lookMs),
-      ).unref();
-    };
-    const stopListening = database.listen(CHANGES, soon);
-    const poll = setInterval(soon, POLL_MS).unref();
-    soon();
+    const stopListening = database.listen(CHANGES, dispatchSoon);
+    const poll = setInterval(dispatchSoon, POLL_MS).unref();
+    dispatchSoon();
     return () => {
       stopListening();
       clearInterval(poll);
-      clearTimeout(timer);
+      clearTimeout(dispatchTimer);
     };
   }
 
   function resolveIdle(): void {
-    if (!nothingDue || inFlight.size > 0 || statuses.running() || dispatching.running() || woken) return;
+    const isDispatching = dispatchTimer !== undefined || dispatching.running() !== undefined;
+    if (!nothingDue || inFlight.size > 0 || statuses.running() || isDispatching || woken) return;
     for (const resolve of onIdle) resolve();
     onIdle = [];
   }

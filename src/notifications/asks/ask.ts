@@ -1,7 +1,7 @@
 import { findPendingAsk, insertAsk, waitAgain } from '../../asks/store.ts';
 import type { AskBody, Candidate, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import { checkConversation } from '../../conversations/rules.ts';
+import { checkConversation, type NewConversation } from '../../conversations/rules.ts';
 import {
   CONVERSATION_BYTES,
   type Conversation,
@@ -12,7 +12,7 @@ import {
 } from '../../conversations/store.ts';
 import { type Database, inTransaction, type Transaction } from '../../database/database.ts';
 import type { CountryCode } from '../../delivery/phone.ts';
-import { conversationNotFound, invalid, phoneRequired, required } from '../../errors.ts';
+import { conversationNotFound, customerRequired, invalid, phoneRequired } from '../../errors.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
@@ -36,12 +36,15 @@ export function ask(
 ): Promise<Asked> {
   const { body, question, best, at } = asked;
   return inTransaction(queries, async (tx) => {
+    const deliver = body.deliver ?? (await deliverOf(tx, merchantId));
     if (best?.confident && body.if_known !== 'raise') {
       const { conversation_id: id } = body;
       if (id !== undefined && !(await findConversation(tx, merchantId, id))) throw conversationNotFound();
+      // A mistake must not appear only when an answer is not known.
+      if (id === undefined)
+        await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' });
       return { known: best, conversationId: id ?? null };
     }
-    const deliver = body.deliver ?? (await deliverOf(tx, merchantId));
     const conversation = await conversationOf(tx, parts, merchantId, { body, deliver, at });
     const expiresAt =
       body.expires_in_seconds === undefined
@@ -94,16 +97,10 @@ async function conversationOf(
     if (!found) throw conversationNotFound();
     return withPhone(found);
   }
-  const given = body.customer ?? {};
-  const country = (await countryOf(tx, merchantId)) ?? defaultCountry;
-  const checked = checkConversation(given, country, []);
-  if ('problem' in checked) {
-    throw invalid(`customer.${checked.field}`, `customer.${checked.field} ${checked.problem}`);
-  }
-  const { reference, phone } = checked.conversation;
+  const customer = await checkCustomer(tx, { storage, defaultCountry }, merchantId, { body, isSent });
+  const { reference, phone } = customer;
   // A new customer's questions may arrive at the same time.
   await tx.lock(`customer ${merchantId} ${reference ?? phone}`);
-  if (reference === null && phone === '') throw isSent ? phoneRequired() : required('customer.reference');
   const known =
     reference === null
       ? await findByPhone(tx, merchantId, phone)
@@ -111,5 +108,21 @@ async function conversationOf(
   if (!known) await storage.reserve(tx, merchantId, CONVERSATION_BYTES);
   // A customer who is known by the number keeps the conversation.
   if (known && reference === null) return known;
-  return withPhone(await upsertConversation(tx, merchantId, checked.conversation, at));
+  return withPhone(await upsertConversation(tx, merchantId, customer, at));
+}
+
+async function checkCustomer(
+  tx: Transaction,
+  { defaultCountry }: AskParts,
+  merchantId: MerchantId,
+  { body, isSent }: { body: AskBody; isSent: boolean },
+): Promise<NewConversation> {
+  const country = (await countryOf(tx, merchantId)) ?? defaultCountry;
+  const checked = checkConversation(body.customer ?? {}, country, []);
+  if ('problem' in checked) {
+    throw invalid(`customer.${checked.field}`, `customer.${checked.field} ${checked.problem}`);
+  }
+  const { reference, phone } = checked.conversation;
+  if (reference === null && phone === '') throw isSent ? phoneRequired() : customerRequired();
+  return checked.conversation;
 }

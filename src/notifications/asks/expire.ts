@@ -16,9 +16,15 @@ export function expireAsks(parts: { database: Database; log: Logger; now: () => 
 
   async function look(): Promise<void> {
     try {
-      const due = await findExpired(database, now(), AT_ONCE);
-      for (const { merchant_id, id } of due) await expire(database, merchant_id, id, now());
-      if (due.length > 0) database.signal(CHANGES);
+      for (let isLast = false; !isLast; ) {
+        const due = await findExpired(database, now(), AT_ONCE);
+        let expired = 0;
+        for (const { merchant_id, id } of due)
+          if (await expire(database, merchant_id, id, now())) expired += 1;
+        if (expired > 0) database.signal(CHANGES);
+        // If none of them did, another process is at work.
+        isLast = due.length < AT_ONCE || expired === 0;
+      }
       failing = false;
     } catch (err) {
       // Once per outage.

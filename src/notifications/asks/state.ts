@@ -18,7 +18,7 @@ export type AskState = ReturnType<typeof stateOf>;
 /** `delivery` is JSON: the message with the answer, if there is one. */
 export function stateOf(ask: Ask & { delivery: string | null }) {
   const base = baseOf(ask);
-  // Only while it waits it has no end.
+  // It has an end unless it waits or has expired.
   const endedAt = ask.ended_at ?? ask.created_at;
   switch (ask.status) {
     case 'waiting':
@@ -38,7 +38,7 @@ export function stateOf(ask: Ask & { delivery: string | null }) {
     case 'deleted':
       return { status: ask.status, ...base, deleted_at: endedAt };
     case 'expired':
-      return { status: ask.status, ...base, expired_at: endedAt };
+      return { status: ask.status, ...base, expired_at: ask.expires_at ?? endedAt };
     case 'cancelled':
       return { status: ask.status, ...base, cancelled_at: endedAt };
   }
