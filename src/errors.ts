@@ -221,6 +221,10 @@ export const deliveryNotFailed = () =>
   new ApiError('CONFLICT', 'Only a failed or cancelled delivery can be sent again.');
 export const deliveryNotCancellable = () =>
   new ApiError('CONFLICT', 'The message is being sent, or was sent or cancelled before.');
+export const recipientNotForKeys = () =>
+  new ApiError('INSUFFICIENT_SCOPE', 'Only people can send a message to another number.', {
+    field: 'recipient',
+  });
 export const recipientInvalid = () =>
   invalid('recipient', 'recipient must be a phone number with + and its country code');
 

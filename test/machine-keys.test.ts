@@ -114,6 +114,18 @@ onEachEngine('keys for machines', (engine) => {
     assert.ok(checked > 50, `${checked} operations`);
   });
 
+  it('a key cannot send a message to another number', async () => {
+    const token = await deskbell.signIn();
+    const path = await raise(deskbell, token);
+    await deskbell.call('POST', `${path}/answer`, { token, body: { answer: 'A text for Lucía.' } });
+    await deskbell.allSent();
+    const [{ id }] = (await deskbell.call('GET', '/api/v1/delivery/?limit=1', { token })).json;
+    const body = { recipient: '+34611999999' };
+    const key = await create(['answer']);
+    const reply = await deskbell.call('POST', `/api/v1/delivery/${id}/retry`, { token: key, body });
+    assertError(reply, 403, 'INSUFFICIENT_SCOPE', 'recipient');
+  });
+
   it('what is for people is refused: the account with 401, the rest with 403', async () => {
     const key = await create(SCOPE_NAMES);
     assertError(await me(deskbell, key), 401, 'INVALID_TOKEN');
@@ -214,6 +226,7 @@ onEachEngine('keys for machines', (engine) => {
       ['name', { name: '' }],
       ['name', { name: '   ' }],
       ['name', { name: 'x'.repeat(101) }],
+      ['name', { name: 'a\u0000b' }],
       ['scopes', { name: 'x', scopes: [] }],
       ['scopes', { name: 'x', scopes: ['everything'] }],
       ['scopes', { name: 'x', scopes: 'ask' }],

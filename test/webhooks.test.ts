@@ -385,6 +385,20 @@ onEachEngine('webhook endpoints', (engine) => {
     const { id: owners } = await add(ANSWERED);
     const moved = await call('PATCH', `/${owners}`, { token: key, body: { url: `${receiver.url}/2` } });
     assert.deepEqual([moved.status, moved.json.include_content], [200, false]);
+    // Nor what waits in its queue.
+    const { id: failing } = await add(ANSWERED);
+    receiver.answer = (response) => response.writeHead(500).end();
+    await answer('A queued secret.');
+    await deskbell.allSent();
+    receiver.received = [];
+    receiver.answer = (response) => response.writeHead(204).end();
+    await call('PATCH', `/${failing}`, { token: key, body: { url: `${receiver.url}/3` } });
+    deskbell.clock.advance(60);
+    await deskbell.allSent();
+    const stolen = receiver.received.filter(({ path }) => path.endsWith('/3'));
+    assert.equal(stolen.length, 1);
+    assert.equal(stolen[0]!.body.includes('A queued secret.'), false);
+    token = await deskbell.signIn();
     const back = await call('PATCH', `/${owners}`, { body: { url: receiver.url } });
     assert.deepEqual([back.status, back.json.include_content], [200, true]);
   });

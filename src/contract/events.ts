@@ -22,6 +22,9 @@ export const EVENT_TYPES = {
 export type EventType = keyof typeof EVENT_TYPES;
 export const EVENT_TYPE_NAMES = Object.keys(EVENT_TYPES) as EventType[];
 
+/** The parts of `data` that are texts. */
+export const TEXT_FIELDS = ['answer', 'answered_by', 'text'] as const;
+
 /** A key needs one of these to see texts: answers, and what customers wrote. */
 export const CONTENT_SCOPES: readonly Scope[] = ['ask', 'notifications:read'];
 

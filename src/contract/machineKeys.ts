@@ -3,7 +3,7 @@ import { Timestamp } from './common.ts';
 
 /** What a key may do. A new scope is one entry here. */
 export const SCOPES = {
-  ask: 'Ask the merchant, wait for answers, and record conversations.',
+  ask: 'Ask the merchant, wait for answers, and record conversations. It also sees the answers that fit a question.',
   'notifications:read': 'Read notifications, answers and messages.',
   'knowledge:read': 'Search and read the knowledge base.',
   'knowledge:write': 'Change the knowledge base.',
@@ -15,6 +15,8 @@ export const SCOPE_NAMES = Object.keys(SCOPES) as Scope[];
 export const DEFAULT_SCOPES: readonly Scope[] = ['ask', 'knowledge:read'];
 
 export const KEY_NAME_LENGTH_MAX = 100;
+/** Not blank, without control characters. */
+const ONE_LINE = '^[^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$';
 /** Ten years. */
 export const KEY_DAYS_MAX = 3650;
 
@@ -55,7 +57,7 @@ export const NewMachineKey = Type.Object(
     name: Type.String({
       minLength: 1,
       maxLength: KEY_NAME_LENGTH_MAX,
-      pattern: '\\S',
+      pattern: ONE_LINE,
       description: 'What it is for. The history shows it.',
     }),
     scopes: Type.Optional(

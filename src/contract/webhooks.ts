@@ -14,7 +14,8 @@ const Types = Type.Array(Type.Enum(EVENT_TYPE_NAMES, { title: 'EventType' }), {
   maxItems: EVENT_TYPE_NAMES.length,
 });
 const Url = Type.String({ minLength: 1, maxLength: URL_LENGTH_MAX });
-const Description = Type.String({ maxLength: 200 });
+/** Without control characters. */
+const Description = Type.String({ maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' });
 
 const fields = {
   id: Type.Integer(),

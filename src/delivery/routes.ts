@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import {
   ChangedMany,
@@ -22,6 +22,7 @@ import {
   deliveryNotFound,
   invalid,
   recipientInvalid,
+  recipientNotForKeys,
   TOKEN_ERRORS,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
@@ -151,7 +152,13 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
             optionalBody: true,
             description:
               'Puts a failed or cancelled message back into the queue. `recipient` corrects its phone number.',
-            errors: [...TOKEN_ERRORS, deliveryNotFound(), deliveryNotFailed(), recipientInvalid()],
+            errors: [
+              ...TOKEN_ERRORS,
+              deliveryNotFound(),
+              deliveryNotFailed(),
+              recipientInvalid(),
+              recipientNotForKeys(),
+            ],
           }),
           params: parameterSchema('delivery_id'),
           body: RetryBody,
@@ -161,6 +168,8 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       async (request) => {
         const merchantId = merchantOf(request);
         const recipient = readRecipient(request.body);
+        // A key must not be able to send a message to somebody else.
+        if (recipient !== undefined && callerOf(request).kind === 'key') throw recipientNotForKeys();
         const id = idOf(request);
         const country = await countryOf(database, merchantId);
         const retry = { id, recipient, country, defaultCountry };

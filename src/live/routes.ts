@@ -3,23 +3,17 @@ import type { FastifyReply } from 'fastify';
 import { callerOf, hasScope, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
 import type { Recheck } from '../auth/recheck.ts';
 import type { Caller } from '../auth/tokens.ts';
-import {
-  CONTENT_SCOPES,
-  EVENT_TYPES,
-  type Event,
-  EventLog,
-  EventLogQuery,
-  LOG_LIMIT,
-} from '../contract/events.ts';
+import { CONTENT_SCOPES, EVENT_TYPES, EventLog, EventLogQuery, LOG_LIMIT } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
-import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams } from '../errors.ts';
+import { invalid, serviceUnavailable, TOKEN_ERRORS, tokenInvalid, tooManyStreams } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
+import { sendJson } from '../http/json.ts';
 import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
-import { limitInvalid, readLimit } from '../http/paging.ts';
+import { collectPage, limitInvalid, readLimit } from '../http/paging.ts';
 import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
@@ -116,6 +110,8 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         }
         // The client may have disconnected already.
         if (request.raw.socket.destroyed) stream.destroy();
+        // It was revoked meanwhile, or the server stops.
+        if (stream.hasEnded) throw tokenInvalid();
         stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
         liftDeadline();
         return sendStream(reply, stream);
@@ -139,7 +135,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
           response: { 200: EventLog },
         },
       },
-      async (request) => {
+      async (request, reply) => {
         const merchantId = merchantOf(request);
         const caller = callerOf(request);
         const query = request.query as Record<string, unknown>;
@@ -148,20 +144,23 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         const read = async () => {
           // A database that was restored may be behind.
           const from = Math.min(after, await currentPosition(merchantId));
-          const logged = await readEvents(database, merchantId, { after: from, limit: limit + 1 });
-          const page = logged.slice(0, limit);
+          const { rows, hasMore } = await collectPage<LoggedEvent>(limit, lengthOf, (last, atMost) =>
+            readEvents(database, merchantId, { after: last?.id ?? from, limit: atMost }),
+          );
           return {
-            events: page.flatMap((event) => shownTo(caller, event) ?? []),
-            last_id: page.at(-1)?.id ?? from,
-            more: logged.length > limit,
+            events: rows.flatMap((event) => shownTo(caller, event) ?? []),
+            last_id: rows.at(-1)?.id ?? from,
+            more: hasMore,
           };
         };
-        return waitFor({
+        const { events, last_id, more } = await waitFor({
           request,
+          reply,
           seconds: readWait(request),
           read,
           isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
           revocations,
+          now,
           subscribe: async (onChange) => {
             const subscriber = { logged: () => onChange(), end: () => onChange(true) };
             const joined = await hub.join(merchantId, subscriber);
@@ -169,19 +168,30 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
             return () => hub.leave(merchantId, subscriber);
           },
         });
+        // As text: the events are JSON already.
+        return sendJson(reply, `{"events":[${events}],"last_id":${last_id},"more":${more}}`);
       },
     );
   };
 }
 
+/** The JSON of an event without and with texts: many streams may get the same. */
+const jsonOf = new WeakMap<LoggedEvent, [string | undefined, string | undefined]>();
+
 /** As this caller sees it, if it may. */
-function shownTo(caller: Caller, event: LoggedEvent): Event | undefined {
+function shownTo(caller: Caller, event: LoggedEvent): string | undefined {
   if (!EVENT_TYPES[event.type].some((scope) => hasScope(caller, scope))) return undefined;
-  return eventOf(
-    event,
-    CONTENT_SCOPES.some((scope) => hasScope(caller, scope)),
-  );
+  const withTexts = CONTENT_SCOPES.some((scope) => hasScope(caller, scope));
+  const kind = withTexts ? 1 : 0;
+  const known = jsonOf.get(event) ?? [undefined, undefined];
+  const json = known[kind] ?? JSON.stringify(eventOf(event, withTexts));
+  known[kind] = json;
+  jsonOf.set(event, known);
+  return json;
 }
+
+const lengthOf = ({ data, content, metadata }: LoggedEvent) =>
+  data.length + (content?.length ?? 0) + (metadata?.length ?? 0);
 
 /** Deliveries and documents may have changed without an event, so they are always included. */
 const missed = (hasEvents: boolean): readonly Topic[] =>

@@ -21,7 +21,7 @@ describe('an event stream', () => {
     let closed = 0;
     const stream = new EventStream({
       position: 0,
-      show: (event) => eventOf(event, true),
+      show: (event) => JSON.stringify(eventOf(event, true)),
       read: async (after) => stored.filter(({ id }) => id > after).slice(0, 10),
       withTopics: true,
       checkAt: new Date(Date.now() + 60_000),

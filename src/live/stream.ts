@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import type { Event } from '../contract/events.ts';
 import type { LoggedEvent } from '../events/log.ts';
 import type { Subscriber } from './hub.ts';
 import type { Topic } from './versions.ts';
@@ -12,8 +11,8 @@ const CHECK_AGAIN_MS = 5000;
 interface StreamOptions {
   /** The last event that the client has. */
   position: number;
-  /** As the client may see it, or undefined if it may not. */
-  show: (event: LoggedEvent) => Event | undefined;
+  /** The JSON that the client may see, or undefined if it may not. */
+  show: (event: LoggedEvent) => string | undefined;
   /** Events after a position, oldest first: few enough for one write. */
   read: (after: number) => Promise<LoggedEvent[]>;
   /** Whether the client also wants to hear which topics changed, as the dashboard does. */
@@ -46,6 +45,10 @@ export class EventStream extends Readable implements Subscriber {
     this.#checkAt(options.checkAt);
   }
 
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   override _read(): void {
     this.#onRead?.();
     this.#onRead = undefined;
@@ -53,6 +56,7 @@ export class EventStream extends Readable implements Subscriber {
 
   /** Begins with an event, so that the client knows from where to resume, and sends what it missed. */
   begin(changed: readonly Topic[]): void {
+    if (this.#ended) return;
     this.push(`: connected\nevent: connected\nid: ${this.#position}\ndata: {"id":${this.#position}}\n\n`);
     this.changed(changed);
     void this.#catchUp().catch(() => this.destroy());
@@ -84,7 +88,7 @@ export class EventStream extends Readable implements Subscriber {
       if (event.id <= this.#position) continue;
       this.#position = event.id;
       const shown = this.#options.show(event);
-      if (shown) text += `event: ${shown.type}\nid: ${shown.id}\ndata: ${JSON.stringify(shown)}\n\n`;
+      if (shown !== undefined) text += `event: ${event.type}\nid: ${event.id}\ndata: ${shown}\n\n`;
     }
     if (text !== '') this.#write(text);
   }

@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, type WatchRevoked } from '../auth/guard.ts';
+import type { Machine } from '../auth/tokens.ts';
 import { WAIT_MAX_SECONDS } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
 import { invalid, tokenInvalid } from '../errors.ts';
@@ -20,6 +21,7 @@ const READ_EVERY_MIN_MS = 20;
 
 export interface Wait<T> {
   request: FastifyRequest;
+  reply: FastifyReply;
   seconds: number;
   /** A short read: no database connection is held between two of them. */
   read: () => Promise<T>;
@@ -27,6 +29,7 @@ export interface Wait<T> {
   /** Calls back when there may be something new to read, or a last time when the server stops. Call the result to stop. */
   subscribe: (onChange: (isLast?: boolean) => void) => Promise<() => void>;
   revocations: WatchRevoked;
+  now: () => Date;
   /** In how many milliseconds to read again in any case. */
   readInMs?: (result: T) => number | undefined;
 }
@@ -36,12 +39,15 @@ export interface Wait<T> {
  * its key or session was revoked.
  */
 export async function waitFor<T>(wait: Wait<T>): Promise<T> {
-  const { request, seconds, read, isDone } = wait;
+  const { request, reply, seconds, read, isDone } = wait;
   let result = await read();
   if (seconds === 0 || isDone(result)) return result;
   // From here on the request waits for a person.
   liftDeadline();
-  const endsAtMs = performance.now() + seconds * 1000;
+  const caller = callerOf(request);
+  const expiresInMs =
+    caller.kind === 'key' ? expiryOf(caller) - wait.now().getTime() : Number.POSITIVE_INFINITY;
+  const endsAtMs = performance.now() + Math.min(seconds * 1000, expiresInMs);
   let isOver = false;
   let isRevoked = false;
   let hasChanged = false;
@@ -55,15 +61,15 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
     isOver = true;
     wake();
   };
-  const { socket } = request.raw;
-  socket.once('close', over);
+  // Not of the socket: several requests may wait on one.
+  reply.raw.once('close', over);
   // A call within this process has no connection.
   request.raw.once('error', over);
   const stopListening = () => {
-    socket.off('close', over);
+    reply.raw.off('close', over);
     request.raw.off('error', over);
   };
-  const unwatch = wait.revocations.watch(callerOf(request), () => {
+  const unwatch = wait.revocations.watch(caller, () => {
     isRevoked = true;
     over();
   });
@@ -92,6 +98,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
       if (isRevoked) throw tokenInvalid();
       if (!isOver) result = await read();
     }
+    if (isRevoked) throw tokenInvalid();
     return result;
   } finally {
     stopListening();
@@ -99,3 +106,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
     unsubscribe();
   }
 }
+
+/** When a key ends. What caches it says is only when to look again. */
+const expiryOf = ({ expiresAt }: Machine): number =>
+  expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);

@@ -8,17 +8,19 @@ it('stops waiting for an answer when the client has gone', { timeout: 20_000 }, 
   const app = Fastify();
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request) => {
-    request.caller = { kind: 'key', merchantId: 1 } as never;
+    request.caller = { kind: 'key', merchantId: 1, expiresAt: null } as never;
   });
   const waiting = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
-  const wait = { seconds: 45, read: async () => ({}), isDone: () => false };
+  const wait = { seconds: 45, read: async () => ({}), isDone: () => false, now: () => new Date() };
   const revocations = { watch: () => () => {} };
   const subscribe = async () => {
     waiting.resolve();
     return () => stopped.resolve();
   };
-  app.get('/api/v1/ask/:id', (request) => waitFor({ ...wait, request, revocations, subscribe }));
+  app.get('/api/v1/ask/:id', (request, reply) =>
+    waitFor({ ...wait, request, reply, revocations, subscribe }),
+  );
   app.post('/mcp', (request, reply) => answerClient(request, reply, new Set()));
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
 

@@ -1,3 +1,4 @@
+import { TEXT_FIELDS } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import type { Channel, ChannelType, EndpointChannels, SendResult } from '../delivery/channels/channel.ts';
@@ -53,7 +54,9 @@ function openEndpoint(
       const at = now();
       const isBothValid = previous !== undefined && previous.until > at.toISOString();
       const signers = [secret, ...(isBothValid ? [previous.secret] : [])].map(signerOf);
-      const posted = await postSigned({ ...target, signers }, { id: reference!, body: content }, at);
+      // The address may have changed since the event was queued, and with it what may be sent there.
+      const body = endpoint.includeContent ? content : withoutTexts(content);
+      const posted = await postSigned({ ...target, signers }, { id: reference!, body }, at);
       const result = retryable(resultOf(posted, now()));
       return (await isFailingTooLong(database, endpoint, result, now()))
         ? { outcome: 'channel_stopped', code: 'FAILED_TOO_LONG', reason: FAILED_TOO_LONG }
@@ -62,6 +65,12 @@ function openEndpoint(
     stop: (_code, reason) => stopEndpoint(database, endpoint, reason, now()),
     check: async () => undefined,
   };
+}
+
+function withoutTexts(body: string): string {
+  const event = JSON.parse(body) as { data: Record<string, unknown> };
+  for (const field of TEXT_FIELDS) delete event.data[field];
+  return JSON.stringify(event);
 }
 
 /** The address may lead somewhere else later, so an event is not given up at once. */

@@ -27,7 +27,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a key does not expire',
       file: 'src/auth/machineKeys/verify.ts',
-      find: 'if (expiresAtMs <= nowMs) throw tokenExpired();',
+      find: 'if (expiresAtMs <= nowMs) throw keyExpired();',
       replace: '',
       test: 'a key expires',
     },
@@ -71,8 +71,8 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a revoked key goes on waiting',
       file: 'src/live/wait.ts',
-      find: 'if (isRevoked) throw tokenInvalid();',
-      replace: '',
+      find: '      if (isRevoked) throw tokenInvalid();\n      if (!isOver)',
+      replace: '      if (!isOver)',
       test: 'a wait ends when its key is revoked',
     },
   ]),

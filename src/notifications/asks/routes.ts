@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
-import { createFindAsk, listWaiting } from '../../asks/store.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Ask, createFindAsk, listWaiting } from '../../asks/store.ts';
 import { authorOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../../auth/guard.ts';
 import {
   AskBody,
@@ -27,8 +27,16 @@ import {
   TOKEN_ERRORS,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
+import { sendJson } from '../../http/json.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
-import { cursorInvalid, cursorOf, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
+import {
+  collectPage,
+  cursorInvalid,
+  cursorOf,
+  limitInvalid,
+  readCursor,
+  readLimit,
+} from '../../http/paging.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import { readWait, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
@@ -69,10 +77,17 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   }
 
   /** Until it has ended, or the time is over. */
-  const wait = (request: FastifyRequest, id: number, seconds: number): Promise<AskState> => {
+  const wait = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: number,
+    seconds: number,
+  ): Promise<AskState> => {
     const merchantId = merchantOf(request);
     return waitFor({
       request,
+      reply,
+      now,
       seconds,
       read: () => read(merchantId, id),
       isDone: ({ status }) => status !== 'waiting',
@@ -141,9 +156,10 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           };
         }
         database.signal(CHANGES);
-        const state = await wait(request, asked.id, body.wait_seconds ?? 0);
+        const state = await wait(request, reply, asked.id, body.wait_seconds ?? 0);
         const status = state.status === 'waiting' ? 'asked' : state.status;
-        return { ...state, status, duplicate: asked.duplicate, candidates } as never;
+        const { duplicate } = asked;
+        return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates }));
       },
     );
 
@@ -162,26 +178,23 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           response: { 200: OpenAsks },
         },
       },
-      async (request) => {
+      async (request, reply) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
         const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/) ?? [];
         const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
-        const rows = await listWaiting<{ context: string | null }>(
-          database,
-          merchantOf(request),
-          { beforeId, limit: limit + 1 },
-          [CONTEXT],
+        const { rows, hasMore } = await collectPage<WaitingAsk>(limit, lengthOf, (last, atMost) =>
+          listWaiting(database, merchantOf(request), { beforeId: last?.id ?? beforeId, limit: atMost }, [
+            CONTEXT,
+          ]),
         );
-        const page = rows.slice(0, limit);
-        return {
-          asks: page.map((row) => ({
-            status: 'waiting' as const,
-            ...baseOf(row),
-            question: askedIn(row.context),
-          })),
-          next_cursor: rows.length > limit ? cursorOf(`ask ${page.at(-1)!.id}`) : null,
-        };
+        const asks = rows.map((row) => ({
+          status: 'waiting',
+          ...baseOf(row),
+          question: askedIn(row.context),
+        }));
+        const nextCursor = hasMore ? cursorOf(`ask ${rows.at(-1)!.id}`) : null;
+        return sendJson(reply, JSON.stringify({ asks, next_cursor: nextCursor }));
       },
     );
 
@@ -203,7 +216,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           response: { 200: AskStateSchema },
         },
       },
-      async (request) => (await wait(request, idOf(request), readWait(request))) as never,
+      async (request, reply) =>
+        sendJson(reply, JSON.stringify(await wait(request, reply, idOf(request), readWait(request)))),
     );
 
     app.delete(
@@ -237,6 +251,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
     );
   };
 }
+
+type WaitingAsk = Ask & { context: string | null };
+const lengthOf = ({ context, metadata }: WaitingAsk) => (context?.length ?? 0) + (metadata?.length ?? 0);
 
 const idSchema = parameterSchema('ask_id');
 

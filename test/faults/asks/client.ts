@@ -10,7 +10,7 @@ export interface Client {
   stop(): void;
 }
 
-export interface SendOptions extends Omit<CallOptions, 'headers'> {
+interface SendOptions extends Omit<CallOptions, 'headers'> {
   token: string;
   key?: string;
   /** After an attempt without a response: whether this reply shows that it was performed. */
