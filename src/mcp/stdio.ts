@@ -25,6 +25,7 @@ export const callOver =
 export async function serveClient(call: Call, scopes: ReadonlySet<string>): Promise<void> {
   const transport = new StdioServerTransport();
   serveStdio((context) => createServer(call, scopes, context), { transport, maxSubscriptions: 0 });
+  finishRequests(transport);
   const { onclose } = transport;
   await new Promise<void>((resolve) => {
     transport.onclose = () => {
@@ -32,4 +33,35 @@ export async function serveClient(call: Call, scopes: ReadonlySet<string>): Prom
       resolve();
     };
   });
+}
+
+/** The library drops open requests when the input ends. This answers them first. */
+function finishRequests(transport: StdioServerTransport): void {
+  const open = new Set<unknown>();
+  let onEmpty = () => {};
+  const end = (id: unknown) => {
+    open.delete(id);
+    if (open.size === 0) onEmpty();
+  };
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  const close = transport.close.bind(transport);
+  transport.onmessage = (message) => {
+    if ('method' in message && 'id' in message) open.add(message.id);
+    // A cancelled request gets no answer.
+    if ('method' in message && message.method === 'notifications/cancelled') end(message.params?.requestId);
+    onmessage?.(message);
+  };
+  transport.send = (message) =>
+    send(message).finally(() => {
+      if (!('method' in message)) end(message.id);
+    });
+  transport.close = async () => {
+    if (open.size > 0) {
+      await new Promise<void>((resolve) => {
+        onEmpty = resolve;
+      });
+    }
+    await close();
+  };
 }
