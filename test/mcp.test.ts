@@ -15,6 +15,7 @@ const NAMES = [
 ];
 const TASKS = 'io.modelcontextprotocol/tasks';
 const ABOUT = { name: 'test', version: '1' };
+const WAIT_INVALID = 'wait_seconds must be a whole number of seconds from 0 to 45';
 const NEW = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const;
 
 /** What these tests use of a client, whatever its generation. */
@@ -125,7 +126,7 @@ onEachEngine('an assistant over MCP', (engine) => {
         assert.equal(found.candidates[0].answer, 'Yes, two kinds.');
       });
 
-      it('requests a human, sees the open questions, and withdraws one', async () => {
+      it('requests a human, sees the open questions, and cancels one', async () => {
         const customer = { name: 'Ada', phone: '+34611550199', reference: `ada, ${name}` };
         const { structuredContent: human } = await assistant.use('request_human', {
           reason: 'The parcel arrived damaged.',
@@ -150,10 +151,19 @@ onEachEngine('an assistant over MCP', (engine) => {
           assert.equal(isError, true);
           return content[0].text;
         };
-        assert.match(
-          await refused('ask_merchant', { conversation_id: 1 }),
-          /question.*\(VALIDATION_ERROR\)$/,
-        );
+        // In the words of the tool, not of the API.
+        const misnamed: [string, Record<string, unknown>, string][] = [
+          ['ask_merchant', { conversation_id: 1 }, 'question is required'],
+          ['find_answer', { query: 'Decaf?' }, 'question is required'],
+          ['find_answer', { question: ' ' }, 'question is required'],
+          ['request_human', { support_reason: 'Help', conversation_id: 1 }, 'reason is required'],
+          ['request_human', { reason: ' ', conversation_id: 1 }, 'reason is required'],
+          ['get_answer', { question_id: 1 }, 'id is required'],
+          ['get_answer', { id: 1, wait_seconds: 100 }, WAIT_INVALID],
+          ['cancel_question', { id: null }, 'id is required'],
+        ];
+        for (const [tool, given, detail] of misnamed)
+          assert.equal(await refused(tool, given), `${detail} (VALIDATION_ERROR)`);
         const foreign = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
         const reply = await deskbell.call('POST', '/api/v1/ask', {
           token: foreign,
@@ -200,8 +210,42 @@ onEachEngine('an assistant over MCP', (engine) => {
     }
     const { instructions, capabilities } = client.getDiscoverResult()!;
     assert.match(instructions ?? '', /find_answer/);
+    // Otherwise the customer is told twice, or never.
+    const texts = [
+      instructions,
+      ...tools.filter(({ name }) => /^(ask_merchant|get_answer)$/.test(name)).map((one) => one.description),
+    ];
+    assert.equal(texts.length, 3);
+    for (const text of texts) assert.match(text ?? '', /deliver.*deskbell.*assistant/);
+    const { customer } = tools.find(({ name }) => name === 'ask_merchant')!.inputSchema.properties!;
+    assert.match((customer as { description: string }).description, /phone is required/);
     assert.deepEqual(capabilities, { tools: {}, extensions: { [TASKS]: {} } });
     await client.close();
+  });
+
+  it('answers what it has read before it exits', async () => {
+    const messages = [
+      {
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: ABOUT },
+      },
+      { method: 'notifications/initialized' },
+      {
+        id: 2,
+        method: 'tools/call',
+        params: { name: 'find_answer', arguments: { question: 'Do you have decaf beans?' } },
+      },
+    ];
+    const input = messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join('');
+    // The input ends at once.
+    const { code, stdout, stderr } = await run(['mcp'], { env: stdioOf(deskbell, key).env, input });
+    assert.equal(code, 0, stderr);
+    const replies = stdout.trimEnd().split('\n');
+    assert.equal(replies.length, 2);
+    const { id, result } = JSON.parse(replies[1]!);
+    assert.equal(id, 2);
+    assert.ok(result.structuredContent.candidates.length > 0);
   });
 
   it('needs a key: nothing else opens it', async () => {
@@ -285,7 +329,7 @@ onEachEngine('an assistant over MCP', (engine) => {
       await client.close();
     });
 
-    it('withdraws the question of a cancelled task', async () => {
+    it('cancels the question of a cancelled task', async () => {
       const { client, ask, task } = await connect(true);
       const { taskId } = await ask('Do you repair grinders?');
       await task('tasks/cancel', taskId);

@@ -33,6 +33,8 @@ export interface ToolEntry {
   annotations: NonNullable<Tool['annotations']>;
   inputSchema: TSchema;
   outputSchema: TSchema;
+  /** Fields of the API that have another name here. Its errors name them. */
+  renamed?: Readonly<Record<string, string>>;
   request(given: Arguments): ApiRequest;
 }
 
@@ -43,12 +45,19 @@ const ASKING = {
   conversation_id: optionalField(conversation_id, {
     description: 'The conversation with the customer. Give this or customer, not both.',
   }),
-  customer,
+  customer: optionalField(customer, {
+    description:
+      'Who asks. Give this or conversation_id, not both: the conversation is found or created. phone is required if Deskbell sends the answer, which is the default; see deliver.',
+  }),
   reference,
   // Some models know no patterns, and no choice without a type.
   metadata: optionalField(metadata, { patternProperties: undefined }),
   expires_in_seconds,
-  deliver: optionalField(deliver, { type: 'string' }),
+  deliver: optionalField(deliver, {
+    type: 'string',
+    description:
+      'Who tells the customer the answer. deskbell: Deskbell sends it to the customer’s phone, so do not repeat it. assistant: Deskbell sends nothing, you tell the customer. The default is the merchant’s setting, usually deskbell; the result shows it.',
+  }),
 };
 
 const QUESTION_ID = Type.Integer({
@@ -57,7 +66,7 @@ const QUESTION_ID = Type.Integer({
 });
 
 const ENDED =
-  'answered: `answer` is the merchant’s reply. resolved: settled without a reply. deleted: the merchant removed it. expired: nobody answered in time. cancelled: it was withdrawn.';
+  'answered: `answer` is the merchant’s reply. resolved: settled without a reply. deleted: the merchant removed it. expired: nobody answered in time. cancelled: it was cancelled.';
 const ASKED = oneObject(
   AskReply,
   `known: \`answer\` was already known, nobody was asked. asked: the merchant has it; call get_answer with \`id\`. ${ENDED}`,
@@ -96,6 +105,7 @@ export const TOOLS: readonly ToolEntry[] = [
       }),
     }),
     outputSchema: withoutExamples(FoundCandidates),
+    renamed: { q: 'question' },
     request: (given) => ({
       method: 'GET',
       path: `/api/v1/knowledge/find?${query(given, { question: 'q', limit: 'limit' })}`,
@@ -107,7 +117,7 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Ask the merchant',
     description:
-      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. Asking the same question for the same customer again raises no second one while the first is waiting.',
+      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. Asking the same question for the same customer again raises no second one while the first is waiting. The `deliver` of the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer.',
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,
@@ -134,7 +144,7 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Request a human',
     description:
-      'Asks a person of the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer.',
+      'Asks a person of the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. The `deliver` of the result says who tells the customer the reply, as for ask_merchant.',
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,
@@ -148,6 +158,7 @@ export const TOOLS: readonly ToolEntry[] = [
       ...ASKING,
     }),
     outputSchema: ASKED,
+    renamed: { question: 'reason', support_reason: 'reason' },
     request: (given) => ({
       method: 'POST',
       path: '/api/v1/ask',
@@ -164,13 +175,14 @@ export const TOOLS: readonly ToolEntry[] = [
     scopes: ['ask'],
     title: 'Get the merchant’s answer',
     description:
-      'Returns the state of a question, and the answer once the merchant has written it. It waits for the answer up to wait_seconds. If it is still waiting, go on with something else and call it again later.',
+      'Returns the state of a question, and the answer once the merchant has written it. It waits for the answer up to wait_seconds. If it is still waiting, go on with something else and call it again later. If the `deliver` of the result is deskbell, Deskbell sends the answer to the customer: do not repeat it. If it is assistant, tell the customer the answer yourself.',
     annotations: { readOnlyHint: true, openWorldHint: true },
     inputSchema: Type.Object({
       id: QUESTION_ID,
       wait_seconds: AskQuery.properties.wait,
     }),
     outputSchema: STATE,
+    renamed: { wait: 'wait_seconds' },
     request: (given) => ({
       method: 'GET',
       path: `${askPath(given)}?${query(given, { wait_seconds: 'wait' })}`,
@@ -181,7 +193,7 @@ export const TOOLS: readonly ToolEntry[] = [
     scopes: ['ask'],
     title: 'Cancel a question',
     description:
-      'Withdraws a question that the merchant has not answered, for example because the customer no longer needs it. The merchant sees that you withdrew it.',
+      'Cancels a question that the merchant has not answered, for example because the customer no longer needs it. The merchant sees that you cancelled it.',
     annotations: {
       readOnlyHint: false,
       destructiveHint: true,
