@@ -159,7 +159,7 @@ describe('the package of the client', () => {
       assert.deepEqual(event, JSON.parse(body));
       assert.deepEqual(await client.verifyWebhook(Buffer.from(body), new Headers(headers), first), event);
       const { buffer } = Uint8Array.from(Buffer.from(body));
-      const { webhooks } = new client.Deskbell({ url: '', key: '' });
+      const { webhooks } = new client.Deskbell({ url: 'https://desk.example', key: 'dbk_x' });
       assert.deepEqual(await webhooks.verify(buffer, headers, first), event);
     });
 

@@ -85,10 +85,35 @@ onEachEngine('the client', (engine) => {
     await assert.rejects(connect().wait(id, { signal: stopped }), (error) => error === stopped.reason);
   });
 
-  it('withdraws a question', async () => {
-    const { id } = await ask();
-    assert.equal((await connect().cancel(id)).status, 'cancelled');
-    assert.equal((await connect().wait(id)).status, 'cancelled');
+  it('gets the state of a question, lists the open ones page by page, and cancels one', async () => {
+    const api = connect();
+    const questions = [newQuestion(), newQuestion(), newQuestion()];
+    const ids: number[] = [];
+    for (const question of questions) ids.push((await ask(question)).id);
+    assert.equal((await api.get(ids[1]!)).status, 'waiting');
+    const open = async () => {
+      const found: [number, string][] = [];
+      for await (const { id, question } of api.list({ pageSize: 2 }))
+        if (ids.includes(id)) found.push([id, question]);
+      return found;
+    };
+    const pairs = ids.map((id, index): [number, string] => [id, questions[index]!]).reverse();
+    assert.deepEqual(await open(), pairs);
+    assert.equal((await api.cancel(ids[1]!)).status, 'cancelled');
+    assert.equal((await api.get(ids[1]!)).status, 'cancelled');
+    assert.equal((await api.wait(ids[1]!)).status, 'cancelled');
+    assert.deepEqual(
+      await open(),
+      pairs.filter(([id]) => id !== ids[1]),
+    );
+    await assert.rejects(api.get(999_999), { status: 404, code: 'ASK_NOT_FOUND' });
+  });
+
+  it('says at once that its url or key is missing', () => {
+    const create = (options: object) => () => new client.Deskbell(options as DeskbellOptions);
+    assert.throws(create({ url: deskbell.url }), /^TypeError: key is required/);
+    assert.throws(create({ url: deskbell.url, key: '' }), /^TypeError: key is required/);
+    assert.throws(create({ key }), /^TypeError: url is required/);
   });
 
   it('a response that is lost does not make it ask twice', async () => {

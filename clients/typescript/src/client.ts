@@ -1,7 +1,7 @@
 import { type CallOptions, Conversations, type WriteOptions } from './conversations.ts';
 import { type EventsOptions, readEvents } from './events.ts';
 import { type DeskbellOptions, Http } from './http.ts';
-import type { AskRequest, AskResult, AskState, Cancelled, Candidate } from './types/asks.ts';
+import type { AskRequest, AskResult, AskState, Cancelled, Candidate, OpenAsk } from './types/asks.ts';
 import type { DeskbellEvent, EventType } from './types/events.ts';
 import { type WaitOptions, waitForAnswer } from './wait.ts';
 import { verifyWebhook } from './webhooks.ts';
@@ -63,13 +63,36 @@ export class Deskbell {
 
   /**
    * Waits until the merchant has answered, or the question has ended in another way, or `timeoutSeconds` are over.
-   * Returns the last state. Goes on after disconnects and restarts of the server. 0 seconds: returns the state at once.
+   * Returns the last state, which is `waiting` if the time is over. Goes on after disconnects and restarts of the server.
    */
   wait(id: number, options: WaitOptions = {}): Promise<AskState> {
     return waitForAnswer(this.#http, id, options);
   }
 
-  /** Withdraws a question. Throws `CONFLICT` if it has ended in another way. */
+  /** The state of a question now, without waiting. Throws `ASK_NOT_FOUND` if there is none with this id. */
+  get(id: number, { signal }: CallOptions = {}): Promise<AskState> {
+    return this.#http.call({ method: 'GET', path: `/ask/${id}`, signal });
+  }
+
+  /** The questions that wait for the merchant, newest first. Reads the next page when the loop needs it. */
+  async *list({
+    pageSize,
+    signal,
+  }: CallOptions & { pageSize?: number } = {}): AsyncGenerator<OpenAsk, void, undefined> {
+    let cursor: string | undefined;
+    do {
+      const page: { asks: OpenAsk[]; next_cursor: string | null } = await this.#http.call({
+        method: 'GET',
+        path: '/ask',
+        query: { limit: pageSize, cursor },
+        signal,
+      });
+      yield* page.asks;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /** Cancels a question that is waiting or expired. Throws `CONFLICT` if it has ended in another way. */
   cancel(id: number, { signal }: CallOptions = {}): Promise<Cancelled> {
     return this.#http.call({ method: 'DELETE', path: `/ask/${id}`, signal });
   }

@@ -36,6 +36,9 @@ export class Http {
   readonly #retries: number;
 
   constructor({ url, key, fetch, retries = RETRIES }: DeskbellOptions) {
+    if (!url)
+      throw new TypeError('url is required: the address of your Deskbell, for example https://desk.example');
+    if (!key) throw new TypeError('key is required: a key of your Deskbell, dbk_…');
     this.#url = url.replace(/\/+$/, '');
     this.#key = key;
     // A browser's fetch works only as a function of its window.

@@ -76,6 +76,12 @@ export interface Waiting extends AskBase {
   status: 'waiting';
 }
 
+/** A question that waits, in the list of open questions. */
+export interface OpenAsk extends Waiting {
+  /** What was asked: the `question` or the `support_reason`. */
+  question: string;
+}
+
 /** The merchant answered. */
 export interface Answered extends AskBase {
   status: 'answered';
@@ -108,7 +114,7 @@ export interface Expired extends AskBase {
   expired_at: string;
 }
 
-/** The assistant withdrew it. */
+/** The assistant cancelled it. */
 export interface Cancelled extends AskBase {
   status: 'cancelled';
   cancelled_at: string;
