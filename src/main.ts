@@ -53,7 +53,8 @@ function banner(url: string, { demo, docs, host, metricsPort }: Config): string 
     '',
     ...(docs ? [`  API docs   ${url}/docs`] : []),
     `  Dashboard  ${url}/`,
-    ...(docs ? [`  OpenAPI    ${url}/openapi.json`] : []),
+    ...(docs ? [`  OpenAPI    ${url}/openapi.json`, `  Assistant  ${url}/docs/assistant.md`] : []),
+    `  MCP        ${url}/mcp`,
     `  Metrics    ${metricsUrl}/metrics`,
   ];
   if (demo) {
