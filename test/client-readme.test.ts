@@ -77,7 +77,7 @@ onEachEngine(`the samples in the README of the client, with ${node}`, (engine) =
 
   it('listen to events, from the first', async () => {
     const program = await start('deskbell.events(');
-    await program.waitForOutput(/^\d+ chat-42 Yes, dogs are welcome\.$/m);
+    await program.waitForOutput(/^\d+ chat-7 Yes, dogs are welcome\.$/m);
     await program.stop();
   });
 

@@ -16,8 +16,8 @@ import { startReceiver } from './receiver.ts';
 
 const samples = PAGES.flatMap(samplesOf);
 const LANGUAGES = ['sh', 'js', 'json', 'http', 'sse', 'ini', 'nginx', 'text'];
-/** Pages whose samples call a server with the demo data, on both engines. The last changes a merchant's channel. */
-const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/channels.md'];
+/** Pages that a server serves, and whose samples call it with the demo data, on both engines. The last changes a merchant's channel. */
+const WITH_DEMO = ['docs/api.md', 'docs/assistant.md', 'docs/mcp.md', 'docs/channels.md'];
 /** Its samples start their own servers: the first with the embedded database, the others with PostgreSQL. */
 const PRODUCTION = 'docs/production.md';
 
@@ -45,6 +45,17 @@ describe('the samples in the docs', () => {
 onEachEngine('the docs, with a server', (engine) => {
   const parts = useParts(() => withDemo(engine));
   for (const page of WITH_DEMO) describe(page, () => runPage(page, parts));
+
+  it('the pages that the server serves link only to pages that it serves', async () => {
+    const { url } = parts.shell;
+    for (const page of WITH_DEMO) {
+      for (const [, target] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(target!)) continue;
+        const { status } = await fetch(new URL(target!, `${url}/${page}`));
+        assert.equal(status, 200, `${page}: ${target}`);
+      }
+    }
+  });
 });
 
 async function withDemo(engine: Engine) {
@@ -56,6 +67,7 @@ async function withDemo(engine: Engine) {
   const standIns = {
     'http://127.0.0.1:8000': shell.url,
     'https://assistant.example/deskbell': receiver.url,
+    'http://127.0.0.1:9000/': receiver.url,
     // The receiver is on this machine, and private addresses need to be allowed.
     'https://shop.example/hooks/deskbell': `${receiver.url} --allow-private`,
   };

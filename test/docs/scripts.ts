@@ -33,7 +33,8 @@ async function askWithClient(shell: Shell, script: string): Promise<void> {
   const token = await signIn(shell);
   const created = await call(shell.url, 'POST', '/api/v1/keys', { token, body: { name: 'Reader' } });
   const text = script.replaceAll('http://127.0.0.1:8000', shell.url);
-  const assistant = shell.nodeFile('my-assistant/assistant.mjs', text, { DESKBELL_KEY: created.json.key });
+  const start = () => shell.nodeFile('my-assistant/assistant.mjs', text, { DESKBELL_KEY: created.json.key });
+  const assistant = start();
   await assistant.prints(/^I have asked a colleague/);
   const { json } = await call(shell.url, 'GET', '/api/v1/notification/?status=requested', { token });
   const asked = json.find(
@@ -45,6 +46,9 @@ async function askWithClient(shell: Shell, script: string): Promise<void> {
   });
   const { code, stdout, stderr } = await assistant.ended;
   assert.deepEqual([code, stdout.split('\n')[1]], [0, 'Yes, from 10 €.'], stderr);
+  // The same message again: the answer is there, and nobody is asked.
+  const again = await start().ended;
+  assert.deepEqual([again.code, again.stdout], [0, 'Yes, from 10 €.\n'], again.stderr);
 }
 
 async function subscribe(shell: Shell, script: string): Promise<void> {
