@@ -268,6 +268,20 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       replace: "status !== 'cancelled'",
       test: 'turns a question into a task that ends with the answer',
     },
+    {
+      name: 'an error names a field of the API that the tool does not have',
+      file: 'src/mcp/server.ts',
+      find: 'reply.status === 422 ? renamed[String(field)] : undefined',
+      replace: 'undefined as string | undefined',
+      test: 'reads what is wrong with a call, and what it may not know',
+    },
+    {
+      name: 'the end of the input drops the requests that are open',
+      file: 'src/mcp/stdio.ts',
+      find: '  finishRequests(transport);\n',
+      replace: '',
+      test: 'answers what it has read before it exits',
+    },
   ]),
   ...caughtBy('test/connections.test.ts', [
     {
