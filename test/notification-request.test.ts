@@ -162,6 +162,7 @@ onEachEngine('raising a notification', (engine) => {
         answered_fields,
         answer: null,
         delivery: null,
+        ask: null,
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);

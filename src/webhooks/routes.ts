@@ -234,7 +234,11 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
             description:
               'Until the overlap ends, every call has a signature of both secrets. A second rotation within that ' +
               'time ends the oldest secret at once.',
-            errors: [...ERRORS, webhookNotFound()],
+            errors: [
+              ...ERRORS,
+              webhookNotFound(),
+              invalid('overlap_seconds', 'overlap_seconds must be integer'),
+            ],
           }),
           params: parameterSchema('webhook_id'),
           body: RotateBody,

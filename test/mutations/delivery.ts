@@ -66,8 +66,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a key gets texts by changing the address of a webhook endpoint',
       file: 'src/webhooks/routes.ts',
-      find: 'includeContent: includeContent && mayRead(request)',
-      replace: 'includeContent',
+      find: '{ settings: { ...settings, url }, includeContent: mayRead(request) }',
+      replace: '{ settings: { ...settings, url } }',
       test: 'are for owners and for keys with the scope, and texts only for those that may read them',
     },
     {

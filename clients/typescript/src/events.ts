@@ -35,7 +35,8 @@ export async function* readEvents<T extends EventType>(
         // The stream of a person also has blocks without an id: "something changed".
         if (typeof id !== 'number') continue;
         if (event === 'connected') {
-          lastId ??= id;
+          // A server whose database was restored may be behind.
+          lastId = Math.min(lastId ?? id, id);
         } else if (lastId === undefined || id > lastId) {
           lastId = id;
           if (!types || types.includes(rest.type)) yield { id, ...rest };
