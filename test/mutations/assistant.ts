@@ -87,8 +87,8 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'every key reads the texts of events',
       file: 'src/live/routes.ts',
-      find: 'CONTENT_SCOPES.some((scope) => hasScope(caller, scope)),',
-      replace: 'CONTENT_SCOPES.length > 0,',
+      find: 'CONTENT_SCOPES.some((scope) => hasScope(caller, scope));',
+      replace: 'CONTENT_SCOPES.length > 0;',
       test: 'shows a key only what its scopes allow, and texts only to those that may read them',
     },
     {
