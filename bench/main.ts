@@ -11,6 +11,7 @@
  *   --queue                   instead: messages a second, and what a claim costs next to 100,000 blocked messages
  *   --growth                  instead: with more connections, more rows and more processes
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
+ *   --waiting                 instead: 10,000 assistants that wait for answers
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
@@ -31,6 +32,7 @@ import { benchQueue, printQueueRow, type QueueRow } from './queue.ts';
 import { failuresOf, hasTarget, printTable, type Report, type Row, reached, toSvg } from './report.ts';
 import { type Floors, LIST, ME, ROW_KINDS } from './rows.ts';
 import { type SoakReport, soak } from './soak.ts';
+import { benchWaiting, isMet, type WaitingRow } from './waiting.ts';
 import { benchWorst, OTHERS_MAX_MS, type WorstRow } from './worst.ts';
 
 const { values: options } = parseArgs({
@@ -44,6 +46,7 @@ const { values: options } = parseArgs({
     queue: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     worst: { type: 'boolean', default: false },
+    waiting: { type: 'boolean', default: false },
     soak: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -79,6 +82,8 @@ try {
   else if (options.growth)
     process.exitCode = publishGrowth(await benchGrowth(await requireCluster(), seconds));
   else if (options.worst) process.exitCode = publishWorst(await benchWorst(await requireCluster(), engines));
+  else if (options.waiting)
+    process.exitCode = publishWaiting(await benchWaiting(await requireCluster(), engines));
   else if (options.soak)
     process.exitCode = publishSoak(await soak(await requireCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());
@@ -197,6 +202,12 @@ function publishWorst(rows: WorstRow[]): number {
   write('worst', { ...environment(), rows }, {});
   const slow = rows.filter(({ othersMs }) => othersMs > OTHERS_MAX_MS).length;
   console.log(`\nothers waited longer than ${OTHERS_MAX_MS} ms in ${slow} of ${rows.length} rows`);
+  return 0;
+}
+
+function publishWaiting(rows: WaitingRow[]): number {
+  write('waiting', { ...environment(), rows }, {});
+  console.log(`\n${rows.filter((row) => !isMet(row)).length} of ${rows.length} targets missed`);
   return 0;
 }
 
