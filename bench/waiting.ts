@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Engine } from '../src/database/database.ts';
+import { coreWaitMs } from '../test/faults/cores.ts';
 import { MERCHANTS, merchantOf } from './data.ts';
 import { type Instance, openInstance } from './instance.ts';
 import type { ServerProcess } from './processes.ts';
@@ -14,7 +15,7 @@ export interface WaitingRow {
   /** While all wait. */
   megabytes: number;
   answers: number;
-  /** From sending the answer to the end of the assistant's call. */
+  /** From sending the answer to the end of the assistant's call, without the time in which the server waited for a core. */
   p50Ms: number;
   p99Ms: number;
 }
@@ -115,6 +116,7 @@ async function measure(instance: Instance, server: ServerProcess, asks: readonly
       const index = Math.floor((n * WAITING) / (WARM_UP + ANSWERS));
       const { id, merchant } = asks[index]!;
       const startedAt = performance.now();
+      const waitedBefore = coreWaitMs(server.pid);
       const woken = waiters[index]!.answered;
       const reply = await fetch(`${server.url}/api/v1/notification/${id}/answer`, {
         method: 'POST',
@@ -123,7 +125,8 @@ async function measure(instance: Instance, server: ServerProcess, asks: readonly
       });
       if (reply.status !== 200) throw new Error(`an answer failed: ${await reply.text()}`);
       const giveUp = sleep(GIVE_UP_MS).then(() => Number.POSITIVE_INFINITY);
-      times.push((await Promise.race([woken, giveUp])) - startedAt);
+      const endedAt = await Promise.race([woken, giveUp]);
+      times.push(endedAt - startedAt - (coreWaitMs(server.pid) - waitedBefore));
       await sleep(PAUSE_MS);
     }
     times.splice(0, WARM_UP);
