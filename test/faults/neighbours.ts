@@ -88,7 +88,8 @@ async function runAttacks(attacks: readonly Attack[], engine: Engine, size: Size
   }
 }
 
-async function runAttack({ what, run }: Attack, target: Target): Promise<Finding[]> {
+async function runAttack({ what, warmUp, run }: Attack, target: Target): Promise<Finding[]> {
+  await warmUp?.(target);
   const others = await watchOthers(target.server);
   const own = await run(target);
   const { requests, failed, longestMs } = await others.stop();

@@ -11,6 +11,8 @@ export interface Attack {
   settings?: Settings;
   /** Before the server starts and the others' requests are measured: data, accounts, channels. */
   prepare?(testDatabase: TestDatabase, size: Size): Promise<void>;
+  /** Before the others' requests are measured: the first request of a kind compiles code. */
+  warmUp?(target: Target): Promise<void>;
   /** The attack itself. The others are measured while it runs. Returns its own figures. */
   run(target: Target): Promise<Finding[]>;
 }

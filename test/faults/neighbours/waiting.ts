@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call, NOTIFICATIONS } from '../../harness.ts';
@@ -6,7 +7,11 @@ import type { Attack, Target } from './attack.ts';
 
 const ASK = '/api/v1/ask';
 const WAITING = 1000;
-const AT_ONCE = 20;
+/** Nothing is learned from it. */
+const ANSWER = { answer: 'Yes.', only_send_campaign: true };
+const OPENED_AT_ONCE = 20;
+/** For the calls around them, which are not the attack. */
+const CALLS_AT_ONCE = 4;
 /** How long they wait while their merchant answers one after another. */
 const OWN_SECONDS: Record<Size, number> = { short: 1, full: 10 };
 const WAKE_UPS: Record<Size, number> = { short: 3, full: 30 };
@@ -15,26 +20,25 @@ const WAKE_EVERY_MS = 500;
 /** All of a merchant's assistants wait at once: first each for its own ask, then all for one ask after another. */
 export const waitingAssistants: Attack = {
   what: 'waiting assistants',
-  async run({ server, size, token }) {
-    const created = await call(server.url, 'POST', '/api/v1/keys', { token, body: { name: 'Assistants' } });
-    const key: string = created.json.key;
-    const agent = new Agent({ keepAlive: true });
-    const wait = (id: number) => waitFor(server, agent, key, id);
-    let asked = 0;
-    const ask = async () => {
-      asked += 1;
-      const body = { question: `May I ask about k${asked}k?`, customer: { phone: '+34600000001' } };
-      return (await call(server.url, 'POST', ASK, { token: key, body })).json.id as number;
-    };
-    const answer = (id: number) =>
-      call(server.url, 'POST', `${NOTIFICATIONS}/${id}/answer`, { token, body: { answer: 'Yes.' } });
+  async warmUp(target) {
+    const { ask, answer, withdraw, wait, close } = await createAssistants(target);
+    const [answered, withdrawn] = [await ask(), await ask()];
+    const waiting = wait(answered);
+    await answer(answered);
+    await waiting;
+    await withdraw(withdrawn);
+    close();
+  },
+  async run(target) {
+    const { size } = target;
+    const { ask, answer, withdraw, wait, close } = await createAssistants(target);
     try {
       const ids = await inParallel(WAITING, ask);
       const own = await openAll((n) => wait(ids[n]!));
       for (const endsAt = Date.now() + OWN_SECONDS[size] * 1000; Date.now() < endsAt; await sleep(50)) {
         await answer(ids.pop()!);
       }
-      await inParallel(ids.length, () => call(server.url, 'DELETE', `${ASK}/${ids.pop()}`, { token: key }));
+      await inParallel(ids.length, () => withdraw(ids.pop()!));
       const heard = await Promise.all(own);
 
       // Who has heard of one ask waits for the next at once.
@@ -57,16 +61,33 @@ export const waitingAssistants: Attack = {
         none('waiting assistants: waited in vain for one ask', WAKE_UPS[size] * WAITING - woken),
       ];
     } finally {
-      agent.destroy();
+      close();
     }
   },
 };
+
+async function createAssistants({ server, token }: Target) {
+  const { url } = server;
+  const created = await call(url, 'POST', '/api/v1/keys', { token, body: { name: 'Assistants' } });
+  const key: string = created.json.key;
+  const agent = new Agent({ keepAlive: true });
+  return {
+    async ask(): Promise<number> {
+      const body = { question: `May I ask about ${randomUUID()}?`, customer: { phone: '+34600000001' } };
+      return (await call(url, 'POST', ASK, { token: key, body })).json.id;
+    },
+    answer: (id: number) => call(url, 'POST', `${NOTIFICATIONS}/${id}/answer`, { token, body: ANSWER }),
+    withdraw: (id: number) => call(url, 'DELETE', `${ASK}/${id}`, { token: key }),
+    wait: (id: number) => waitFor(server, agent, key, id),
+    close: () => agent.destroy(),
+  };
+}
 
 /** A few at a time, as assistants would. */
 async function openAll<T>(open: (n: number) => Promise<T>): Promise<Promise<T>[]> {
   const opened: Promise<T>[] = [];
   while (opened.length < WAITING) {
-    for (let n = 0; n < AT_ONCE; n += 1) opened.push(open(opened.length));
+    for (let n = 0; n < OPENED_AT_ONCE; n += 1) opened.push(open(opened.length));
     await sleep(20);
   }
   return opened;
@@ -81,7 +102,7 @@ async function inParallel<T>(count: number, work: () => Promise<T>): Promise<T[]
       results.push(await work());
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, runOne));
+  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, runOne));
   return results;
 }
 
