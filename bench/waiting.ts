@@ -20,8 +20,8 @@ export interface WaitingRow {
   p99Ms: number;
 }
 
-export const GROWTH_MAX_MEGABYTES = 300;
-export const WAKE_MAX_MS = 200;
+const GROWTH_MAX_MEGABYTES = 300;
+const WAKE_MAX_MS = 200;
 const WAITING = 10_000;
 const ANSWERS = 200;
 /** The first answer after a start compiles code. */
