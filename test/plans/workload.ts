@@ -243,9 +243,10 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
   await waiting;
   await call('DELETE', `/api/v1/ask/${ids[1]}`);
   await call('DELETE', `${NOTIFICATIONS}/${ids[2]}`);
-  await deskbell.database.run(`update asks set expires_at = '2026' where merchant_id = 1 and id = $1`, [
-    ids[3]!,
-  ]);
+  await deskbell.database.run(
+    `update asks set expires_at = '2026-01-15T09:30:00.000Z' where merchant_id = 1 and id = $1`,
+    [ids[3]!],
+  );
   await call('GET', `/api/v1/ask/${ids[3]}`);
   await call('GET', '/api/v1/ask?limit=2');
   await call('GET', '/api/v1/events/log?after=5&limit=5');
