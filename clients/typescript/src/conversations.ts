@@ -59,7 +59,7 @@ export class Conversations {
     return found[0] ?? null;
   }
 
-  /** Stores what the customer and the assistant said, so that the merchant can read it. Takes any number of messages. */
+  /** Stores what the customer and the assistant said, so that the conversation is complete. Takes any number of messages. */
   async addMessages(
     id: number,
     messages: NewMessage | readonly NewMessage[],
