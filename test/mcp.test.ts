@@ -2,70 +2,28 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as OldHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { run } from './command.ts';
 import { samplesOf } from './docs/samples.ts';
-import { assertError, BOREALIS, type Deskbell, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
+import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
+import {
+  ABOUT,
+  type Assistant,
+  addressOf,
+  connectNew,
+  connectOld,
+  connectStdio,
+  NEW,
+  stdioOf,
+  TASKS,
+  withKey,
+} from './mcpClients.ts';
 import { root } from './process.ts';
 
 const NAMES = [
   ...['find_answer', 'ask_merchant', 'request_human'],
   ...['get_answer', 'cancel_question', 'list_open_questions'],
 ];
-const TASKS = 'io.modelcontextprotocol/tasks';
-const ABOUT = { name: 'test', version: '1' };
 const WAIT_INVALID = 'wait_seconds must be a whole number of seconds from 0 to 45';
-const NEW = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const;
-
-/** What these tests use of a client, whatever its generation. */
-interface Assistant {
-  names(): Promise<string[]>;
-  // biome-ignore lint/suspicious/noExplicitAny: tests check results of any shape
-  use(name: string, given?: Record<string, unknown>): Promise<any>;
-  close(): Promise<void>;
-}
-
-function assistantOf(client: Pick<Client, 'listTools' | 'callTool' | 'close'>): Assistant {
-  return {
-    names: async () => (await client.listTools()).tools.map(({ name }) => name),
-    use: (name, given = {}) => client.callTool({ name, arguments: given }),
-    close: () => client.close(),
-  };
-}
-
-const withKey = (key: string) => ({ requestInit: { headers: { authorization: `Bearer ${key}` } } });
-const addressOf = ({ url }: Deskbell) => new URL('/mcp', url);
-
-async function connectOld(deskbell: Deskbell, key: string): Promise<Assistant> {
-  const client = new OldClient(ABOUT);
-  await client.connect(new OldHttpTransport(addressOf(deskbell), withKey(key)) as never);
-  return assistantOf(client as never);
-}
-
-async function connectNew(deskbell: Deskbell, key: string): Promise<Assistant> {
-  const client = new Client(ABOUT, NEW);
-  await client.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(key)));
-  return assistantOf(client);
-}
-
-const stdioOf = ({ url }: Deskbell, key: string) => ({
-  command: process.execPath,
-  args: [`${root}/src/cli/main.ts`, 'mcp'],
-  env: {
-    PATH: process.env.PATH!,
-    NODE_COMPILE_CACHE: `${root}/node_modules/.cache/node`,
-    DESKBELL_URL: url,
-    DESKBELL_KEY: key,
-  },
-});
-
-async function connectStdio(deskbell: Deskbell, key: string): Promise<Assistant> {
-  const client = new Client(ABOUT);
-  await client.connect(new StdioClientTransport(stdioOf(deskbell, key)));
-  return assistantOf(client);
-}
-
 const CLIENTS = {
   'a client of 2025 over HTTP': connectOld,
   'a client of 2026 over HTTP': connectNew,
@@ -271,90 +229,6 @@ onEachEngine('an assistant over MCP', (engine) => {
     );
     const large = { ...body, params: { filler: 'x'.repeat(300 * 1024) } };
     assertError(await deskbell.call('POST', '/mcp', { token: key, body: large }), 413, 'PAYLOAD_TOO_LARGE');
-  });
-
-  describe('the tasks extension', () => {
-    const connect = async (declares: boolean) => {
-      let last = '';
-      const transport = new StreamableHTTPClientTransport(addressOf(deskbell), {
-        ...withKey(key),
-        // The official client has no tasks yet: it reports the type of the result and drops the result.
-        fetch: async (url, init) => {
-          const response = await fetch(url, init);
-          last = await response.clone().text();
-          return response;
-        },
-      });
-      const capabilities = declares ? { extensions: { [TASKS]: {} } } : {};
-      const client = new Client(ABOUT, { ...NEW, capabilities });
-      await client.connect(transport);
-      return {
-        client,
-        // biome-ignore lint/suspicious/noExplicitAny: as above
-        task: async (method: string, taskId: string): Promise<any> =>
-          client.request({ method, params: { taskId } }, ANY),
-        ask: async (question: string) => {
-          await assert.rejects(
-            client.callTool({
-              name: 'ask_merchant',
-              arguments: { question, conversation_id: 2, if_known: 'raise', expires_in_seconds: 3600 },
-            }),
-            { code: 'UNSUPPORTED_RESULT_TYPE', data: { resultType: 'task', method: 'tools/call' } },
-          );
-          return JSON.parse(last).result;
-        },
-      };
-    };
-    const ANY = {
-      '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
-    } as const;
-
-    it('turns a question into a task that ends with the answer', async () => {
-      const { client, ask, task } = await connect(true);
-      const { taskId, status, ttlMs, pollIntervalMs } = await ask('Do you have gift cards?');
-      assert.equal(status, 'working');
-      assert.equal(ttlMs, (3600 + 30 * 86_400) * 1000);
-      assert.ok(pollIntervalMs > 0);
-      assert.equal((await task('tasks/get', taskId)).status, 'working');
-      await task('tasks/update', taskId);
-
-      assert.equal((await answer(Number(taskId), 'Yes, from 10 euros.')).status, 200);
-      const done = await task('tasks/get', taskId);
-      assert.equal(done.status, 'completed');
-      assert.equal(done.result.structuredContent.answer, 'Yes, from 10 euros.');
-      assert.equal(done.lastUpdatedAt, done.result.structuredContent.answered_at);
-      // Too late, and still acknowledged.
-      await task('tasks/cancel', taskId);
-      assert.equal((await task('tasks/get', taskId)).status, 'completed');
-      await client.close();
-    });
-
-    it('cancels the question of a cancelled task', async () => {
-      const { client, ask, task } = await connect(true);
-      const { taskId } = await ask('Do you repair grinders?');
-      await task('tasks/cancel', taskId);
-      assert.equal((await task('tasks/get', taskId)).status, 'cancelled');
-      const { json } = await deskbell.call('GET', `/api/v1/ask/${taskId}`, { token: owner });
-      assert.equal(json.status, 'cancelled');
-      await client.close();
-    });
-
-    it('knows no task of another merchant, and needs a request that declares it', async () => {
-      const { client, ask, task } = await connect(true);
-      const { taskId } = await ask('Do you deliver on Sundays?');
-      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
-        await assert.rejects(task(method, '999999'), { code: -32_602 });
-      }
-      const foreign = (await newKey(await deskbell.signIn(BOREALIS.email, BOREALIS.password))).key;
-      const other = new Client(ABOUT, { ...NEW, capabilities: { extensions: { [TASKS]: {} } } });
-      await other.connect(new StreamableHTTPClientTransport(addressOf(deskbell), withKey(foreign)));
-      await assert.rejects(other.request({ method: 'tasks/get', params: { taskId } }, ANY), {
-        code: -32_602,
-      });
-      const plain = await connect(false);
-      await assert.rejects(plain.task('tasks/get', taskId), { code: -32_021 });
-      for (const one of [client, other, plain.client]) await one.close();
-    });
   });
 });
 

@@ -246,6 +246,15 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       test: 'stops waiting for an answer when the client has gone',
     },
   ]),
+  ...caughtBy('test/mcp-tasks.test.ts', [
+    {
+      name: 'an ended question is a task that never ends',
+      file: 'src/mcp/tasks.ts',
+      find: "status === 'waiting'",
+      replace: "status !== 'cancelled'",
+      test: 'turns a question into a task that ends with the answer',
+    },
+  ]),
   ...caughtBy('test/mcp.test.ts', [
     {
       name: 'an assistant sees tools that its key may not use',
@@ -260,13 +269,6 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
       find: ' && declaresTasks(context)',
       replace: '',
       test: 'asks the merchant and gets the answer as soon as it is there',
-    },
-    {
-      name: 'an ended question is a task that never ends',
-      file: 'src/mcp/tasks.ts',
-      find: "status === 'waiting'",
-      replace: "status !== 'cancelled'",
-      test: 'turns a question into a task that ends with the answer',
     },
     {
       name: 'an error names a field of the API that the tool does not have',

@@ -28,6 +28,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       replace: `return a.kind === 'm' ? 1 : -1;`,
       test: 'are paged, with answers between them: every message once, in order, for any page size',
     },
+  ]),
+  ...caughtBy('test/whatsapp-messages.test.ts', [
     {
       name: 'a message that Meta repeats is an event again',
       file: 'src/conversations/received.ts',

@@ -65,21 +65,31 @@ export async function reply(
 }
 
 async function askMerchant(desk: Desk, customer: object, question: string): Promise<string> {
-  const found = await send(desk, 'GET', `/knowledge/find?limit=1&q=${encodeURIComponent(question)}`);
-  if (found.candidates[0]?.confident) return found.candidates[0].answer;
+  const found = await send<Found>(desk, 'GET', `/knowledge/find?limit=1&q=${encodeURIComponent(question)}`);
+  const [best] = found.candidates;
+  if (best?.confident) return best.answer;
 
-  let state = await send(desk, 'POST', '/ask', { question, customer, deliver: 'assistant' });
+  let state = await send<Ask>(desk, 'POST', '/ask', { question, customer, deliver: 'assistant' });
   for (let polls = 0; isOpen(state.status) && polls < POLLS_MAX; polls += 1) {
-    state = await send(desk, 'GET', `/ask/${state.id}?wait=30`);
+    state = await send<Ask>(desk, 'GET', `/ask/${state.id}?wait=30`);
   }
   if (isOpen(state.status)) return 'The merchant has not answered yet.';
   return state.answer ?? 'The merchant cannot answer this.';
 }
 
+/** The parts of the responses that this program uses. */
+interface Found {
+  candidates: { answer: string; confident: boolean }[];
+}
+interface Ask {
+  status: string;
+  id?: number;
+  answer?: string;
+}
+
 const isOpen = (status: string) => status === 'asked' || status === 'waiting';
 
-// biome-ignore lint/suspicious/noExplicitAny: the client has types for each response
-async function send({ url, key }: Desk, method: string, path: string, body?: object): Promise<any> {
+async function send<T>({ url, key }: Desk, method: string, path: string, body?: object): Promise<T> {
   const response = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: {

@@ -56,9 +56,12 @@ export const waitingAssistants: Attack = {
       const ended = heard.filter((status) => status === 'answered' || status === 'cancelled').length;
       return [
         { what: 'waiting assistants: waited at once', value: WAITING },
-        none('waiting assistants: waited in vain for their own ask', WAITING - ended),
+        none('waiting assistants: waits for own asks that ended without an answer', WAITING - ended),
         { what: 'waiting assistants: times that all were woken at once', value: WAKE_UPS[size] },
-        none('waiting assistants: waited in vain for one ask', WAKE_UPS[size] * WAITING - woken),
+        none(
+          'waiting assistants: waits for one ask that ended without an answer',
+          WAKE_UPS[size] * WAITING - woken,
+        ),
       ];
     } finally {
       close();
