@@ -1,34 +1,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
-import {
-  assertError,
-  BOREALIS,
-  type CallOptions,
-  NOTIFICATIONS,
-  onEachEngine,
-  startSecondServer,
-  useDeskbell,
-} from './harness.ts';
+import { ASK, useAsks } from './asking.ts';
+import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
-
-const ASK = '/api/v1/ask';
 
 onEachEngine('asking the merchant', (engine) => {
   const deskbell = useDeskbell(engine);
-  let key: string | undefined;
-  const keyOf = async () => (key ??= await createKey(deskbell));
-  const call = async (method: string, path: string, options: CallOptions = {}) =>
-    deskbell.call(method, path, { token: await keyOf(), ...options });
-  const ask = (body: object, options: CallOptions = {}) => call('POST', ASK, { body, ...options });
-  let customers = 0;
-  /** A new customer, so that no other test's question is the same. */
-  const customer = () => ({ phone: `+34611${String(660000 + ++customers)}`, name: 'Lucía' });
-  const question = () => `Do you ship article ${++customers} to the moon?`;
-  const answer = async (id: number, body: object = { answer: 'Yes, on Fridays.' }) =>
-    deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token: await deskbell.signIn(), body });
+  const { call, ask, answer, customer, question } = useAsks(deskbell);
 
   it('raises what is not known, and gives reference and metadata back with the answer', async () => {
     const body = {
@@ -132,94 +110,8 @@ onEachEngine('asking the merchant', (engine) => {
     assertError(changed, 422, 'IDEMPOTENCY_KEY_REUSED', 'Idempotency-Key');
   });
 
-  it('a call that waits gets the answer as soon as there is one', async () => {
-    const body = { question: question(), customer: customer(), wait_seconds: 30 };
-    const waiting = ask(body);
-    const token = await deskbell.signIn();
-    let open: { id: number; question: string }[] = [];
-    while (open.length === 0) {
-      open = (await call('GET', ASK)).json.asks.filter(
-        (one: { question: string }) => one.question === body.question,
-      );
-    }
-    const polling = call('GET', `${ASK}/${open[0]!.id}?wait=30`);
-    await deskbell.call('POST', `${NOTIFICATIONS}/${open[0]!.id}/answer`, {
-      token,
-      body: { answer: 'Now.' },
-    });
-    for (const { json } of await Promise.all([waiting, polling])) {
-      assert.deepEqual([json.status, json.answer], ['answered', 'Now.']);
-    }
-    const late = await call('GET', `${ASK}/${open[0]!.id}?wait=30`);
-    assert.equal(late.json.status, 'answered');
-  });
-
-  it('resolved, deleted and cancelled are different ends, and the outcome stays when the notification is gone', async () => {
-    const token = await deskbell.signIn();
-    const ids = await Promise.all(
-      [1, 2, 3].map(
-        async () => (await ask({ question: question(), customer: customer() })).json.id as number,
-      ),
-    );
-    const waiting = ids.map((id) => call('GET', `${ASK}/${id}?wait=30`));
-    await sleep(50);
-    await answer(ids[0]!, { resolve_only: true });
-    await deskbell.call('DELETE', `${NOTIFICATIONS}/${ids[1]}`, { token });
-    const cancelled = await call('DELETE', `${ASK}/${ids[2]}`);
-    assert.deepEqual([cancelled.status, cancelled.json.status], [200, 'cancelled']);
-    assert.equal((await call('DELETE', `${ASK}/${ids[2]}`)).status, 200);
-    const ends = (await Promise.all(waiting)).map(({ json }) => json);
-    assert.deepEqual(
-      ends.map(({ status }) => status),
-      ['resolved', 'deleted', 'cancelled'],
-    );
-    assert.deepEqual([ends[0].resolved_by, typeof ends[1].deleted_at], ['Alma Reyes', 'string']);
-    assertError(await call('DELETE', `${ASK}/${ids[0]}`), 409, 'CONFLICT');
-    assertError(await call('DELETE', `${ASK}/${ids[1]}`), 409, 'CONFLICT');
-    await deskbell.call('DELETE', `${NOTIFICATIONS}/${ids[2]}`, { token });
-    assert.equal((await call('GET', `${ASK}/${ids[2]}`)).json.status, 'cancelled');
-
-    // The merchant sees why it is gone.
-    const withdrawn = (await ask({ question: question(), customer: customer() })).json.id;
-    await call('DELETE', `${ASK}/${withdrawn}`);
-    const shown = (await deskbell.call('GET', `${NOTIFICATIONS}/${withdrawn}`, { token })).json;
-    assert.deepEqual([shown.status, shown.answer, shown.delivery], ['answered', { withdrawn: true }, null]);
-    const [event] = (await deskbell.call('GET', '/api/v1/audit?what=notification.cancelled', { token })).json;
-    assert.deepEqual([event.who.name, event.about.notification_id], ['Test key', withdrawn]);
-  });
-
-  it('an ask expires at its time, stays in the inbox, and a late answer still reaches the customer', async () => {
-    const { json } = await ask({ question: question(), customer: customer(), expires_in_seconds: 600 });
-    const waiting = call('GET', `${ASK}/${json.id}?wait=30`);
-    await sleep(50);
-    deskbell.clock.advance(601);
-    const expired = (await waiting).json;
-    assert.deepEqual([expired.status, expired.expired_at], ['expired', json.expires_at]);
-    const token = await deskbell.signIn();
-    const pending = (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token })).json;
-    assert.ok(pending.some(({ id }: { id: number }) => id === json.id));
-
-    await answer(json.id);
-    await deskbell.allSent();
-    const late = (await call('GET', `${ASK}/${json.id}`)).json;
-    assert.deepEqual([late.status, late.late, late.delivery.state !== 'failed'], ['answered', true, true]);
-  });
-
-  it('asking again after the expiry waits again for the same notification', async () => {
-    const body = { question: question(), customer: customer(), expires_in_seconds: 60 };
-    const first = (await ask(body)).json;
-    deskbell.clock.advance(61);
-    assert.equal((await call('GET', `${ASK}/${first.id}`)).json.status, 'expired');
-    const second = (await ask(body)).json;
-    assert.deepEqual([second.status, second.id, second.duplicate], ['asked', first.id, true]);
-    assert.ok(second.expires_at > first.expires_at);
-    const token = await deskbell.signIn();
-    const { updated_at } = (await deskbell.call('GET', `${NOTIFICATIONS}/${first.id}`, { token })).json;
-    assert.ok(updated_at > first.expires_at, 'the inbox has to show that it waits again');
-  });
-
   it('an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing', async () => {
-    const body = { question: question(), customer: { reference: `chat-${customers}` }, deliver: 'assistant' };
+    const body = { question: question(), customer: { reference: `chat-${engine}` }, deliver: 'assistant' };
     const { json } = await ask(body);
     assert.equal(json.deliver, 'assistant');
     await answer(json.id);
@@ -319,17 +211,6 @@ onEachEngine('asking the merchant', (engine) => {
     }
   });
 
-  it('a wait ends when its key is revoked', async () => {
-    const token = await deskbell.signIn();
-    const created = (await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Soon gone' } }))
-      .json;
-    const { id } = (await ask({ question: question(), customer: customer() })).json;
-    const waiting = call('GET', `${ASK}/${id}?wait=40`, { token: created.key });
-    await sleep(100);
-    await deskbell.call('DELETE', `/api/v1/keys/${created.id}`, { token });
-    assertError(await waiting, 401, 'INVALID_TOKEN');
-  });
-
   it('open asks are listed in pages, newest first', async () => {
     const asked = [];
     for (let n = 0; n < 3; n += 1)
@@ -343,39 +224,6 @@ onEachEngine('asking the merchant', (engine) => {
     assert.equal(next.asks[0].id, asked[0]);
   });
 
-  it('an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer', async () => {
-    const { database, config, clock } = deskbell;
-    const log = createLogger({ logLevel: 'silent', logPretty: false });
-    const cleanUpAfter = (days: number) =>
-      cleanUp(database, config, log, new Date(clock.now().getTime() + days * 24 * 60 * 60_000));
-    const waiting = (await ask({ question: question(), customer: customer() })).json.id;
-    const { id } = (await ask({ question: question(), customer: customer() })).json;
-    await answer(id);
-    const token = await deskbell.signIn();
-    assert.equal((await deskbell.call('DELETE', `${NOTIFICATIONS}/${id}`, { token })).status, 200);
-
-    await cleanUpAfter(29);
-    const kept = (await call('GET', `${ASK}/${id}`)).json;
-    assert.deepEqual([kept.status, kept.answer], ['answered', 'Yes, on Fridays.']);
-    await cleanUpAfter(31);
-    assertError(await call('GET', `${ASK}/${id}`), 404, 'ASK_NOT_FOUND');
-    assert.equal((await call('GET', `${ASK}/${waiting}`)).json.status, 'waiting');
-  });
-
-  it('an expired one is kept until its notification ends: the assistant relays a very late answer', async () => {
-    const { database, config, clock } = deskbell;
-    const body = { question: question(), customer: { reference: `late-${customers}` }, deliver: 'assistant' };
-    const { id } = (await ask({ ...body, expires_in_seconds: 60 })).json;
-    clock.advance(61);
-    assert.equal((await call('GET', `${ASK}/${id}`)).json.status, 'expired');
-    const log = createLogger({ logLevel: 'silent', logPretty: false });
-    await cleanUp(database, config, log, new Date(clock.now().getTime() + 40 * 24 * 60 * 60_000));
-    await answer(id);
-    const late = (await call('GET', `${ASK}/${id}`)).json;
-    assert.deepEqual([late.status, late.late, late.delivery], ['answered', true, null]);
-    assert.deepEqual(await database.all('select id from deliveries where notification_id = $1', [id]), []);
-  });
-
   it('a wrong customer is refused, also if the answer is known', async () => {
     const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token: await deskbell.signIn() }))
       .json;
@@ -387,37 +235,5 @@ onEachEngine('asking the merchant', (engine) => {
         'customer.phone',
       );
     }
-  });
-});
-
-onEachEngine('waiting for an answer', (engine) => {
-  const deskbell = useDeskbell(engine);
-
-  it('the merchant may answer at another server', {
-    skip: engine === 'sqlite' && 'SQLite has one server',
-  }, async () => {
-    const key = await createKey(deskbell);
-    const second = await startSecondServer(deskbell);
-    try {
-      const body = { question: 'At which server?', customer: { phone: '+34611660001' } };
-      const { id } = (await deskbell.call('POST', ASK, { token: key, body })).json;
-      const waiting = deskbell.call('GET', `${ASK}/${id}?wait=30`, { token: key });
-      await sleep(50);
-      const token = await second.signIn();
-      await second.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body: { answer: 'At this one.' } });
-      assert.equal((await waiting).json.answer, 'At this one.');
-    } finally {
-      await second.close();
-    }
-  });
-
-  it('a server that stops answers those who wait', async () => {
-    const key = await createKey(deskbell);
-    const body = { question: 'Will you stop?', customer: { phone: '+34611660002' } };
-    const { id } = (await deskbell.call('POST', ASK, { token: key, body })).json;
-    const waiting = deskbell.call('GET', `${ASK}/${id}?wait=30`, { token: key });
-    await sleep(50);
-    await deskbell.close();
-    assert.deepEqual([(await waiting).status, (await waiting).json.status], [200, 'waiting']);
   });
 });

@@ -61,6 +61,8 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       replace: 'false',
       test: 'an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing',
     },
+  ]),
+  ...caughtBy('test/ask-ends.test.ts', [
     {
       name: 'a late answer is not told',
       file: 'src/asks/end.ts',
