@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import { callerOf, hasScope, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
@@ -12,6 +13,7 @@ import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
 import { invalid, serviceUnavailable, TOKEN_ERRORS, tokenInvalid, tooManyStreams } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { sendJson } from '../http/json.ts';
+import { createFairSlots } from '../http/limits/fairSlots.ts';
 import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
 import { collectPage, limitInvalid, readLimit } from '../http/paging.ts';
 import type { Hub } from './hub.ts';
@@ -30,6 +32,8 @@ export interface LiveParts {
 }
 
 const SCOPES: readonly Scope[] = ['ask', 'notifications:read', 'knowledge:read', 'webhooks'];
+/** Thousands of readers of a merchant may wait for the same event. The merchants take turns. */
+const LOG_READS_AT_ONCE = 4;
 /** Few enough for one write to a stream. */
 const READ_AT_ONCE = 50;
 
@@ -45,6 +49,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
     const streamLimits = createStreamLimits(limits);
+    const withReadSlot = createFairSlots(LOG_READS_AT_ONCE, Number.POSITIVE_INFINITY);
     app.addHook('onClose', async () => streamLimits.close());
 
     app.get(
@@ -143,6 +148,8 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         const after = query.after === undefined ? 0 : readAfter(query.after);
         const limit = readLimit(query.limit, LOG_LIMIT.max) ?? LOG_LIMIT.default;
         const read = async () => {
+          // After this turn of the event loop: on SQLite, thousands of reads would be one turn.
+          await nextTurn();
           // A database that was restored may be behind.
           const from = Math.min(after, await currentPosition(merchantId));
           const { rows, hasMore } = await collectPage<LoggedEvent>(limit, lengthOf, (last, atMost) =>
@@ -158,7 +165,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
           request,
           reply,
           seconds: readWait(request),
-          read,
+          read: () => withReadSlot({ group: String(merchantId), isKnown: true }, read),
           isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
           revocations,
           now,

@@ -230,14 +230,14 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'the password queue has no share per address',
-      file: 'src/auth/passwords/fairSlots.ts',
+      file: 'src/http/limits/fairSlots.ts',
       find: '.push(group, waiting);\n      // A caller',
       replace: `.push('', waiting);\n      // A caller`,
       test: 'from one address, the owner at another one gets in, and those that do not fit get 503 with Retry-After',
     },
     {
       name: 'the password queue has no share for known places',
-      file: 'src/auth/passwords/fairSlots.ts',
+      file: 'src/http/limits/fairSlots.ts',
       find: '(isKnown ? known : unknown).push',
       replace: '(isKnown ? unknown : unknown).push',
       test: 'from hundreds of addresses, the owner gets in from where the owner has signed in before',

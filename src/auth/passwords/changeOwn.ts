@@ -1,5 +1,6 @@
 import type { Database } from '../../database/database.ts';
 import { invalid, tokenInvalid } from '../../errors.ts';
+import { createFairSlots } from '../../http/limits/fairSlots.ts';
 import { runInThread } from '../../http/thread.ts';
 import type { Vault } from '../../secrets.ts';
 import { attemptOf } from '../attempts.ts';
@@ -7,7 +8,6 @@ import { userAt } from '../events.ts';
 import type { Factors } from '../factors/factors.ts';
 import type { FactorCaller } from '../factors/prove.ts';
 import { changeOwnPassword } from '../users.ts';
-import { createFairSlots } from './fairSlots.ts';
 import type { Passwords } from './passwords.ts';
 
 interface OwnPasswordParts {

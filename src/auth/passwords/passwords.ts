@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
-import { createFairSlots, type Requester } from './fairSlots.ts';
+import { createFairSlots, type Requester } from '../../http/limits/fairSlots.ts';
 
 /** Argon2id (2) as OWASP recommends: 19 MiB, two passes, one lane. */
 const OPTIONS = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };

@@ -6,8 +6,8 @@ import type { Sessions as ListedSessions, RefreshedTokens } from '../../contract
 import { type Database, REVOCATIONS } from '../../database/database.ts';
 import { sessionNotFound, tokenExpired, tokenInvalid, userNotFound } from '../../errors.ts';
 import { addressGroup, shortAddress } from '../../http/address.ts';
+import { createFairSlots } from '../../http/limits/fairSlots.ts';
 import { recordFor } from '../events.ts';
-import { createFairSlots } from '../passwords/fairSlots.ts';
 import type { Person, Tokens } from '../tokens.ts';
 import type { Revocations } from './revocations.ts';
 import {
