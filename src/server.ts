@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
-import { EXPIRING_ASKS } from './asks/store.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { recordMigrations, SERVER } from './audit/record.ts';
 import { expiringEvents } from './audit/store.ts';
@@ -38,6 +37,7 @@ import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
+import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';

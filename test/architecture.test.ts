@@ -54,7 +54,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
   notifications: [
     ...FEATURE_IMPORTS,
-    'asks/',
     'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
@@ -85,10 +84,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['auth/guard.ts', 'delivery/phone.ts', 'delivery/queue/deliveries.ts', 'events/record.ts'],
     ...['merchants/storage.ts', 'merchants/store.ts'],
   ],
-  // Every feature logs its events, so this part imports only the columns of asks.
-  events: [...FEATURE_IMPORTS, 'asks/columns.ts'],
-  // The table of asks. What asks do is part of notifications.
-  asks: [...FEATURE_IMPORTS, 'auth/columns.ts'],
+  // Every feature logs its events, so this one imports no other.
+  events: FEATURE_IMPORTS,
   live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
   // Endpoints use the queue and the worker of delivery, which gets them as functions.
   webhooks: [
@@ -156,9 +153,8 @@ const TABLES: Record<string, readonly string[]> = {
   ],
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['events', 'event_logs'],
-  asks: ['asks'],
   audit: ['audit_events'],
-  notifications: ['notifications', 'answer_schemas', 'inboxes', 'idempotency_keys'],
+  notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
@@ -175,6 +171,8 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'server.ts': ['deliveries', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
+  // An event has the reference and the metadata of its ask.
+  'events/log.ts': ['asks'],
   // The user's name at that time.
   'audit/record.ts': ['users'],
   'knowledge/store.ts': ['users'],

@@ -1,4 +1,3 @@
-import { askColumn } from '../asks/columns.ts';
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Step } from '../database/chain.ts';
@@ -155,6 +154,9 @@ export interface LoggedEvent {
   answered_by: string | null;
 }
 
+const askColumn = (column: 'reference' | 'metadata' | 'answered_by') =>
+  `(select k.${column} from asks k where k.merchant_id = e.merchant_id and k.id = e.notification_id)`;
+
 /** Oldest first. Call `numberEvents` before. */
 export function readEvents(
   queries: Queries,
@@ -162,8 +164,8 @@ export function readEvents(
   { after, limit }: { after: number; limit: number },
 ): Promise<LoggedEvent[]> {
   return queries.all<LoggedEvent>(
-    `select e.position as id, e.type, e.at, e.data, e.content, ${askColumn('reference')('e')} as reference,
-        ${askColumn('metadata')('e')} as metadata, ${askColumn('answered_by')('e')} as answered_by
+    `select e.position as id, e.type, e.at, e.data, e.content, ${askColumn('reference')} as reference,
+        ${askColumn('metadata')} as metadata, ${askColumn('answered_by')} as answered_by
       from events e where e.merchant_id = $1 and e.position > $2 order by e.position limit $3`,
     [merchantId, after, limit],
   );

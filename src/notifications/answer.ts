@@ -1,5 +1,4 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { type Ending, endAskStep } from '../asks/end.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
@@ -8,6 +7,7 @@ import { logStep, type NewEvent } from '../events/record.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
 import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
+import { type Ending, endAskStep } from './asks/endStep.ts';
 import { checkAnswer } from './rules.ts';
 import {
   type FindNotification,

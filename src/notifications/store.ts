@@ -1,5 +1,3 @@
-import { askWire, joinAsk } from '../asks/columns.ts';
-import { endAskStep } from '../asks/end.ts';
 import { existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
@@ -13,6 +11,8 @@ import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { logSelectedStep } from '../events/record.ts';
 import { countryColumn } from '../merchants/store.ts';
+import { askWire, joinAsk } from './asks/columns.ts';
+import { endAskStep } from './asks/endStep.ts';
 
 /**
  * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as

@@ -42,7 +42,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/asks.test.ts', [
     {
       name: 'open asks are listed for all merchants',
-      file: 'src/asks/store.ts',
+      file: 'src/notifications/asks/store.ts',
       find: "from asks where merchant_id = $1 and status = 'waiting' and id < $2",
       replace: "from asks where $1 > 0 and status = 'waiting' and id < $2",
       test: 'another merchant’s asks do not exist',
@@ -65,7 +65,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/ask-ends.test.ts', [
     {
       name: 'a late answer is not told',
-      file: 'src/asks/end.ts',
+      file: 'src/notifications/asks/endStep.ts',
       find: `and asks.status in ('waiting', 'expired')`,
       replace: `and asks.status = 'waiting'`,
       test: 'an ask expires at its time, stays in the inbox, and a late answer still reaches the customer',

@@ -1,4 +1,3 @@
-import { findPendingAsk, insertAsk, waitAgain } from '../../asks/store.ts';
 import type { AskBody, Candidate, Deliver } from '../../contract/asks.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { checkConversation, type NewConversation } from '../../conversations/rules.ts';
@@ -18,6 +17,7 @@ import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
 import { ROW_BYTES, touchNotification } from '../store.ts';
 import type { Question } from './rules.ts';
+import { findPendingAsk, insertAsk, waitAgain } from './store.ts';
 
 export interface AskParts {
   storage: Storage;

@@ -1,11 +1,11 @@
-import { askIsDue } from '../../asks/columns.ts';
-import { endAskStep } from '../../asks/end.ts';
-import { expireStep } from '../../asks/store.ts';
 import { recordEvent, type Who } from '../../audit/record.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Transaction } from '../../database/database.ts';
 import { logSelectedStep } from '../../events/record.ts';
 import { markAnswered } from '../store.ts';
+import { askIsDue } from './columns.ts';
+import { endAskStep } from './endStep.ts';
+import { expireStep } from './store.ts';
 
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
 

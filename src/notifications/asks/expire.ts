@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { findExpired } from '../../asks/store.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import { expire } from './end.ts';
+import { findExpired } from './store.ts';
 
 const LOOK_EVERY_MS = 1000;
 const AT_ONCE = 100;

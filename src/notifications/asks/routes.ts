@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Ask, createFindAsk, listWaiting } from '../../asks/store.ts';
 import { authorOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../../auth/guard.ts';
 import {
   AskBody,
@@ -45,6 +44,7 @@ import { type AskParts, ask } from './ask.ts';
 import { expire, withdraw } from './end.ts';
 import { readQuestion } from './rules.ts';
 import { type AskState, baseOf, stateOf } from './state.ts';
+import { type Ask, createFindAsk, listWaiting } from './store.ts';
 import type { AskWaiters } from './waiters.ts';
 
 export interface AskRouteParts extends AskParts {

@@ -1,4 +1,4 @@
-import type { Ask } from '../../asks/store.ts';
+import type { Ask } from './store.ts';
 
 /** What callers see of an ask. */
 

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { findEnded } from '../../asks/store.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database } from '../../database/database.ts';
 import { withoutDeadline } from '../../database/deadline.ts';
+import { findEnded } from './store.ts';
 
 type OnEnded = (isLast?: boolean) => void;
 

@@ -1,6 +1,6 @@
-import { keyNameOf, userNameOf } from '../auth/columns.ts';
-import type { Author, MerchantId } from '../contract/ids.ts';
-import type { Step } from '../database/chain.ts';
+import { keyNameOf, userNameOf } from '../../auth/columns.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Step } from '../../database/chain.ts';
 
 /** How an ask ended, other than by its expiry. */
 export interface Ending {

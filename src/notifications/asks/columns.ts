@@ -1,10 +1,6 @@
-import type { Engine } from '../database/database.ts';
+import type { Engine } from '../../database/database.ts';
 
-/** Parts of other features' statements that read or end an ask. */
-
-/** A sub-select. `row` is the alias of a table with `merchant_id` and `notification_id`. */
-export const askColumn = (column: 'reference' | 'metadata' | 'answered_by') => (row: string) =>
-  `(select k.${column} from asks k where k.merchant_id = ${row}.merchant_id and k.id = ${row}.notification_id)`;
+/** Parts of other statements that read the ask of a notification. */
 
 /** The condition that the notification's ask has expired and nobody has written it down yet. */
 export const askIsDue = (merchantId: string, id: string, at: string) =>

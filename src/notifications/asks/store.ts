@@ -1,10 +1,10 @@
-import type { AskStatus, Deliver } from '../contract/asks.ts';
-import type { MerchantId } from '../contract/ids.ts';
-import { batchPerTick } from '../database/batchPerTick.ts';
-import type { Step } from '../database/chain.ts';
-import type { Engine, Queries } from '../database/database.ts';
-import type { Expiring } from '../database/expiry.ts';
-import { keyPairs, ownIdIn } from '../database/ids.ts';
+import type { AskStatus, Deliver } from '../../contract/asks.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { batchPerTick } from '../../database/batchPerTick.ts';
+import type { Step } from '../../database/chain.ts';
+import type { Engine, Queries } from '../../database/database.ts';
+import type { Expiring } from '../../database/expiry.ts';
+import { keyPairs, ownIdIn } from '../../database/ids.ts';
 
 /** What assistants asked, and what came of it. */
 
