@@ -59,12 +59,12 @@ onEachEngine('the end of an ask', (engine) => {
     assert.equal((await call('GET', `${ASK}/${ids[2]}`)).json.status, 'cancelled');
 
     // The merchant sees why it is gone.
-    const withdrawn = (await ask({ question: question(), customer: customer() })).json.id;
-    await call('DELETE', `${ASK}/${withdrawn}`);
-    const shown = (await deskbell.call('GET', `${NOTIFICATIONS}/${withdrawn}`, { token })).json;
-    assert.deepEqual([shown.status, shown.answer, shown.delivery], ['answered', { withdrawn: true }, null]);
+    const cancelledId = (await ask({ question: question(), customer: customer() })).json.id;
+    await call('DELETE', `${ASK}/${cancelledId}`);
+    const shown = (await deskbell.call('GET', `${NOTIFICATIONS}/${cancelledId}`, { token })).json;
+    assert.deepEqual([shown.status, shown.answer, shown.delivery], ['answered', { cancelled: true }, null]);
     const [event] = (await deskbell.call('GET', '/api/v1/audit?what=notification.cancelled', { token })).json;
-    assert.deepEqual([event.who.name, event.about.notification_id], ['Test key', withdrawn]);
+    assert.deepEqual([event.who.name, event.about.notification_id], ['Test key', cancelledId]);
   });
 
   it('an ask expires at its time, stays in the inbox, and a late answer still reaches the customer', async () => {

@@ -53,7 +53,7 @@ onEachEngine('the overview', (engine) => {
     assert.deepEqual(shorter.by_type, before.by_type);
   });
 
-  it('does not count a question that the assistant withdrew', async () => {
+  it('does not count a question that the assistant cancelled', async () => {
     const token = await deskbell.signIn();
     const before = (await overview(token)).json;
     const body = { question: 'Is it open today?', customer: { phone: '+34611660000' } };

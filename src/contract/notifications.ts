@@ -98,9 +98,9 @@ const Resolution = Type.Object(
   { resolve_only: Type.Literal(true), resolution_notes: Type.Optional(Type.String()) },
   { title: 'Resolution', description: 'It was resolved without a reply.' },
 );
-const Withdrawal = Type.Object(
-  { withdrawn: Type.Literal(true) },
-  { title: 'Withdrawal', description: 'The assistant cancelled it.' },
+const Cancellation = Type.Object(
+  { cancelled: Type.Literal(true) },
+  { title: 'Cancellation', description: 'The assistant cancelled it.' },
 );
 const ANSWER = { description: 'The answer, or null while it is pending.' };
 const delivery = Type.Union(
@@ -129,8 +129,8 @@ const ask = Type.Union(
   ],
   { description: 'The ask that raised it, or null if it was raised otherwise.' },
 );
-const questionAnswer = Type.Union([QuestionAnswer, Resolution, Withdrawal, Type.Null()], ANSWER);
-const supportAnswer = Type.Union([SupportAnswer, Resolution, Withdrawal, Type.Null()], ANSWER);
+const questionAnswer = Type.Union([QuestionAnswer, Resolution, Cancellation, Type.Null()], ANSWER);
+const supportAnswer = Type.Union([SupportAnswer, Resolution, Cancellation, Type.Null()], ANSWER);
 /** Members that a list has only if `include` names them. */
 const included = { delivery: Type.Optional(delivery), ask: Type.Optional(ask) };
 

@@ -2,14 +2,14 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import type { Overview } from '../contract/overview.ts';
 import type { Engine, Queries } from '../database/database.ts';
-import { WITHDRAWN } from './asks/end.ts';
+import { CANCELLED } from './asks/end.ts';
 import type { Days } from './days.ts';
 
 /** The median covers at most this many answers, the newest of the period. */
 const MEDIAN_ANSWERS_MAX = 10_000;
 
-/** What the assistant withdrew was not answered by anybody. */
-const ANSWERED = `status = 'answered' and answer <> '${WITHDRAWN}'`;
+/** What the assistant cancelled was not answered by anybody. */
+const ANSWERED = `status = 'answered' and answer <> '${CANCELLED}'`;
 
 type ByType = Record<NotificationType, number>;
 const none = (): ByType => ({ user_question_request: 0, user_support_request: 0 });

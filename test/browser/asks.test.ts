@@ -45,19 +45,19 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     await window.close();
   });
 
-  it('a question that the assistant withdraws leaves the list, and its page says why', async () => {
+  it('a question that the assistant cancels leaves the list, and its page says why', async () => {
     const { id } = await ask();
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await waitUntilLive(page);
     await answerField(page).waitFor();
     await call('DELETE', `/api/v1/ask/${id}`);
-    await page.getByText('The assistant withdrew this question. Nothing was sent.').waitFor();
-    await page.getByRole('heading', { name: /^Withdrawn/ }).waitFor();
+    await page.getByText('The assistant cancelled this question. Nothing was sent.').waitFor();
+    await page.getByRole('heading', { name: /^Cancelled/ }).waitFor();
     assert.equal(await sentAnswer(page).count(), 0);
     await rowOf(page, id).waitFor({ state: 'detached' });
     await page.locator('.filters label').filter({ hasText: 'Answered' }).click();
-    await rowOf(page, id).getByText('Withdrawn').first().waitFor();
+    await rowOf(page, id).getByText('Cancelled').first().waitFor();
     await window.close();
   });
 

@@ -24,7 +24,7 @@ export function SentAnswer(props: {
     (field) => typeof answer[field] === 'string' && answer[field] !== '',
   );
   const withoutReply = answer.resolve_only === true;
-  const withdrawn = answer.withdrawn === true;
+  const cancelled = answer.cancelled === true;
   // The form is gone. Move the focus here so that screen readers continue at the answer.
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -39,18 +39,18 @@ export function SentAnswer(props: {
           id={item.id}
           rejection={rejection}
           fields={item.answered_fields}
-          withdrawn={withdrawn}
+          cancelled={cancelled}
         />
       )}
       <h3 ref={heading} tabIndex={-1}>
-        {t(withdrawn ? 'withdrawn' : rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
+        {t(cancelled ? 'cancelled' : rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
         <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}
         </time>
       </h3>
       {loading && <Skeleton height={72} radius="md" />}
       {!loading && withoutReply && <p className="muted">{t('resolvedWithoutReply')}</p>}
-      {withdrawn && <p className="muted">{t('questionWithdrawn')}</p>}
+      {cancelled && <p className="muted">{t('questionCancelled')}</p>}
       {!withoutReply &&
         sentFields.map((field, index) => (
           <div key={field} className={index === 0 ? 'sent-text sent-text-main' : 'sent-text'}>
@@ -70,12 +70,12 @@ function AlreadyAnswered({
   id,
   rejection,
   fields,
-  withdrawn,
+  cancelled,
 }: {
   id: number;
   rejection: Rejection;
   fields: readonly string[];
-  withdrawn: boolean;
+  cancelled: boolean;
 }) {
   const { t } = useTranslation();
   const texts = fields
@@ -83,7 +83,7 @@ function AlreadyAnswered({
     .filter((text) => typeof text === 'string' && text !== '');
   return (
     <div className="notice" role="alert">
-      <strong>{t(withdrawn ? 'questionWithdrawn' : 'alreadyAnswered')}</strong>
+      <strong>{t(cancelled ? 'questionCancelled' : 'alreadyAnswered')}</strong>
       {texts.length > 0 && (
         <details open>
           <summary>{t('unsentText')}</summary>
@@ -94,7 +94,7 @@ function AlreadyAnswered({
           ))}
         </details>
       )}
-      {!withdrawn && <p>{t('alreadyAnsweredHint')}</p>}
+      {!cancelled && <p>{t('alreadyAnsweredHint')}</p>}
       <Button
         size="compact-md"
         variant="default"

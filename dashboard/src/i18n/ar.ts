@@ -56,7 +56,7 @@ export const ar: Texts = {
   offlineHint: 'لا يوجد اتصال. يعيد Deskbell الاتصال تلقائيًا.',
 
   pending: 'بانتظار الرد',
-  withdrawn: 'مسحوبة',
+  cancelled: 'تم الإلغاء',
   answered: 'تم الرد',
   all: 'الكل',
   stateFilter: 'الحالة',
@@ -196,7 +196,7 @@ export const ar: Texts = {
   answer: 'الإجابة',
   yourAnswer: 'إجابتك',
   resolvedWithoutReply: 'تم الإغلاق دون رد. لم يُرسل شيء.',
-  questionWithdrawn: 'سحب المساعد هذا السؤال. لم يُرسل شيء.',
+  questionCancelled: 'ألغى المساعد هذا السؤال. لم يُرسل شيء.',
   delivery: 'حالة التسليم',
   stateQueued: 'في قائمة الانتظار',
   stateSending: 'جارٍ الإرسال',

@@ -55,7 +55,7 @@ export const en = {
   offlineHint: 'No connection. Deskbell reconnects automatically.',
 
   pending: 'Pending',
-  withdrawn: 'Withdrawn',
+  cancelled: 'Cancelled',
   answered: 'Answered',
   all: 'All',
   stateFilter: 'Status',
@@ -169,7 +169,7 @@ export const en = {
   answer: 'Answer',
   yourAnswer: 'Your answer',
   resolvedWithoutReply: 'Resolved without a reply. Nothing was sent.',
-  questionWithdrawn: 'The assistant withdrew this question. Nothing was sent.',
+  questionCancelled: 'The assistant cancelled this question. Nothing was sent.',
   delivery: 'Delivery',
   stateQueued: 'Queued',
   stateSending: 'Sending',

@@ -56,7 +56,7 @@ export const es: Texts = {
   offlineHint: 'No hay conexión. Deskbell se volverá a conectar automáticamente.',
 
   pending: 'Pendientes',
-  withdrawn: 'Retirada',
+  cancelled: 'Cancelada',
   answered: 'Respondidas',
   all: 'Todas',
   stateFilter: 'Estado',
@@ -177,7 +177,7 @@ export const es: Texts = {
   answer: 'Respuesta',
   yourAnswer: 'Tu respuesta',
   resolvedWithoutReply: 'Resuelta sin respuesta. No se envió nada.',
-  questionWithdrawn: 'El asistente retiró esta pregunta. No se envió nada.',
+  questionCancelled: 'El asistente canceló esta pregunta. No se envió nada.',
   delivery: 'Entrega',
   stateQueued: 'En cola',
   stateSending: 'Enviando',

@@ -59,7 +59,7 @@ export const pt: Texts = {
   offlineHint: 'Sem conexão. O Deskbell se reconecta automaticamente.',
 
   pending: 'Pendentes',
-  withdrawn: 'Retirada',
+  cancelled: 'Cancelada',
   answered: 'Respondidas',
   all: 'Todas',
   stateFilter: 'Status',
@@ -180,7 +180,7 @@ export const pt: Texts = {
   answer: 'Resposta',
   yourAnswer: 'Sua resposta',
   resolvedWithoutReply: 'Resolvida sem resposta. Nada foi enviado.',
-  questionWithdrawn: 'O assistente retirou esta pergunta. Nada foi enviado.',
+  questionCancelled: 'O assistente cancelou esta pergunta. Nada foi enviado.',
   delivery: 'Entrega',
   stateQueued: 'Na fila',
   stateSending: 'Enviando',

@@ -33,7 +33,7 @@ export const NotificationRow = memo(function NotificationRow({
   const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
   const phone = customer?.customer_phone || item.context.lead_phone;
   const pending = item.status === 'requested';
-  const state = t(ask?.status === 'cancelled' ? 'withdrawn' : 'answered');
+  const state = t(ask?.status === 'cancelled' ? 'cancelled' : 'answered');
   const expired = pending && isExpired(ask);
   const waited = (now - Date.parse(item.created_at)) / 1000;
   return (

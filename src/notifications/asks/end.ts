@@ -10,21 +10,21 @@ import { expireStep } from './store.ts';
 /** The two ways in which an assistant stops waiting, and what its notification shows of them. */
 
 /** Shown as the answer: why the question is gone from the inbox. */
-export const WITHDRAWN = JSON.stringify({ withdrawn: true });
+export const CANCELLED = JSON.stringify({ cancelled: true });
 
 const eventOf = (notification: string, type: string, at: string, joins: string) =>
   `select n.merchant_id, 'notification.${type}', ${at}, n.id, concat('{"notification_id":', n.id,
       ',"conversation_id":', n.conversation_id, ',"notification_type":"', n.notification_type, '","status":"${type}"}')
     from ${notification} n ${joins}`;
 
-/** The assistant withdraws its question. False if it has ended before. */
-export async function withdraw(
+/** The assistant cancels its question. False if it has ended before. */
+export async function cancel(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
   { author, who, at }: { author: Author; who: Who; at: Date },
 ): Promise<boolean> {
-  const mark = markAnswered(merchantId, id, { answer: WITHDRAWN, answeredBy: author, at });
+  const mark = markAnswered(merchantId, id, { answer: CANCELLED, answeredBy: author, at });
   const rows = await tx.chain([
     mark,
     endAskStep(merchantId, id, { status: 'cancelled', author, at }, mark.name),

@@ -41,7 +41,7 @@ import { readWait, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { type AskParts, ask } from './ask.ts';
-import { expire, withdraw } from './end.ts';
+import { cancel, expire } from './end.ts';
 import { readQuestion } from './rules.ts';
 import { type AskState, baseOf, stateOf } from './state.ts';
 import { type Ask, createFindAsk, listWaiting } from './store.ts';
@@ -242,8 +242,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const by = { author: authorOf(request), who: whoOf(request), at: now() };
         // Not an ask of this merchant, or a notification that nobody asked for.
         if (!(await find({ merchantId, id }))) throw askNotFound();
-        const withdrawn = await database.transaction((tx) => withdraw(tx, merchantId, id, by));
-        if (withdrawn) database.signal(CHANGES);
+        const cancelled = await database.transaction((tx) => cancel(tx, merchantId, id, by));
+        if (cancelled) database.signal(CHANGES);
         const state = await read(merchantId, id);
         if (state.status !== 'cancelled') throw askEnded(state.status);
         return state as never;

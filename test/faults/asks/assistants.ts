@@ -4,7 +4,7 @@ import type { EventType } from '../../../src/contract/events.ts';
 import { NOTIFICATIONS } from '../../harness.ts';
 import type { Client } from './client.ts';
 
-/** Assistants that ask and wait, and a merchant that answers, withdraws, deletes or lets the question expire. */
+/** Assistants that ask, wait and cancel, and a merchant that answers, resolves, deletes or lets the question expire. */
 
 export const ASK = '/api/v1/ask';
 

@@ -21,24 +21,24 @@ const WAKE_EVERY_MS = 500;
 export const waitingAssistants: Attack = {
   what: 'waiting assistants',
   async warmUp(target) {
-    const { ask, answer, withdraw, wait, close } = await createAssistants(target);
-    const [answered, withdrawn] = [await ask(), await ask()];
+    const { ask, answer, cancel, wait, close } = await createAssistants(target);
+    const [answered, cancelled] = [await ask(), await ask()];
     const waiting = wait(answered);
     await answer(answered);
     await waiting;
-    await withdraw(withdrawn);
+    await cancel(cancelled);
     close();
   },
   async run(target) {
     const { size } = target;
-    const { ask, answer, withdraw, wait, close } = await createAssistants(target);
+    const { ask, answer, cancel, wait, close } = await createAssistants(target);
     try {
       const ids = await inParallel(WAITING, ask);
       const own = await openAll((n) => wait(ids[n]!));
       for (const endsAt = Date.now() + OWN_SECONDS[size] * 1000; Date.now() < endsAt; await sleep(50)) {
         await answer(ids.pop()!);
       }
-      await inParallel(ids.length, () => withdraw(ids.pop()!));
+      await inParallel(ids.length, () => cancel(ids.pop()!));
       const heard = await Promise.all(own);
 
       // Who has heard of one ask waits for the next at once.
@@ -80,7 +80,7 @@ async function createAssistants({ server, token }: Target) {
       return (await call(url, 'POST', ASK, { token: key, body })).json.id;
     },
     answer: (id: number) => call(url, 'POST', `${NOTIFICATIONS}/${id}/answer`, { token, body: ANSWER }),
-    withdraw: (id: number) => call(url, 'DELETE', `${ASK}/${id}`, { token: key }),
+    cancel: (id: number) => call(url, 'DELETE', `${ASK}/${id}`, { token: key }),
     wait: (id: number) => waitFor(server, agent, key, id),
     close: () => agent.destroy(),
   };
