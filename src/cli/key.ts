@@ -39,13 +39,13 @@ Without --scopes it gets: ${DEFAULT_SCOPES.join(' ')}.`,
       days: {
         type: 'string',
         value: 'DAYS',
-        about: 'After how many days it expires. Without this, it does not',
+        about: 'After how many days the key expires. Without this, it never does',
       },
     },
     run: ({ NAME, ...given }) => {
       const name = NAME.trim();
       if (name === '' || name.length > KEY_NAME_LENGTH_MAX)
-        throw new UsageError(`NAME has 1 to ${KEY_NAME_LENGTH_MAX} characters.`);
+        throw new UsageError(`NAME must have 1 to ${KEY_NAME_LENGTH_MAX} characters.`);
       const scopes = given.scopes === undefined ? DEFAULT_SCOPES : scopesFrom(given.scopes);
       const days = given.days === undefined ? undefined : daysFrom(given.days);
       return withDatabase(async (database) => {

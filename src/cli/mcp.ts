@@ -4,7 +4,7 @@ import { command as define, Failure } from './command.ts';
 export const command = define({
   about: 'Connect an AI assistant over MCP (stdio)',
   details: `An assistant's program starts this command and speaks the Model Context Protocol with it. The tools call a running
-Deskbell at DESKBELL_URL with the key DESKBELL_KEY. Programs that can use HTTP need no command: their address is /mcp.`,
+Deskbell at DESKBELL_URL with the key DESKBELL_KEY. Programs that can use HTTP do not need this command: they use the address /mcp.`,
   run: async () => {
     const { url, key } = readApiAccess();
     const { callOver, serveClient } = await import('../mcp/stdio.ts');

@@ -54,7 +54,7 @@ export const commands = {
     about: 'Change a merchant’s country, its name, or who sends its answers',
     details: `${COUNTRY_DETAILS}\nNumbers that are already stored do not change.
 With --deliver assistant, Deskbell sends nothing: the assistant passes the answers on to its customers.
-Questions that are already asked do not change.`,
+Questions that were asked before do not change.`,
     arguments: ['ID'],
     options: {
       country: { type: 'string', value: 'ES|none', about: 'The country of its phone numbers' },

@@ -75,7 +75,7 @@ export const AskBody = Type.Object(
     deliver: Type.Optional(
       Type.Enum([...DELIVER], {
         description:
-          'Who sends the answer to the customer. With `assistant`, Deskbell sends nothing and you relay it. The default ' +
+          'Who sends the answer to the customer. With `assistant`, Deskbell sends nothing and you pass it on. The default ' +
           'is the merchant’s setting.',
       }),
     ),

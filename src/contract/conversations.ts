@@ -152,7 +152,7 @@ export type ThreadMessage = Static<typeof ThreadMessage>;
 export const Thread = Type.Object(
   {
     messages: Type.Array(ThreadMessage, { description: 'Oldest first.' }),
-    next_cursor: NullOr(Type.String(), 'Leads to the next page; null on the last one.'),
+    next_cursor: NullOr(Type.String(), 'Send it as `cursor` to get the next page. Null on the last page.'),
   },
   {
     title: 'Thread',

@@ -3,7 +3,7 @@ import { Timestamp } from './common.ts';
 
 /** What a key may do. A new scope is one entry here. */
 export const SCOPES = {
-  ask: 'Ask the merchant, wait for answers, and record conversations. It also sees the answers that fit a question.',
+  ask: 'Ask the merchant, wait for answers, and record conversations. It also sees similar answers.',
   'notifications:read': 'Read notifications, answers and messages.',
   'knowledge:read': 'Search and read the knowledge base.',
   'knowledge:write': 'Change the knowledge base.',

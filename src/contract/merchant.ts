@@ -9,8 +9,8 @@ const deliver = Type.Enum([...DELIVER], {
   type: 'string',
   title: 'Deliver',
   description:
-    'Who speaks to the customers of the merchant’s assistant, unless an ask says it: `deskbell` sends the answers, or ' +
-    'the `assistant` passes them on.',
+    'Who speaks to the customers of the merchant’s assistant, unless an ask has its own `deliver`: `deskbell` ' +
+    'sends the answers, or the `assistant` passes them on.',
 });
 
 export const Merchant = Type.Object(

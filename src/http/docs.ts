@@ -9,7 +9,7 @@ const text = (name: string, type = 'text/markdown') => ({
   file: new URL(`../../docs/${name}`, import.meta.url),
   type: `${type}; charset=utf-8`,
 });
-/** What is served as it is, mostly to programs. `/llms.txt` (llmstxt.org) leads language models to the pages. */
+/** What is served as it is, mostly to programs. `/llms.txt` (llmstxt.org) lists the pages for language models. */
 const FILES: Readonly<Record<string, { file: URL; type: string }>> = {
   '/openapi.json': { file: OPENAPI_FILE, type: 'application/json; charset=utf-8' },
   '/llms.txt': text('llms.txt', 'text/plain'),

@@ -3,7 +3,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { suggestDocuments } from './suggestions.ts';
 
-/** The title is the question, but for a word that hardly matters. */
+/** The title is the question, except for an unimportant word. */
 const CONFIDENT_SCORE = 0.9;
 /** Two documents that both fit may say different things. */
 const LEAD_MIN = 0.05;

@@ -50,7 +50,7 @@ const ASKING = {
       'Who asks. Give this or conversation_id, not both: the conversation is found or created. phone is required if Deskbell sends the answer, which is the default; see deliver.',
   }),
   reference,
-  // Some models know no patterns, and no choice without a type.
+  // Some models do not understand patterns, or an enum without a type.
   metadata: optionalField(metadata, { patternProperties: undefined }),
   expires_in_seconds,
   deliver: optionalField(deliver, {
@@ -66,7 +66,7 @@ const QUESTION_ID = Type.Integer({
 });
 
 const ENDED =
-  'answered: `answer` is the merchant’s reply. resolved: settled without a reply. deleted: the merchant removed it. expired: nobody answered in time. cancelled: it was cancelled.';
+  'answered: `answer` is the merchant’s reply. resolved: the merchant closed it without a reply. deleted: the merchant deleted it. expired: nobody answered in time. cancelled: it was cancelled.';
 const ASKED = oneObject(
   AskReply,
   `known: \`answer\` was already known, nobody was asked. asked: the merchant has it; call get_answer with \`id\`. ${ENDED}`,
@@ -117,7 +117,7 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Ask the merchant',
     description:
-      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. Asking the same question for the same customer again raises no second one while the first is waiting. The `deliver` of the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer.',
+      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer.',
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,
@@ -144,7 +144,7 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Request a human',
     description:
-      'Asks a person of the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. The `deliver` of the result says who tells the customer the reply, as for ask_merchant.',
+      'Asks a person at the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. `deliver` in the result says who tells the customer the reply, as for ask_merchant.',
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,
@@ -175,7 +175,7 @@ export const TOOLS: readonly ToolEntry[] = [
     scopes: ['ask'],
     title: 'Get the merchant’s answer',
     description:
-      'Returns the state of a question, and the answer once the merchant has written it. It waits for the answer up to wait_seconds. If it is still waiting, go on with something else and call it again later. If the `deliver` of the result is deskbell, Deskbell sends the answer to the customer: do not repeat it. If it is assistant, tell the customer the answer yourself.',
+      'Returns the state of a question, and the answer once the merchant has written it. It waits for the answer up to wait_seconds. If the question is still waiting, continue with something else and call get_answer again later. If `deliver` in the result is deskbell, Deskbell sends the answer to the customer: do not repeat it. If it is assistant, tell the customer the answer yourself.',
     annotations: { readOnlyHint: true, openWorldHint: true },
     inputSchema: Type.Object({
       id: QUESTION_ID,
@@ -208,7 +208,7 @@ export const TOOLS: readonly ToolEntry[] = [
     name: 'list_open_questions',
     scopes: ['ask'],
     title: 'List open questions',
-    description: 'Lists the questions that still wait for the merchant, the newest first.',
+    description: 'Lists the questions that are waiting for the merchant, newest first.',
     annotations: { readOnlyHint: true, openWorldHint: false },
     inputSchema: Type.Object({
       limit: optionalField(OpenAsksQuery.properties.limit, { description: 'How many at most.' }),

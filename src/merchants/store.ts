@@ -8,7 +8,7 @@ export interface Merchant {
   name: string;
   /** The country of numbers without a country code. Null: `DEFAULT_COUNTRY`, if that is set. */
   country: CountryCode | null;
-  /** Who sends answers to the customers of its assistant, unless an ask says it. */
+  /** Who sends answers to the customers of its assistant, unless an ask has its own `deliver`. */
   deliver: Deliver;
   created_at: string;
 }
@@ -81,7 +81,7 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
   return row?.country ?? undefined;
 }
 
-/** Who speaks to the merchant's customers, unless an ask says it. */
+/** Who speaks to the merchant's customers, unless an ask has its own `deliver`. */
 export async function deliverOf(queries: Queries, merchantId: MerchantId): Promise<Deliver> {
   const row = await queries.one<Pick<Merchant, 'deliver'>>('select deliver from merchants where id = $1', [
     merchantId,

@@ -28,14 +28,14 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await waitUntilLive(page);
-    const mark = rowOf(page, id).getByText('Assistant no longer waits');
+    const mark = rowOf(page, id).getByText('Assistant stopped waiting');
     await answerField(page).waitFor();
     assert.equal(await mark.count(), 0);
     dashboard.deskbell.clock.advance(61);
     await call('GET', `/api/v1/ask/${id}`);
     await mark.waitFor();
     await page
-      .getByText('The assistant no longer waits for this answer. Your reply still reaches the customer.')
+      .getByText('The assistant is no longer waiting for this answer. Your reply still reaches the customer.')
       .waitFor();
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
@@ -74,7 +74,7 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
     await sentAnswer(page).waitFor();
-    await page.getByText('The assistant passes your reply on.').waitFor();
+    await page.getByText('The assistant passes your reply on to the customer.').waitFor();
     await readAnswered(String(id));
     assert.equal(await page.locator('.steps').count(), 0);
     assert.equal((await call('GET', `/api/v1/ask/${id}`)).answer, 'Yes, from nine.');

@@ -26,7 +26,7 @@ export interface Call {
 
 const RETRIES = 3;
 const RESPONSE_MAX_SECONDS = 15;
-/** If the server asks for more patience than this, the caller decides. */
+/** If `Retry-After` is longer than this, the caller decides. */
 const RETRY_AFTER_MAX_SECONDS = 60;
 
 export class Http {

@@ -4,7 +4,7 @@ import { retryDelayMs, sleep } from './time.ts';
 import type { AskState } from './types/asks.ts';
 
 export interface WaitOptions {
-  /** Return the state after this time, also if it is still `waiting`. Without it, wait until the question has ended. */
+  /** Return the state after this time, even if it is still `waiting`. Without it, wait until the question has ended. */
   timeoutSeconds?: number;
   /** Stops waiting: the call rejects with the signal's reason. */
   signal?: AbortSignal;

@@ -75,7 +75,7 @@ export const en = {
   windowClosed: 'reply time expired',
   windowClosedHint:
     'The customer last wrote more than 24 hours ago. Your message is sent when they write again, or as a template.',
-  askExpiredMark: 'Assistant no longer waits',
+  askExpiredMark: 'Assistant stopped waiting',
   unknownCustomer: 'Customer {id}',
   countPending: { one: '{n} pending', other: '{n} pending' },
   notificationList: 'Notifications',
@@ -124,9 +124,9 @@ export const en = {
   teachOff:
     '{name} gets your answer once, as a campaign message. The assistant does not learn it. The message counts toward your daily limit.',
   supportSends: '{name} gets your reply. Your notes stay private.',
-  askExpired: 'The assistant no longer waits for this answer.',
+  askExpired: 'The assistant is no longer waiting for this answer.',
   askExpiredSends: 'Your reply still reaches the customer.',
-  assistantRelays: 'The assistant passes your reply on.',
+  assistantRelays: 'The assistant passes your reply on to the customer.',
   teachOnNewRelayed:
     'The assistant passes your answer on to {name} and learns it. Next time it answers this question without you.',
   teachOnDocumentRelayed:

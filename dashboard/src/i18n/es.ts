@@ -128,13 +128,13 @@ export const es: Texts = {
   supportSends: '{name} recibirá tu respuesta. Tus notas son privadas.',
   askExpired: 'El asistente ya no espera esta respuesta.',
   askExpiredSends: 'Tu respuesta llegará igualmente al cliente.',
-  assistantRelays: 'El asistente transmite tu respuesta.',
+  assistantRelays: 'El asistente dará tu respuesta al cliente.',
   teachOnNewRelayed:
-    'El asistente transmitirá tu respuesta a {name} y la aprenderá. La próxima vez responderá esta pregunta sin tu ayuda.',
+    'El asistente dará tu respuesta a {name} y la aprenderá. La próxima vez responderá esta pregunta sin tu ayuda.',
   teachOnDocumentRelayed:
-    'El asistente transmitirá tu respuesta a {name} y se actualizará su documento sobre este tema.',
-  teachOffRelayed: 'El asistente transmitirá tu respuesta a {name}. No la aprenderá.',
-  supportRelayed: 'El asistente transmitirá tu respuesta a {name}. Tus notas son privadas.',
+    'El asistente dará tu respuesta a {name} y se actualizará su documento sobre este tema.',
+  teachOffRelayed: 'El asistente dará tu respuesta a {name}. No la aprenderá.',
+  supportRelayed: 'El asistente dará tu respuesta a {name}. Tus notas son privadas.',
   send: 'Enviar respuesta',
   sendReply: 'Enviar respuesta',
   resolve: 'Resolver sin responder',

@@ -131,7 +131,7 @@ export const pt: Texts = {
   supportSends: '{name} receberá sua resposta. Suas notas são privadas.',
   askExpired: 'O assistente não espera mais esta resposta.',
   askExpiredSends: 'Sua resposta ainda chega ao cliente.',
-  assistantRelays: 'O assistente repassa sua resposta.',
+  assistantRelays: 'O assistente repassa sua resposta ao cliente.',
   teachOnNewRelayed:
     'O assistente repassará sua resposta a {name} e vai aprendê-la. Da próxima vez, responderá esta pergunta sem você.',
   teachOnDocumentRelayed:

@@ -44,7 +44,7 @@ const eventsStep = (merchantId: MerchantId, events: readonly DeliveryEvent[]): S
 });
 
 const isReported = (state: DeliveryState) => state in REPORTED;
-/** The states that a merchant's programs hear of. */
+/** The states that are events for a merchant's programs. */
 const REPORTED: Partial<Record<DeliveryState, true>> = {
   sent: true,
   delivered: true,

@@ -54,7 +54,7 @@ export function ask(
     await tx.lock(`ask ${merchantId} ${conversation.id}`);
     const pending = await findPendingAsk(tx, merchantId, conversation.id, question.key);
     if (pending) {
-      // Whoever shows that nobody waited any more reads it again.
+      // The list shows that it had expired, so it must be read again.
       if (pending.status === 'expired') await touchNotification(tx, merchantId, pending.id, at);
       await waitAgain(tx, merchantId, pending.id, expiresAt);
       return { id: pending.id, duplicate: true };

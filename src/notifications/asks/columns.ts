@@ -2,7 +2,7 @@ import type { Engine } from '../../database/database.ts';
 
 /** Parts of other statements that read the ask of a notification. */
 
-/** The condition that the notification's ask has expired and nobody has written it down yet. */
+/** The condition that the notification's ask has expired, but is still stored as waiting. */
 export const askIsDue = (merchantId: string, id: string, at: string) =>
   `exists (select 1 from asks k where k.merchant_id = ${merchantId} and k.id = ${id} and k.status = 'waiting'
     and k.expires_at <= ${at})`;

@@ -36,7 +36,7 @@ export async function cancel(
   return true;
 }
 
-/** Nobody waits for the answer any more. The notification stays, and whoever shows it reads it again. */
+/** Nobody waits for the answer any more. The notification stays in the inbox and counts as changed. */
 export async function expire(
   database: Database,
   merchantId: MerchantId,

@@ -60,7 +60,7 @@ const DELIVERY = `${deliveryWire('asks.merchant_id', 'asks.id')} as delivery`;
 const CONTEXT = `${contextOf('asks.merchant_id', 'asks.id')} as context`;
 const SCOPES = ['ask'] as const;
 
-/** One call to ask, one way to hear the answer. */
+/** Ask the merchant, get or wait for the answer, cancel. */
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   const { database, waiters, revocations, writeOnce, now } = parts;
 

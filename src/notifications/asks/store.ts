@@ -6,7 +6,7 @@ import type { Engine, Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { keyPairs, ownIdIn } from '../../database/ids.ts';
 
-/** What assistants asked, and what came of it. */
+/** What assistants asked, and how it ended: the only SQL that writes asks, with endStep.ts. */
 
 export interface Ask {
   id: number;
@@ -92,7 +92,7 @@ export async function insertAsk(queries: Queries, merchantId: MerchantId, ask: N
   );
 }
 
-/** Somebody waits again for one that had expired, or for longer. */
+/** The same question was asked again: it waits again if it had expired, or until a later time. */
 export async function waitAgain(
   queries: Queries,
   merchantId: MerchantId,
@@ -170,5 +170,5 @@ export const expireStep = (merchantId: MerchantId, id: number, at: Date): Step =
 });
 
 const DAY_MS = 24 * 60 * 60_000;
-/** The outcome is kept this long, also if the notification is gone. */
+/** The outcome is kept this long, even if the notification is gone. */
 export const EXPIRING_ASKS: Expiring = { table: 'asks', column: 'ended_at', keptMs: 30 * DAY_MS };
