@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
-import { WAIT_MAX_SECONDS } from './live.ts';
+import { candidates, QUESTION_LENGTH_MAX } from './find.ts';
+import { waitSeconds } from './live.ts';
 
 export const ASK_STATUSES = ['waiting', 'answered', 'resolved', 'deleted', 'expired', 'cancelled'] as const;
 export type AskStatus = (typeof ASK_STATUSES)[number];
@@ -10,7 +11,6 @@ export type AskStatus = (typeof ASK_STATUSES)[number];
 export const DELIVER = ['deskbell', 'assistant'] as const;
 export type Deliver = (typeof DELIVER)[number];
 
-export const QUESTION_LENGTH_MAX = 4096;
 export const REFERENCE_LENGTH_MAX = 255;
 export const METADATA_MAX_BYTES = 4096;
 const EXPIRES_MAX_SECONDS = 30 * 24 * 3600;
@@ -64,14 +64,7 @@ export const AskBody = Type.Object(
         description: '`raise` asks the merchant even if the knowledge base has the answer.',
       }),
     ),
-    wait_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: WAIT_MAX_SECONDS,
-        default: 0,
-        description: 'How long this call waits for the merchant.',
-      }),
-    ),
+    wait_seconds: waitSeconds('How long this call waits for the merchant.'),
     deliver: Type.Optional(
       Type.Enum([...DELIVER], {
         description:
@@ -93,21 +86,6 @@ export const AskBody = Type.Object(
   },
 );
 export type AskBody = Static<typeof AskBody>;
-
-export const Candidate = Type.Object(
-  {
-    document_id: Type.Integer(),
-    question: Type.String({ description: 'The document’s title.' }),
-    answer: Type.String(),
-    score: Type.Number({ minimum: 0, maximum: 1, description: '1 is the same question.' }),
-    confident: Type.Boolean({ description: 'True if it is safe to answer without a person.' }),
-  },
-  { title: 'Candidate' },
-);
-export type Candidate = Static<typeof Candidate>;
-const candidates = Type.Array(Candidate, {
-  description: 'Documents that may answer the question, best match first.',
-});
 
 const base = {
   id: Type.Integer(),
@@ -218,14 +196,7 @@ export const AskReply = Type.Union(
 );
 
 export const AskQuery = Type.Object({
-  wait: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: WAIT_MAX_SECONDS,
-      default: 0,
-      description: 'How many seconds to wait while the merchant has not answered.',
-    }),
-  ),
+  wait: waitSeconds('How many seconds to wait while the merchant has not answered.'),
 });
 
 export const OpenAsksQuery = Type.Object({
@@ -250,37 +221,6 @@ export const OpenAsks = Type.Object(
       {
         asks: [{ status: 'waiting', ...baseExample, question: 'Can you gift-wrap the beans?' }],
         next_cursor: null,
-      },
-    ],
-  },
-);
-
-export const FOUND_LIMIT = { default: 5, max: 20 };
-export const FindQuery = Type.Object({
-  q: Type.String({
-    minLength: 1,
-    maxLength: QUESTION_LENGTH_MAX,
-    description: 'A question or a support reason.',
-  }),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: FOUND_LIMIT.max, default: FOUND_LIMIT.default })),
-});
-
-export const FoundCandidates = Type.Object(
-  { candidates },
-  {
-    title: 'Candidates',
-    description: 'Documents that may answer the question, best match first.',
-    examples: [
-      {
-        candidates: [
-          {
-            document_id: 3,
-            question: 'Do you have decaf beans?',
-            answer: 'Yes, a Colombian one, decaffeinated with water.',
-            score: 0.93,
-            confident: true,
-          },
-        ],
       },
     ],
   },

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
-import { WAIT_MAX_SECONDS } from './live.ts';
+import { waitSeconds } from './live.ts';
 import type { Scope } from './machineKeys.ts';
 
 /** Every type of event, with the scopes of which a key needs one to see it. A new type is one entry here. */
@@ -69,14 +69,7 @@ export const EventLogQuery = Type.Object({
     Type.Integer({ minimum: 0, default: 0, description: 'The id of the last event that you have.' }),
   ),
   limit: Type.Optional(Type.Integer(limit)),
-  wait: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: WAIT_MAX_SECONDS,
-      default: 0,
-      description: 'How many seconds to wait for an event if there is none.',
-    }),
-  ),
+  wait: waitSeconds('How many seconds to wait for an event if there is none.'),
 });
 
 export const EventLog = Type.Object(

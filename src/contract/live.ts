@@ -2,6 +2,8 @@ import { Type } from 'typebox';
 
 /** Clients give up after 60 seconds by default. */
 export const WAIT_MAX_SECONDS = 45;
+export const waitSeconds = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: WAIT_MAX_SECONDS, default: 0, description }));
 
 export const ResumeHeaders = Type.Object({
   'last-event-id': Type.Optional(

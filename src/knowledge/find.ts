@@ -1,4 +1,4 @@
-import type { Candidate } from '../contract/asks.ts';
+import type { Candidate } from '../contract/find.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { suggestDocuments } from './suggestions.ts';

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { recordEvent } from '../audit/record.ts';
 import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
-import { FindQuery, FOUND_LIMIT, FoundCandidates, QUESTION_LENGTH_MAX } from '../contract/asks.ts';
 import { MessageOf } from '../contract/common.ts';
+import { FindQuery, FOUND_LIMIT, FoundCandidates, QUESTION_LENGTH_MAX } from '../contract/find.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
   ChangeHeaders,

@@ -1,15 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/server';
 import { type TSchema, Type } from 'typebox';
-import {
-  AskBody,
-  AskQuery,
-  AskReply,
-  AskState,
-  FindQuery,
-  FoundCandidates,
-  OpenAsks,
-  OpenAsksQuery,
-} from '../contract/asks.ts';
+import { AskBody, AskQuery, AskReply, AskState, OpenAsks, OpenAsksQuery } from '../contract/asks.ts';
+import { FindQuery, FoundCandidates } from '../contract/find.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import { field, oneObject, optionalField, withoutExamples } from './schemas.ts';
 
@@ -58,6 +50,13 @@ const ASKING = {
     description:
       'Who tells the customer the answer. deskbell: Deskbell sends it to the customer’s phone, so do not repeat it. assistant: Deskbell sends nothing, you tell the customer. The default is the merchant’s setting, usually deskbell; the result shows it.',
   }),
+};
+
+const ASKS_A_PERSON = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  idempotentHint: false,
+  openWorldHint: true,
 };
 
 const QUESTION_ID = Type.Integer({
@@ -118,12 +117,7 @@ export const TOOLS: readonly ToolEntry[] = [
     title: 'Ask the merchant',
     description:
       'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer.',
-    annotations: {
-      readOnlyHint: false,
-      destructiveHint: false,
-      idempotentHint: false,
-      openWorldHint: true,
-    },
+    annotations: ASKS_A_PERSON,
     inputSchema: Type.Object({
       question: field(question, {
         description: 'One complete question that the merchant understands without the conversation.',
@@ -145,12 +139,7 @@ export const TOOLS: readonly ToolEntry[] = [
     title: 'Request a human',
     description:
       'Asks a person at the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. `deliver` in the result says who tells the customer the reply, as for ask_merchant.',
-    annotations: {
-      readOnlyHint: false,
-      destructiveHint: false,
-      idempotentHint: false,
-      openWorldHint: true,
-    },
+    annotations: ASKS_A_PERSON,
     inputSchema: Type.Object({
       reason: field(support_reason, {
         description: 'What the customer needs, with the facts that a person needs to help.',

@@ -12,7 +12,8 @@ import {
   withNewEvents,
 } from '../events/log.ts';
 import type { Vault } from '../secrets.ts';
-import { type Endpoint, type EndpointKey, findEndpoint, listDue, movePosition, moveReplay } from './store.ts';
+import { type EndpointKey, listDue, movePosition, moveReplay } from './positions.ts';
+import { type Endpoint, findEndpoint } from './store.ts';
 
 /** Puts new events of the log into the queues of the endpoints that want them. */
 

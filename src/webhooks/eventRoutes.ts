@@ -30,8 +30,9 @@ import { describeRoute, parameterSchema } from '../http/openapi.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { readTime } from '../http/times.ts';
 import { eventDelivery, QUEUED_MAX, webhookIdOf } from './dispatch.ts';
+import { startReplay } from './positions.ts';
 import { ERRORS, findRequested, guardWebhooks, recordFor, SCOPES, type WebhookParts } from './request.ts';
-import { type Endpoint, startReplay } from './store.ts';
+import type { Endpoint } from './store.ts';
 
 const CURSOR_SOURCE = 'the next_cursor of a page';
 const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');

@@ -1,4 +1,5 @@
-import type { AskBody, Candidate, Deliver } from '../../contract/asks.ts';
+import type { AskBody, Deliver } from '../../contract/asks.ts';
+import type { Candidate } from '../../contract/find.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { checkConversation, type NewConversation } from '../../conversations/rules.ts';
 import {

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  type AskBody,
-  METADATA_MAX_BYTES,
-  QUESTION_LENGTH_MAX,
-  REFERENCE_LENGTH_MAX,
-} from '../../contract/asks.ts';
+import { type AskBody, METADATA_MAX_BYTES, REFERENCE_LENGTH_MAX } from '../../contract/asks.ts';
+import { QUESTION_LENGTH_MAX } from '../../contract/find.ts';
 import type { NotificationType } from '../../contract/notifications.ts';
 import { invalid, required } from '../../errors.ts';
 

@@ -1,0 +1,68 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { hasEventsAfter } from '../events/log.ts';
+import type { Endpoint } from './store.ts';
+
+/** How far each endpoint has got in the log of events, and in a replay. */
+
+export type EndpointKey = Pick<Endpoint, 'merchant_id' | 'id' | 'position' | 'replay_position'>;
+
+/** Those that are turned on and have something to do, after the given one. */
+export function listDue(
+  queries: Queries,
+  after: Pick<EndpointKey, 'merchant_id' | 'id'> | undefined,
+  limit: number,
+): Promise<EndpointKey[]> {
+  return queries.all<EndpointKey>(
+    `select merchant_id, id, position, replay_position from webhook_endpoints
+      where enabled = 1 and (merchant_id, id) > ($1, $2)
+        and (replay_position is not null or ${hasEventsAfter('webhook_endpoints.merchant_id', 'webhook_endpoints.position')})
+      order by merchant_id, id limit $3`,
+    [after?.merchant_id ?? 0, after?.id ?? 0, limit],
+  );
+}
+
+/** False if another worker was faster, or the endpoint is turned off or gone. */
+export async function movePosition(
+  tx: Queries,
+  { merchant_id, id }: EndpointKey,
+  { from, to }: { from: number; to: number },
+): Promise<boolean> {
+  const rows = await tx.run(
+    `update webhook_endpoints set position = $4
+      where merchant_id = $1 and id = $2 and position = $3 and enabled = 1 returning id`,
+    [merchant_id, id, from, to],
+  );
+  return rows.length > 0;
+}
+
+/** False if an earlier replay is not finished. */
+export async function startReplay(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { from, until, since }: { from: number; until: number; since: Date },
+): Promise<boolean> {
+  const rows = await tx.run(
+    `update webhook_endpoints set replay_position = $3, replay_until = $4, replay_since = $5
+      where merchant_id = $1 and id = $2 and replay_position is null returning id`,
+    [merchantId, id, from, until, since.toISOString()],
+  );
+  return rows.length > 0;
+}
+
+/** `to` undefined: it is finished. */
+export async function moveReplay(
+  tx: Queries,
+  { merchant_id, id }: EndpointKey,
+  { from, to }: { from: number; to: number | undefined },
+): Promise<boolean> {
+  const rows = await tx.run(
+    `update webhook_endpoints set replay_position = cast($4 as bigint),
+        replay_until = case when cast($4 as bigint) is null then null else replay_until end,
+        replay_since = case when cast($4 as bigint) is null then null else replay_since end
+      where merchant_id = $1 and id = $2 and replay_position = $3 and enabled = 1 returning id`,
+    [merchant_id, id, from, to ?? null],
+  );
+  return rows.length > 0;
+}
