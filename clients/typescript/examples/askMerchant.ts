@@ -12,9 +12,9 @@ export const INSTRUCTIONS =
   'You are the assistant of a shop. Answer only what the tool ask_merchant returns. Reply in one or two sentences.';
 
 /** How long a customer waits in the chat. */
-const PATIENCE_SECONDS = 120;
+const WAIT_MAX_SECONDS = 120;
 
-/** Looks in the knowledge base, then asks the merchant. Returns a text for the model. */
+/** Asks the merchant, unless the knowledge base has the answer. Returns a text for the model. */
 export async function askMerchant(
   deskbell: Deskbell,
   customer: Customer,
@@ -22,14 +22,11 @@ export async function askMerchant(
   signal?: AbortSignal,
 ): Promise<string> {
   const stop = signal ? { signal } : {};
-  const [best] = await deskbell.find(question, { limit: 1, ...stop });
-  if (best?.confident) return best.answer;
-
-  // The assistant relays the answer, so Deskbell does not send it to the customer too.
+  // The assistant passes the answer on, so Deskbell does not send it to the customer too.
   const asked = await deskbell.ask({ question, customer, deliver: 'assistant' }, stop);
   const state =
     asked.status === 'asked'
-      ? await deskbell.wait(asked.id, { timeoutSeconds: PATIENCE_SECONDS, ...stop })
+      ? await deskbell.wait(asked.id, { timeoutSeconds: WAIT_MAX_SECONDS, ...stop })
       : asked;
   switch (state.status) {
     case 'known':

@@ -65,10 +65,6 @@ export async function reply(
 }
 
 async function askMerchant(desk: Desk, customer: object, question: string): Promise<string> {
-  const found = await send<Found>(desk, 'GET', `/knowledge/find?limit=1&q=${encodeURIComponent(question)}`);
-  const [best] = found.candidates;
-  if (best?.confident) return best.answer;
-
   let state = await send<Ask>(desk, 'POST', '/ask', { question, customer, deliver: 'assistant' });
   for (let polls = 0; isOpen(state.status) && polls < POLLS_MAX; polls += 1) {
     state = await send<Ask>(desk, 'GET', `/ask/${state.id}?wait=30`);
@@ -77,10 +73,7 @@ async function askMerchant(desk: Desk, customer: object, question: string): Prom
   return state.answer ?? 'The merchant cannot answer this.';
 }
 
-/** The parts of the responses that this program uses. */
-interface Found {
-  candidates: { answer: string; confident: boolean }[];
-}
+/** The parts of the responses that this program uses. With the status `known` there is an answer at once. */
 interface Ask {
   status: string;
   id?: number;

@@ -9,7 +9,7 @@ export interface DeskbellOptions {
   key: string;
   /** Sends the requests. The default is the global `fetch`. */
   fetch?: typeof fetch;
-  /** How often a failed request is tried again. The default is 3. */
+  /** How often a failed request is retried. The default is 3. */
   retries?: number;
 }
 
