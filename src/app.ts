@@ -30,6 +30,7 @@ import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
 import { createWindows } from './delivery/channels/windows.ts';
+import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
@@ -178,7 +179,8 @@ export async function buildApp(
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
-  await app.register(deliveryRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
+  for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
+    await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
   const { channelDailyLimit } = config;

@@ -4,13 +4,11 @@ import { Type } from 'typebox';
 import { callerOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import {
-  ChangedMany,
   type Delivery,
   DeliveryList,
   DeliveryStateName,
   DeliveryWithTimeline,
   Limits,
-  ManyDeliveries,
   RetryBody,
 } from '../contract/delivery.ts';
 import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
@@ -20,7 +18,6 @@ import {
   deliveryNotCancellable,
   deliveryNotFailed,
   deliveryNotFound,
-  invalid,
   recipientInvalid,
   recipientNotForKeys,
   TOKEN_ERRORS,
@@ -28,8 +25,9 @@ import {
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
+import { field, readState, stateInvalid } from './manyRoutes.ts';
 import type { CountryCode } from './phone.ts';
-import { cancelDelivery, cancelMany, type ManyResult, retryDelivery, retryMany } from './queue/control.ts';
+import { cancelDelivery, retryDelivery } from './queue/control.ts';
 import { findDelivery, listDeliveries } from './queue/deliveries.ts';
 import type { Outbox } from './queue/enqueue.ts';
 import { readTimeline } from './queue/events.ts';
@@ -47,13 +45,6 @@ export interface DeliveryParts {
 
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
-const RETRYABLE = ['failed', 'cancelled'] as const;
-const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
-
-const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
-  invalid('state', `state must be one of ${states.join(', ')}`);
-const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
-const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 
 export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
   const { database, outbox, channelDailyLimit, defaultCountry, countryOf, now } = parts;
@@ -211,57 +202,6 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
       },
     );
 
-    app.post(
-      '/delivery/retry',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Send all failed deliveries again', {
-            operationId: 'retryDeliveries',
-            description:
-              'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
-              '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
-            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
-          }),
-          body: ManyDeliveries,
-          response: { 200: ChangedMany },
-        },
-      },
-      async (request) => {
-        const merchantId = merchantOf(request);
-        const selected = readMany(request.body, RETRYABLE);
-        const countries = { country: await countryOf(database, merchantId), defaultCountry };
-        const result = await retryMany(database, merchantId, selected, countries, whoOf(request), now);
-        announce();
-        return { message: manyMessage(result, 'queued again'), ...result };
-      },
-    );
-
-    app.post(
-      '/delivery/cancel',
-      {
-        config: { scopes: ['answer'] },
-        ...skipSchemaValidation,
-        schema: {
-          ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
-            operationId: 'cancelDeliveries',
-            description:
-              'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
-            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
-          }),
-          body: ManyDeliveries,
-          response: { 200: ChangedMany },
-        },
-      },
-      async (request) => {
-        const selected = readMany(request.body, CANCELLABLE);
-        const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);
-        announce();
-        return { message: manyMessage(result, 'cancelled'), ...result };
-      },
-    );
-
     app.get(
       '/limits',
       {
@@ -286,39 +226,8 @@ function idOf(request: FastifyRequest): number {
   return id;
 }
 
-function readState<State extends string>(given: unknown, states: readonly State[]): State {
-  const state = states.find((name) => name === given);
-  if (!state) throw stateInvalid(states);
-  return state;
-}
-
-const field = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, name)
-    ? (body as Record<string, unknown>)[name]
-    : undefined;
-
 function readRecipient(body: unknown): string | undefined {
   const recipient = field(body, 'recipient') ?? undefined;
   if (recipient !== undefined && typeof recipient !== 'string') throw recipientInvalid();
   return recipient;
 }
-
-function readMany<State extends string>(body: unknown, states: readonly State[]) {
-  const since = field(body, 'since') ?? undefined;
-  const time = typeof since === 'string' && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN;
-  if (since !== undefined && Number.isNaN(time)) throw sinceInvalid();
-  return {
-    state: readState(field(body, 'state'), states),
-    since: since === undefined ? undefined : new Date(time),
-    afterId: readAfterId(field(body, 'after_id')),
-  };
-}
-
-function readAfterId(given: unknown): number {
-  if (given === undefined || given === null) return 0;
-  if (!Number.isSafeInteger(given) || (given as number) < 0) throw afterIdInvalid();
-  return given as number;
-}
-
-const manyMessage = ({ count }: ManyResult, done: string) =>
-  count === 1 ? `1 message is ${done}.` : `${count} messages are ${done}.`;

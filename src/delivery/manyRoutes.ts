@@ -1,0 +1,113 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
+import { ChangedMany, ManyDeliveries } from '../contract/delivery.ts';
+import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
+import { CHANGES } from '../database/database.ts';
+import { invalid, TOKEN_ERRORS } from '../errors.ts';
+import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
+import { cancelMany, type ManyResult, retryMany } from './queue/control.ts';
+import type { DeliveryParts } from './routes.ts';
+
+const RETRYABLE = ['failed', 'cancelled'] as const;
+const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
+
+export const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
+  invalid('state', `state must be one of ${states.join(', ')}`);
+const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
+const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
+
+/** All messages in a state at once. */
+export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
+  const { database, outbox, defaultCountry, countryOf, now } = parts;
+
+  const announce = () => {
+    outbox.announce();
+    database.signal(CHANGES);
+  };
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.post(
+      '/delivery/retry',
+      {
+        config: { scopes: ['answer'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Send all failed deliveries again', {
+            operationId: 'retryDeliveries',
+            description:
+              'All failed or all cancelled messages, optionally only since a time. `more`: call again with ' +
+              '`after_id` for the rest. `skipped`: their phone number is not valid; retry each with `recipient`.',
+            errors: [...TOKEN_ERRORS, stateInvalid(RETRYABLE), sinceInvalid(), afterIdInvalid()],
+          }),
+          body: ManyDeliveries,
+          response: { 200: ChangedMany },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const selected = readMany(request.body, RETRYABLE);
+        const countries = { country: await countryOf(database, merchantId), defaultCountry };
+        const result = await retryMany(database, merchantId, selected, countries, whoOf(request), now);
+        announce();
+        return { message: manyMessage(result, 'queued again'), ...result };
+      },
+    );
+
+    app.post(
+      '/delivery/cancel',
+      {
+        config: { scopes: ['answer'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Cancel all deliveries in a state', {
+            operationId: 'cancelDeliveries',
+            description:
+              'All queued, waiting or failed messages, optionally only since a time. `more`: call again with `after_id` for the rest.',
+            errors: [...TOKEN_ERRORS, stateInvalid(CANCELLABLE), sinceInvalid(), afterIdInvalid()],
+          }),
+          body: ManyDeliveries,
+          response: { 200: ChangedMany },
+        },
+      },
+      async (request) => {
+        const selected = readMany(request.body, CANCELLABLE);
+        const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);
+        announce();
+        return { message: manyMessage(result, 'cancelled'), ...result };
+      },
+    );
+  };
+}
+
+export function readState<State extends string>(given: unknown, states: readonly State[]): State {
+  const state = states.find((name) => name === given);
+  if (!state) throw stateInvalid(states);
+  return state;
+}
+
+export const field = (body: unknown, name: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, name)
+    ? (body as Record<string, unknown>)[name]
+    : undefined;
+
+function readMany<State extends string>(body: unknown, states: readonly State[]) {
+  const since = field(body, 'since') ?? undefined;
+  const time = typeof since === 'string' && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN;
+  if (since !== undefined && Number.isNaN(time)) throw sinceInvalid();
+  return {
+    state: readState(field(body, 'state'), states),
+    since: since === undefined ? undefined : new Date(time),
+    afterId: readAfterId(field(body, 'after_id')),
+  };
+}
+
+function readAfterId(given: unknown): number {
+  if (given === undefined || given === null) return 0;
+  if (!Number.isSafeInteger(given) || (given as number) < 0) throw afterIdInvalid();
+  return given as number;
+}
+
+const manyMessage = ({ count }: ManyResult, done: string) =>
+  count === 1 ? `1 message is ${done}.` : `${count} messages are ${done}.`;
