@@ -124,7 +124,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       : undefined;
 
     const expiring = expireAsks({ database, log, now });
-    const numbering = numberUnreadRegularly(database, log);
+    const numbering = numberUnreadRegularly(database, log, now);
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
       app,
@@ -178,7 +178,7 @@ const NUMBER_EVERY_MS = 10_000;
 const MERCHANTS_AT_ONCE = 100;
 
 /** The next hundred merchants each time. */
-function numberUnreadRegularly(database: Database, log: Logger): NodeJS.Timeout {
+function numberUnreadRegularly(database: Database, log: Logger, now: () => Date): NodeJS.Timeout {
   let last = 0;
   let working = false;
   return setInterval(async () => {
@@ -186,7 +186,7 @@ function numberUnreadRegularly(database: Database, log: Logger): NodeJS.Timeout 
     working = true;
     try {
       const ids = await listMerchantIds(database, last, MERCHANTS_AT_ONCE);
-      await numberUnread(database, ids);
+      await numberUnread(database, ids, now());
       last = ids.length < MERCHANTS_AT_ONCE ? 0 : ids.at(-1)!;
     } catch (err) {
       log.warn({ err }, 'cannot number events; will retry');

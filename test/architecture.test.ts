@@ -152,7 +152,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
   ],
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
-  events: ['events', 'event_logs'],
+  events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],

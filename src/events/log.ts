@@ -1,9 +1,8 @@
 import type { Event, EventType } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Step } from '../database/chain.ts';
 import type { Database, Engine, Queries } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
-import { idIn } from '../database/ids.ts';
+import { idIn, ownIdIn } from '../database/ids.ts';
 
 /** A merchant's events, in the order of their positions. */
 
@@ -14,6 +13,9 @@ const NUMBER_MAX = 1000;
 /** Of a merchant. The oldest are removed when new ones are numbered. */
 const KEPT_MAX = 100_000;
 
+/** What an event keeps when it gets its position. */
+const FIELDS = 'type, at, notification_id, data, content';
+
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
 /**
@@ -22,7 +24,7 @@ const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for up
  */
 export const hasEventsAfter = (merchantId: string, position: string) =>
   `((select l.last_position from event_logs l where l.merchant_id = ${merchantId}) > ${position}
-    or (select e.seq from events e where e.merchant_id = ${merchantId} and e.position is null limit 1) is not null)`;
+    or (select e.seq from new_events e where e.merchant_id = ${merchantId} limit 1) is not null)`;
 
 /** The merchants in $1, each as `id`. */
 const MERCHANTS: Readonly<Record<Engine, string>> = {
@@ -37,7 +39,7 @@ export async function withNewEvents(
 ): Promise<MerchantId[]> {
   const rows = await queries.all<{ id: MerchantId }>(
     `select m.id from (${MERCHANTS[queries.engine]}) m
-      where exists (select 1 from events e where e.merchant_id = m.id and e.position is null)`,
+      where exists (select 1 from new_events e where e.merchant_id = m.id)`,
     [merchantIds],
   );
   return rows.map(({ id }) => id);
@@ -53,10 +55,9 @@ export async function numberEvents(database: Database, merchantId: MerchantId): 
 
 /** One batch of new events. Returns whether there are more. */
 export async function numberBatch(database: Database, merchantId: MerchantId): Promise<boolean> {
-  const first = await database.one(
-    'select seq from events where merchant_id = $1 and position is null order by seq limit 1',
-    [merchantId],
-  );
+  const first = await database.one('select seq from new_events where merchant_id = $1 order by seq limit 1', [
+    merchantId,
+  ]);
   if (!first) return false;
   const numbered = await database.transaction(async (tx) => {
     await tx.run(
@@ -69,11 +70,20 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
       [merchantId],
     );
     const rows = await tx.all<{ seq: number }>(
-      `select seq from events where merchant_id = $1 and position is null order by seq limit ${NUMBER_MAX}`,
+      `select seq from new_events where merchant_id = $1 order by seq limit ${NUMBER_MAX}`,
       [merchantId],
     );
     if (rows.length === 0) return 0;
-    await tx.chain([numberStep(merchantId, rows, log!.last_position)]);
+    // By name: one with a lower `seq` may have been committed meanwhile.
+    const isNumbered = ownIdIn(tx.engine, '$1', '$2', 'seq');
+    const seqs = rows.map(({ seq }) => seq);
+    await tx.run(
+      `insert into events (merchant_id, position, ${FIELDS})
+        select merchant_id, cast($3 as bigint) + row_number() over (order by seq), ${FIELDS}
+          from new_events where ${isNumbered}`,
+      [merchantId, seqs, log!.last_position],
+    );
+    await tx.run(`delete from new_events where ${isNumbered}`, [merchantId, seqs]);
     const last = log!.last_position + rows.length;
     await tx.run('update event_logs set last_position = $2 where merchant_id = $1', [merchantId, last]);
     await tx.run('delete from events where merchant_id = $1 and position <= $2', [
@@ -85,26 +95,27 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
   return numbered === NUMBER_MAX;
 }
 
-/** Numbers a batch of each merchant that has more new events than that. So what nobody reads stays bounded, too. */
-export async function numberUnread(database: Database, merchantIds: readonly MerchantId[]): Promise<void> {
-  const merchants = await database.all<{ id: MerchantId; waiting: number | null }>(
-    `select m.id, (select e.seq from events e where e.merchant_id = m.id and e.position is null
-        order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting
+/**
+ * Numbers a batch of each merchant that has more new events than that, or one of yesterday. So what nobody reads stays
+ * bounded and is removed in time, too.
+ */
+export async function numberUnread(
+  database: Database,
+  merchantIds: readonly MerchantId[],
+  at: Date,
+): Promise<void> {
+  const merchants = await database.all<{ id: MerchantId; waiting: number | null; oldest: string | null }>(
+    `select m.id, (select e.seq from new_events e where e.merchant_id = m.id
+        order by e.seq limit 1 offset ${NUMBER_MAX}) as waiting,
+        (select e.at from new_events e where e.merchant_id = m.id order by e.seq limit 1) as oldest
       from (${MERCHANTS[database.engine]}) m`,
     [merchantIds],
   );
-  for (const { id, waiting } of merchants) if (waiting !== null) await numberBatch(database, id);
+  const yesterday = new Date(at.getTime() - DAY_MS).toISOString();
+  for (const { id, waiting, oldest } of merchants) {
+    if (waiting !== null || (oldest !== null && oldest < yesterday)) await numberBatch(database, id);
+  }
 }
-
-const numberStep = (merchantId: MerchantId, rows: readonly { seq: number }[], last: number): Step => ({
-  name: 'numbered',
-  rows: {
-    columns: { merchant_id: 'bigint', seq: 'bigint', position: 'bigint' },
-    values: rows.map(({ seq }, index) => ({ merchant_id: merchantId, seq, position: last + 1 + index })),
-  },
-  sql: `update events set position = r.position from numbered_rows r
-    where events.merchant_id = r.merchant_id and events.seq = r.seq returning events.seq`,
-});
 
 /** The position of each merchant's last event that has one. A merchant without events is absent. */
 export async function lastPositions(
@@ -122,7 +133,7 @@ export const lastPosition = async (queries: Queries, merchantId: MerchantId): Pr
   (await lastPositions(queries, [merchantId])).get(merchantId) ?? 0;
 
 /**
- * The position before the first event since this time. Searches by halves, because events have no index by time. Some
+ * The position before the first event since this time. Searches by halves, because no index has a merchant’s events by time. Some
  * may have got their positions in another order than their times, so it begins a minute earlier.
  */
 export async function positionBefore(queries: Queries, merchantId: MerchantId, since: Date): Promise<number> {

@@ -16,33 +16,13 @@ export interface NewEvent {
 }
 
 /**
- * Writes events in the statement of what they tell. With `after`, the name of a step that is `returning` the merchant and
- * id of a notification, only if that step returned a row.
+ * Writes events from what earlier steps of the chain returned, so in the statement of what they tell. Each select has the
+ * columns below, and its events come after those of the selects before. One insert for all: each costs as much as an index.
  */
-export const logStep = (merchantId: MerchantId, events: readonly NewEvent[], after?: string): Step => ({
+export const logStep = (...selects: readonly string[]): Step => ({
   name: 'log',
-  rows: {
-    columns: {
-      merchant_id: 'bigint',
-      type: 'text',
-      at: 'text',
-      notification_id: 'bigint',
-      data: 'text',
-      content: 'text',
-    },
-    values: events.map(({ type, at, notificationId, data, content }) => ({
-      merchant_id: merchantId,
-      type,
-      at: at.toISOString(),
-      notification_id: notificationId,
-      data: JSON.stringify(data),
-      content: content ? JSON.stringify(content) : null,
-    })),
-  },
-  sql: `insert into events (merchant_id, type, at, notification_id, data, content)
-    select r.merchant_id, r.type, r.at, r.notification_id, r.data, r.content from log_rows r
-      ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
-    returning seq`,
+  sql: `insert into new_events (merchant_id, type, at, notification_id, data, content)
+    ${selects.join(' union all ')} returning seq`,
 });
 
 /** Use the transaction of the change, so that neither exists without the other. */
@@ -51,11 +31,28 @@ export async function logEvents(
   merchantId: MerchantId,
   events: readonly NewEvent[],
 ): Promise<void> {
-  if (events.length > 0) await queries.chain([logStep(merchantId, events)]);
+  if (events.length === 0) return;
+  await queries.chain([
+    {
+      ...logStep('select merchant_id, type, at, notification_id, data, content from log_rows'),
+      rows: {
+        columns: {
+          merchant_id: 'bigint',
+          type: 'text',
+          at: 'text',
+          notification_id: 'bigint',
+          data: 'text',
+          content: 'text',
+        },
+        values: events.map(({ type, at, notificationId, data, content }) => ({
+          merchant_id: merchantId,
+          type,
+          at: at.toISOString(),
+          notification_id: notificationId,
+          data: JSON.stringify(data),
+          content: content ? JSON.stringify(content) : null,
+        })),
+      },
+    },
+  ]);
 }
-
-/** Like `logStep`, from what earlier steps of the chain returned: the select has the columns below. */
-export const logSelectedStep = (name: string, select: string): Step => ({
-  name,
-  sql: `insert into events (merchant_id, type, at, notification_id, data) ${select} returning seq`,
-});

@@ -2,7 +2,13 @@ import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { changeDocument, createDocument, createDocumentSteps, type Origin } from './store.ts';
+import {
+  changeDocument,
+  createDocument,
+  createDocumentSteps,
+  DOCUMENT_CREATED,
+  type Origin,
+} from './store.ts';
 import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {
@@ -26,9 +32,18 @@ const originOf = ({ author, notificationId, at }: Lesson): Origin => ({
   at,
 });
 
-/** Makes a document from an answer, in the same statement as the answer: both are written or neither. */
-export const learnSteps = (merchantId: MerchantId, lesson: Lesson, after: string): Step[] =>
-  createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after);
+/**
+ * Makes a document from an answer, in the same statement as the answer: both are written or neither. The events are for
+ * `logStep`.
+ */
+export const learnSteps = (
+  merchantId: MerchantId,
+  lesson: Lesson,
+  after: string,
+): { steps: Step[]; events: string[] } => ({
+  steps: createDocumentSteps(merchantId, contentOf(lesson), originOf(lesson), after),
+  events: [DOCUMENT_CREATED],
+});
 
 /** Writes an answer into the document that the notification refers to, or into a new one. */
 export async function learn(

@@ -4,7 +4,7 @@ import type { Document, DocumentVersion, VersionReason } from '../contract/knowl
 import type { Step } from '../database/chain.ts';
 import type { Param, Queries, Transaction } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
-import { logEvents, logSelectedStep } from '../events/record.ts';
+import { logEvents } from '../events/record.ts';
 import { collectPage } from '../http/paging.ts';
 import { elementsOf, LOCKED } from './fulltext.ts';
 import type { Content } from './texts.ts';
@@ -212,7 +212,7 @@ export const createDocumentSteps = (
       sql: `insert into documents (id, merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
         select r.id, r.merchant_id, r.title, r.body, r.at, r.at, r.title_words, r.words, r.word_forms
           from document_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id
-        returning merchant_id, id, version`,
+        returning merchant_id, id, version, created_at`,
     },
     {
       name: 'document_version',
@@ -223,14 +223,12 @@ export const createDocumentSteps = (
           from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id
         returning document_id`,
     },
-    logSelectedStep(
-      'document_log',
-      `select d.merchant_id, 'knowledge.updated', r.at, cast(null as bigint),
-          concat('{"document_id":', d.id, ',"change":"created"}')
-        from document d join document_rows r on r.merchant_id = d.merchant_id and r.id = d.id`,
-    ),
   ];
 };
+
+/** The event of `createDocumentSteps`, for `logStep`. */
+export const DOCUMENT_CREATED = `select d.merchant_id, 'knowledge.updated', d.created_at, cast(null as bigint),
+    concat('{"document_id":', d.id, ',"change":"created"}'), cast(null as text) from document d`;
 
 /**
  * Locks a document until the transaction ends and writes what `decide` returns as its next version. Returns

@@ -3,13 +3,14 @@ import type { Author, MerchantId } from '../contract/ids.ts';
 import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
-import { logStep, type NewEvent } from '../events/record.ts';
+import { logStep } from '../events/record.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
 import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
-import { type Ending, endAskStep } from './asks/endStep.ts';
+import { endAskStep } from './asks/endStep.ts';
 import { checkAnswer } from './rules.ts';
 import {
+  answerEvent,
   type FindNotification,
   findAnswerSchema,
   findNotification,
@@ -60,23 +61,28 @@ export async function answerNotification(
   );
   if (decision.do === 'refuse') throw decision.error;
 
+  const outcome = decision.send === 'nothing' ? RESOLVED : answered(decision.content);
   const mark = markAnswered(merchantId, id, {
     answer: JSON.stringify(decision.answer),
     answeredBy: author,
     at,
+    event: {
+      members: askMembers(notification, at),
+      content: decision.send === 'nothing' ? null : JSON.stringify({ answer: decision.content }),
+    },
   });
+  const event = answerEvent(mark, outcome.status);
   /** Only one answer wins: another request may have answered or deleted the notification since it was read. */
   const assertWon = async (rows: readonly unknown[]) => {
     if (rows.length > 0) return;
     throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
   };
-  const ending = { author, at, ...(decision.send === 'nothing' ? RESOLVED : answered(decision.content)) };
-  const ended = [
-    ...(notification.ask_status === null ? [] : [endAskStep(merchantId, id, ending, mark.name)]),
-    logStep(merchantId, [eventOf(notification, ending)], mark.name),
-  ];
+  const ended =
+    notification.ask_status === null
+      ? []
+      : [endAskStep(merchantId, id, { ...outcome, author, at }, mark.name)];
   if (decision.send === 'nothing') {
-    await assertWon(await queries.chain([mark, ...ended], merchantId));
+    await assertWon(await queries.chain([mark, ...ended, logStep(event)], merchantId));
     return { message: 'Notification resolved without a reply.' };
   }
 
@@ -107,12 +113,13 @@ export async function answerNotification(
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
       await lockDocument(tx, merchantId, documentId);
-      await assertWon(await tx.chain(steps));
+      await assertWon(await tx.chain([...steps, logStep(event)]));
       await learn(tx, merchantId, lesson);
     });
   } else {
-    const learning = decision.learn ? learnSteps(merchantId, lesson, mark.name) : [];
-    await assertWon(await queries.chain([...steps, ...learning], merchantId));
+    const learning = decision.learn ? learnSteps(merchantId, lesson, mark.name) : { steps: [], events: [] };
+    const log = logStep(event, ...learning.events);
+    await assertWon(await queries.chain([...steps, ...learning.steps, log], merchantId));
   }
   return {
     message: waitsUntil
@@ -126,23 +133,9 @@ const isAfter = (at: Date, time: string | null) => time !== null && at.toISOStri
 const RESOLVED = { status: 'resolved' } as const;
 const answered = (answer: string) => ({ status: 'answered', answer }) as const;
 
-/** What the merchant's programs hear. */
-const eventOf = (
-  { id, conversation_id, notification_type, ask_deliver, ask_expires_at }: StoredNotification,
-  { status, answer, at }: Ending,
-): NewEvent => ({
-  type: `notification.${status}`,
-  at,
-  notificationId: id,
-  data: {
-    notification_id: id,
-    conversation_id,
-    notification_type,
-    status,
-    ...(ask_deliver === null ? {} : { deliver: ask_deliver, late: isAfter(at, ask_expires_at) }),
-  },
-  ...(answer === undefined ? {} : { content: { answer } }),
-});
+/** What the event tells of the notification's ask, if it has one. */
+const askMembers = ({ ask_deliver, ask_expires_at }: StoredNotification, at: Date) =>
+  ask_deliver === null ? null : `,"deliver":"${ask_deliver}","late":${isAfter(at, ask_expires_at)}`;
 
 async function answerCheck(queries: Queries, schemaId: string): Promise<ValidateFunction> {
   let check = compiled.get(schemaId);

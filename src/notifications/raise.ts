@@ -3,7 +3,8 @@ import type { NotificationType } from '../contract/notifications.ts';
 import { conversations, existingConversation } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import { type Database, DatabaseUnavailable, type Queries } from '../database/database.ts';
-import { logSelectedStep } from '../events/record.ts';
+import { logStep } from '../events/record.ts';
+import { EVENT_COLUMNS, notificationEvent } from './event.ts';
 import { answerSchemaId, KINDS } from './kinds.ts';
 
 export interface NewNotification {
@@ -40,13 +41,6 @@ export function createRaise(database: Database): Raise {
 
 const COLUMNS = `merchant_id, conversation_id, notification_type, created_at, updated_at, context,
   requested_fields, answered_fields, answer_schema_id`;
-
-const RAISED = 'id, merchant_id, conversation_id, notification_type, created_at';
-/** The event of each notification that was raised. */
-const requestedEvent = (raised: string) =>
-  `select merchant_id, 'notification.requested', created_at, id, concat('{"notification_id":', id,
-    ',"conversation_id":', conversation_id, ',"notification_type":"', notification_type, '","status":"requested"}')
-  from ${raised}`;
 
 const fieldsOf = ({ type }: NewNotification): [requested: string, answered: string, schemaId: string] => [
   JSON.stringify(KINDS[type].requestedFields),
@@ -90,9 +84,9 @@ export async function insertNotification(
       sql: `insert into notifications (${COLUMNS})
         select c.merchant_id, c.id, r.type, r.at, r.at, r.context, r.requested, r.answered, r.schema
           from raised_rows r join ${conversations('c')} on c.merchant_id = r.merchant_id and c.id = r.conversation_id
-        returning ${RAISED}`,
+        returning ${EVENT_COLUMNS}`,
     },
-    logSelectedStep('log', requestedEvent('raised')),
+    logStep(notificationEvent('raised', 'requested')),
   ]);
   return row?.id;
 }
@@ -136,8 +130,8 @@ async function insertUnlocked(
             join lateral ${existingConversation('asked.merchant', 'asked.conversation')} c on true),
         written as (insert into notifications (id, ${COLUMNS})
           select new_id, merchant_id, id, type, at, at, context, requested, answered, schema from made
-          returning ${RAISED}),
-        logged as (${logSelectedStep('logged', requestedEvent('written')).sql})
+          returning ${EVENT_COLUMNS}),
+        logged as (${logStep(notificationEvent('written', 'requested')).sql})
         select place, new_id as id from made`,
       [JSON.stringify(asked)],
     );

@@ -9,10 +9,11 @@ import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { idIn, keyPairs } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
-import { logSelectedStep } from '../events/record.ts';
+import { logStep } from '../events/record.ts';
 import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAskStep } from './asks/endStep.ts';
+import { EVENT_COLUMNS, notificationEvent } from './event.ts';
 
 /**
  * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
@@ -259,11 +260,17 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
   return row.schema;
 }
 
+/** What the event of an answer has more than others, as JSON texts. */
+interface AnswerEvent {
+  members: string | null;
+  content: string | null;
+}
+
 /** If several answers arrive at the same time, exactly one finds the notification still requested. */
 export const markAnswered = (
   merchantId: MerchantId,
   id: number,
-  change: { answer: string; answeredBy: Author; at: Date },
+  change: { answer: string; answeredBy: Author; at: Date; event?: AnswerEvent },
 ): Step => ({
   name: 'answered',
   rows: {
@@ -274,6 +281,8 @@ export const markAnswered = (
       answered_by: 'bigint',
       key_id: 'bigint',
       at: 'text',
+      event_members: 'text',
+      event_content: 'text',
     },
     values: [
       {
@@ -283,6 +292,8 @@ export const markAnswered = (
         answered_by: change.answeredBy.userId,
         key_id: change.answeredBy.keyId,
         at: change.at.toISOString(),
+        event_members: change.event?.members ?? null,
+        event_content: change.event?.content ?? null,
       },
     ],
   },
@@ -291,8 +302,16 @@ export const markAnswered = (
       answered_by_key = r.key_id, updated_at = r.at
     from answered_rows r
     where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
-    returning notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at`,
+    returning ${EVENT_COLUMNS}`,
 });
+
+/** The event of `markAnswered`. */
+export const answerEvent = (mark: Step, what: 'answered' | 'resolved'): string =>
+  notificationEvent(mark.name, what, {
+    joins: `join ${mark.name}_rows r on r.merchant_id = n.merchant_id and r.id = n.id`,
+    members: 'r.event_members',
+    content: 'r.event_content',
+  });
 
 /** Something about it changed that is not stored with it. */
 export async function touchNotification(
@@ -323,14 +342,14 @@ export async function deleteNotification(
         values: [{ merchant_id: merchantId, id, at: at.toISOString() }],
       },
       sql: `delete from notifications where (merchant_id, id) in (select merchant_id, id from deleted_rows)
-        returning merchant_id, id, conversation_id, notification_type`,
+        returning ${EVENT_COLUMNS}`,
     },
     endAskStep(merchantId, id, { status: 'deleted', author, at }, 'deleted'),
-    logSelectedStep(
-      'log',
-      `select d.merchant_id, 'notification.deleted', r.at, d.id, concat('{"notification_id":', d.id,
-          ',"conversation_id":', d.conversation_id, ',"notification_type":"', d.notification_type, '","status":"deleted"}')
-        from deleted d join deleted_rows r on r.merchant_id = d.merchant_id and r.id = d.id`,
+    logStep(
+      notificationEvent('deleted', 'deleted', {
+        joins: 'join deleted_rows r on r.merchant_id = n.merchant_id and r.id = n.id',
+        at: 'r.at',
+      }),
     ),
   ]);
   return rows.length > 0;

@@ -140,7 +140,8 @@ async function lastPosition(database: Database): Promise<number> {
 /** Events of the log, numbered or not, that the receiver has not accepted. */
 async function missingOf(database: Database, after: number, accepted: ReadonlySet<string>): Promise<number> {
   const events = await database.all<{ position: number | null }>(
-    'select position from events where merchant_id = 1 and (position is null or position > $1)',
+    `select position from events where merchant_id = 1 and position > $1
+      union all select null from new_events where merchant_id = 1`,
     [after],
   );
   return events.filter(({ position }) => position === null || !accepted.has(`evt_1_${position}`)).length;

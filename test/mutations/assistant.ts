@@ -104,7 +104,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       name: 'events get their positions in the order of their transactions',
       file: 'src/events/log.ts',
       find: `select last_position from event_logs where merchant_id = $1 \${LOCKED[tx.engine]}`,
-      replace: `select coalesce(max(seq), 0) as last_position from events where merchant_id = $1 and position is not null`,
+      replace: `select coalesce(max(seq), 0) as last_position from new_events where merchant_id = $1`,
       test: 'misses nothing of many writers at once',
     },
   ]),

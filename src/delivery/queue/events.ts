@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
-import { logSelectedStep } from '../../events/record.ts';
+import { logStep } from '../../events/record.ts';
 import { type DeliveryState, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
@@ -67,9 +67,9 @@ export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEve
   const states = Object.keys(REPORTED).map((state) => `'${state}'`);
   return [
     record,
-    logSelectedStep(
-      'report',
-      `select e.merchant_id, concat('delivery.', e.state), e.at, d.notification_id, ${dataOf('d', 'e.state', 'e.code')}
+    logStep(
+      `select e.merchant_id, concat('delivery.', e.state), e.at, d.notification_id, ${dataOf('d', 'e.state', 'e.code')},
+          cast(null as text)
         from event e join deliveries d on d.merchant_id = e.merchant_id and d.id = e.delivery_id
         where e.state in (${states}) and d.endpoint_id = 0`,
     ),
@@ -77,11 +77,14 @@ export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEve
 }
 
 /** Of a delivery that cannot be sent because its number is not valid. */
-export const failedReportStep: Step = logSelectedStep(
-  'report',
-  `select d.merchant_id, 'delivery.failed', d.created_at, d.notification_id, ${dataOf('d', 'd.state', 'd.last_code')}
-    from delivery d`,
-);
+export const failedReportStep: Step = {
+  ...logStep(
+    `select d.merchant_id, 'delivery.failed', d.created_at, d.notification_id,
+        ${dataOf('d', 'd.state', 'd.last_code')}, cast(null as text)
+      from delivery d`,
+  ),
+  name: 'report',
+};
 
 /** The first event of each delivery that the step `delivery` has inserted. */
 export const firstEventsStep: Step = {

@@ -1,7 +1,8 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Database, Transaction } from '../../database/database.ts';
-import { logSelectedStep } from '../../events/record.ts';
+import { logStep } from '../../events/record.ts';
+import { EVENT_COLUMNS, notificationEvent } from '../event.ts';
 import { markAnswered } from '../store.ts';
 import { askIsDue } from './columns.ts';
 import { endAskStep } from './endStep.ts';
@@ -11,11 +12,6 @@ import { expireStep } from './store.ts';
 
 /** Shown as the answer: why the question is gone from the inbox. */
 export const CANCELLED = JSON.stringify({ cancelled: true });
-
-const eventOf = (notification: string, type: string, at: string, joins: string) =>
-  `select n.merchant_id, 'notification.${type}', ${at}, n.id, concat('{"notification_id":', n.id,
-      ',"conversation_id":', n.conversation_id, ',"notification_type":"', n.notification_type, '","status":"${type}"}')
-    from ${notification} n ${joins}`;
 
 /** The assistant cancels its question. False if it has ended before. */
 export async function cancel(
@@ -28,7 +24,7 @@ export async function cancel(
   const rows = await tx.chain([
     mark,
     endAskStep(merchantId, id, { status: 'cancelled', author, at }, mark.name),
-    logSelectedStep('log', eventOf(mark.name, 'cancelled', 'n.updated_at', '')),
+    logStep(notificationEvent(mark.name, 'cancelled')),
   ]);
   if (rows.length === 0) return false;
   const about = { notification_id: id };
@@ -53,17 +49,13 @@ export async function expire(
       sql: `update notifications set updated_at = r.at from touched_rows r
         where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
           and ${askIsDue('r.merchant_id', 'r.id', 'r.at')}
-        returning notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at`,
+        returning ${EVENT_COLUMNS}`,
     },
     expireStep(merchantId, id, at),
-    logSelectedStep(
-      'log',
-      eventOf(
-        'touched',
-        'expired',
-        'n.updated_at',
-        'join expired e on e.merchant_id = n.merchant_id and e.id = n.id',
-      ),
+    logStep(
+      notificationEvent('touched', 'expired', {
+        joins: 'join expired e on e.merchant_id = n.merchant_id and e.id = n.id',
+      }),
     ),
   ]);
   return rows.length > 0;
