@@ -64,6 +64,8 @@ create index asks_ended on asks (ended_at) where ended_at is not null;
 -- Lists of one conversation, and of what has changed.
 create index notifications_conversation on notifications (merchant_id, conversation_id, id);
 create index notifications_updated_at on notifications (merchant_id, updated_at, id);
+-- It serves the statistics, too.
+drop index notifications_answered;
 
 -- What happened, written in the transaction of the change. Transactions may commit in another order than they began, so
 -- an event gets its position in the merchant's log when it is first read: positions never appear below one that was read.

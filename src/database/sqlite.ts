@@ -12,8 +12,7 @@ const BUSY_RETRY_MS = 10;
 
 type Job = {
   work: (tx: Transaction) => Promise<unknown>;
-  /** One statement is atomic on its own; several need a savepoint, so that they can be rolled back. */
-  savepoint: boolean;
+  kind: 'statement' | 'chain' | 'transaction';
   /** When its caller stops waiting, as a time of `performance.now()`. After that it is not run. */
   endsAtMs: number;
   resolve: (value: unknown) => void;
@@ -69,10 +68,10 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   let queue: Job[] = [];
   let flushing: Promise<void> | undefined;
 
-  function enqueue<T>(work: (tx: Transaction) => Promise<T>, savepoint: boolean): Promise<T> {
+  function enqueue<T>(kind: Job['kind'], work: (tx: Transaction) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const endsAtMs = performance.now() + msLeft();
-      queue.push({ work, savepoint, endsAtMs, resolve: resolve as Job['resolve'], reject });
+      queue.push({ work, kind, endsAtMs, resolve: resolve as Job['resolve'], reject });
       // Wait for the end of this turn of the event loop: its other writes share the commit.
       flushing ??= withoutDeadline(() => new Promise<void>((done) => setImmediate(done)).then(flush));
     });
@@ -120,23 +119,42 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     }
   }
 
-  async function commitBatch(batch: Job[]): Promise<void> {
+  /**
+   * Returns how to settle each job. One statement is atomic on its own; several need a savepoint, so that they can be
+   * rolled back alone. At each savepoint the full-text indexes write what they have collected, so a chain has none at
+   * first: an answer then writes two thirds as much. Returns undefined if such a chain has failed.
+   */
+  async function runJobs(jobs: readonly Job[], isolateChains: boolean): Promise<(() => void)[] | undefined> {
     const outcomes: (() => void)[] = [];
+    for (const { kind, work, resolve, reject } of jobs) {
+      const savepoint = kind === 'transaction' || (kind === 'chain' && isolateChains);
+      try {
+        if (savepoint) write('savepoint job').run();
+        const value = await work(tx);
+        if (savepoint) write('release job').run();
+        outcomes.push(() => resolve(value));
+      } catch (error) {
+        // When the disk is full, SQLite rolls everything back: then no write of this batch may be acknowledged.
+        if (!writer.isTransaction) throw error;
+        if (kind === 'chain' && !savepoint) return undefined;
+        if (savepoint) writer.exec('rollback to job; release job');
+        outcomes.push(() => reject(translateSqliteError(error)));
+      }
+    }
+    return outcomes;
+  }
+
+  async function commitBatch(batch: Job[]): Promise<void> {
+    let outcomes: (() => void)[] | undefined;
     try {
-      const jobs = await beginWriting(batch);
+      let jobs = await beginWriting(batch);
       if (jobs.length === 0) return;
-      for (const job of jobs) {
-        try {
-          if (job.savepoint) write('savepoint job').run();
-          const value = await job.work(tx);
-          if (job.savepoint) write('release job').run();
-          outcomes.push(() => job.resolve(value));
-        } catch (error) {
-          // When the disk is full, SQLite rolls everything back: then no write of this batch may be acknowledged.
-          if (!writer.isTransaction) throw error;
-          if (job.savepoint) writer.exec('rollback to job; release job');
-          outcomes.push(() => job.reject(translateSqliteError(error)));
-        }
+      outcomes = await runJobs(jobs, false);
+      if (!outcomes) {
+        writer.exec('rollback');
+        jobs = await beginWriting(jobs);
+        if (jobs.length === 0) return;
+        outcomes = await runJobs(jobs, true);
       }
       writer.exec('commit');
     } catch (error) {
@@ -149,7 +167,7 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
       }
       return;
     }
-    for (const settle of outcomes) settle();
+    for (const settle of outcomes ?? []) settle();
   }
 
   const readsWith = (statement: typeof read) => ({
@@ -175,9 +193,9 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
   return {
     ...reads,
     run: <Row>(sql: string, params: readonly Param[] = []) =>
-      enqueue(async () => write(sql).all(...bound(params)) as Row[], false),
-    chain: (steps) => enqueue((own) => own.chain(steps), true),
-    transaction: (work) => enqueue(work, true),
+      enqueue('statement', async () => write(sql).all(...bound(params)) as Row[]),
+    chain: (steps) => enqueue('chain', (own) => own.chain(steps)),
+    transaction: (work) => enqueue('transaction', work),
     snapshot: openSnapshot,
     urgent: reads,
     async script(sql) {

@@ -42,6 +42,12 @@ export function createRaise(database: Database): Raise {
 const COLUMNS = `merchant_id, conversation_id, notification_type, created_at, updated_at, context,
   requested_fields, answered_fields, answer_schema_id`;
 
+const INSERT = `insert into notifications (${COLUMNS})
+  select c.merchant_id, c.id, r.type, r.at, r.at, r.context, r.requested, r.answered, r.schema
+    from raised_rows r join ${conversations('c')} on c.merchant_id = r.merchant_id and c.id = r.conversation_id
+  returning ${EVENT_COLUMNS}`;
+const LOG = logStep(notificationEvent('raised', 'requested'));
+
 const fieldsOf = ({ type }: NewNotification): [requested: string, answered: string, schemaId: string] => [
   JSON.stringify(KINDS[type].requestedFields),
   JSON.stringify(KINDS[type].answeredFields),
@@ -81,12 +87,9 @@ export async function insertNotification(
           },
         ],
       },
-      sql: `insert into notifications (${COLUMNS})
-        select c.merchant_id, c.id, r.type, r.at, r.at, r.context, r.requested, r.answered, r.schema
-          from raised_rows r join ${conversations('c')} on c.merchant_id = r.merchant_id and c.id = r.conversation_id
-        returning ${EVENT_COLUMNS}`,
+      sql: INSERT,
     },
-    logStep(notificationEvent('raised', 'requested')),
+    LOG,
   ]);
   return row?.id;
 }
