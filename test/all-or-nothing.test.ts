@@ -30,6 +30,22 @@ const FAILING_COMMIT: Record<Engine, { fail: string; fix: string }> = {
     fix: 'drop function fail_commit cascade',
   },
 };
+
+/** Refuses the document version of an answer about a leak, after the answer and its message were written. */
+const REFUSED_TEXT: Record<Engine, { fail: string; fix: string }> = {
+  sqlite: {
+    fail: `create trigger refusal before insert on document_versions when new.body like '%leak%'
+      begin select raise(abort, 'refused'); end`,
+    fix: 'drop trigger refusal',
+  },
+  postgres: {
+    fail: `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+      create trigger refusal before insert on document_versions for each row when (new.body like '%leak%')
+        execute function refuse()`,
+    fix: 'drop function refuse cascade',
+  },
+};
+
 const LEAK = { ...QUESTION, context: { question: 'Is there a leak?' } };
 
 onEachEngine('all or nothing', (engine) => {
@@ -53,6 +69,7 @@ onEachEngine('all or nothing', (engine) => {
     ['message', 'deliveries'],
     ['document version', 'document_versions'],
     ['answered question', 'answered_questions'],
+    ['event', 'new_events'],
   ];
   const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
     ['with a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
@@ -88,6 +105,33 @@ onEachEngine('all or nothing', (engine) => {
       });
     }
   }
+
+  it('an answer that cannot be written leaves nothing, and the others at the same moment succeed', async () => {
+    const addresses = await Promise.all(Array.from({ length: 12 }, () => raise(deskbell, token, QUESTION)));
+    const refusal = REFUSED_TEXT[engine];
+    await deskbell.database.script(refusal.fail);
+    const answers = await Promise.all(
+      addresses.map((address, n) =>
+        // With a key it is a transaction, and shares the batch with the others.
+        post(
+          `${address}/answer`,
+          { answer: n === 5 ? 'A leak.' : 'Yes.' },
+          n % 4 === 0 ? `batch-${n}` : undefined,
+        ),
+      ),
+    );
+    await deskbell.database.script(refusal.fix);
+    const isLeak = addresses.map((_, n) => n === 5);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      isLeak.map((leak) => (leak ? 500 : 200)),
+    );
+    for (const [n, address] of addresses.entries()) {
+      const { json } = await deskbell.call('GET', address, { token });
+      assert.equal(json.status, isLeak[n] ? 'requested' : 'answered');
+      assert.equal((await messagesOf(json.id)).length, isLeak[n] ? 0 : 1);
+    }
+  });
 
   it('nothing is acknowledged before it is committed, alone or in a batch', async () => {
     await deskbell.database.script(FAILING_COMMIT[engine].fail);

@@ -3,6 +3,10 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
 import type { Event } from '../src/contract/events.ts';
+import type { MerchantId } from '../src/contract/ids.ts';
+import { numberUnread } from '../src/events/log.ts';
+import { createLogger } from '../src/log.ts';
+import { cleanUp } from '../src/server.ts';
 import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, raise, useDeskbell } from './harness.ts';
 import { EVENTS, listen } from './listening.ts';
 import { createKey } from './machineKeys.ts';
@@ -239,5 +243,24 @@ onEachEngine('the log of events', (engine) => {
       listener.events.map(({ event }) => event),
       ['connected', 'notification.requested'],
     );
+  });
+
+  it('is kept for 30 days, also if nobody reads it', async () => {
+    const { database, config, clock } = deskbell;
+    const token = await deskbell.signIn();
+    const from = await lastId(token);
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    /** What the server does regularly, so many days later. */
+    const later = async (days: number) => {
+      const at = new Date(clock.now().getTime() + days * 24 * 60 * 60_000);
+      await numberUnread(database, [1 as MerchantId], at);
+      await cleanUp(database, config, log, at);
+    };
+    await raise(deskbell, token);
+    await later(29);
+    assert.equal((await logOf(token, from)).events.length, 1);
+    await raise(deskbell, token);
+    await later(31);
+    assert.deepEqual((await logOf(token, from)).events, []);
   });
 });

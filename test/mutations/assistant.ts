@@ -107,6 +107,13 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       replace: `select coalesce(max(seq), 0) as last_position from new_events where merchant_id = $1`,
       test: 'misses nothing of many writers at once',
     },
+    {
+      name: 'events that nobody reads stay forever',
+      file: 'src/events/log.ts',
+      find: 'if (waiting !== null || (oldest !== null && oldest < yesterday))',
+      replace: 'if (waiting !== null)',
+      test: 'is kept for 30 days, also if nobody reads it',
+    },
   ]),
   ...caughtBy('test/events.test.ts', [
     {

@@ -129,8 +129,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'the group commit acknowledges before it commits',
       file: 'src/database/sqlite.ts',
-      find: 'outcomes.push(() => job.resolve(value));',
-      replace: 'job.resolve(value);',
+      find: 'outcomes.push(() => resolve(value));',
+      replace: 'resolve(value);',
       test: 'nothing is acknowledged before it is committed, alone or in a batch',
     },
     {
@@ -151,8 +151,8 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'answer, message and document are not one transaction',
       file: 'src/database/sqlite.ts',
-      find: 'chain: (steps) => enqueue((own) => own.chain(steps), true),',
-      replace: 'chain: (steps) => enqueue((own) => own.chain(steps), false),',
+      find: `chain: (steps) => enqueue('chain', (own) => own.chain(steps)),`,
+      replace: `chain: (steps) => enqueue('statement', (own) => own.chain(steps)),`,
       test: 'an answer without a key whose document version cannot be written changes nothing, and can be repeated',
     },
     {
@@ -172,9 +172,16 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a failed statement is not rolled back',
       file: 'src/database/sqlite.ts',
-      find: `if (job.savepoint) writer.exec('rollback to job; release job');`,
-      replace: `if (job.savepoint) writer.exec('release job');`,
+      find: `if (savepoint) writer.exec('rollback to job; release job');`,
+      replace: `if (savepoint) writer.exec('release job');`,
       test: 'an answer with a key whose document version cannot be written changes nothing, and can be repeated',
+    },
+    {
+      name: 'a failed answer takes the others of its batch with it',
+      file: 'src/database/sqlite.ts',
+      find: `if (kind === 'chain' && !savepoint) return undefined;`,
+      replace: `if (kind === 'chain' && !savepoint) throw error;`,
+      test: 'an answer that cannot be written leaves nothing, and the others at the same moment succeed',
     },
   ]),
   ...caughtBy('test/faults/races.test.ts', [
