@@ -32,6 +32,13 @@ const CONNECT_AT_ONCE = 50;
 const PAUSE_MS = 20;
 const GIVE_UP_MS = 10_000;
 
+/** All of them connect from one address, and some rows have only one merchant and user. */
+const WITHOUT_LIMITS = {
+  CONNECTIONS_PER_ADDRESS: '0',
+  WAITING_REQUESTS_PER_USER: '0',
+  WAITING_REQUESTS_PER_MERCHANT: '0',
+};
+
 /** How the asks are spread. */
 const SPREADS: readonly { title: string; merchantOf(n: number): number }[] = [
   { title: `of ${MERCHANTS} merchants`, merchantOf: (n) => merchantOf(n + 1) },
@@ -48,7 +55,7 @@ export async function benchWaiting(postgresUrl: string, engines: readonly Engine
       await instance.changeData(async (database) => {
         asks = await insertAsks(database, merchantOfAsk);
       });
-      const server = await instance.startAnother({ CONNECTIONS_PER_ADDRESS: '0' });
+      const server = await instance.startAnother(WITHOUT_LIMITS);
       await sleep(2000);
       const row = { engine, title, waiting: WAITING, ...(await measure(instance, server, asks)) };
       printWaitingRow(row);

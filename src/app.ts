@@ -57,6 +57,7 @@ import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { createHub } from './live/hub.ts';
+import { createWaitLimits } from './live/limits.ts';
 import { liveRoutes } from './live/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { merchantRoutes } from './merchants/routes.ts';
@@ -207,9 +208,12 @@ export async function buildApp(
   // Before the server waits for open connections: streams would stay open.
   app.addHook('preClose', async () => hub.close());
   const waiters = createAskWaiters({ ...parts, hub });
-  await app.register(askRoutes({ ...parts, ...config, waiters, writeOnce }), { prefix: '/api/v1/ask' });
+  const waitLimits = createWaitLimits(config);
+  await app.register(askRoutes({ ...parts, ...config, waiters, waitLimits, writeOnce }), {
+    prefix: '/api/v1/ask',
+  });
   const recheck = createRecheck({ ...config, ...parts });
-  await app.register(liveRoutes({ ...parts, hub, recheck, limits: { ...config, runScript } }), {
+  await app.register(liveRoutes({ ...parts, hub, recheck, limits: { ...config, runScript }, waitLimits }), {
     prefix: '/api/v1',
   });
   const { database, now } = parts;

@@ -46,10 +46,12 @@ export interface Config {
   rateLimitPerMinute: number;
   /** For all users of a merchant together. 0 turns it off. */
   rateLimitPerMinutePerMerchant: number;
-  /** 0 turns the limit off; so do the next two. */
+  /** 0 turns the limit off; so do the next four. */
   connectionsPerAddress: number;
   eventStreamsPerUser: number;
   eventStreamsPerMerchant: number;
+  waitingRequestsPerUser: number;
+  waitingRequestsPerMerchant: number;
   redisUrl: string | undefined;
   /** 0 turns the allowance off. */
   storagePerMerchantMb: number;
@@ -173,6 +175,8 @@ export function readConfig(env: Environment = process.env): Config {
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 4000, 0, 1_000_000),
     eventStreamsPerUser: integer('EVENT_STREAMS_PER_USER', 20, 0, 1_000_000),
     eventStreamsPerMerchant: integer('EVENT_STREAMS_PER_MERCHANT', 200, 0, 1_000_000),
+    waitingRequestsPerUser: integer('WAITING_REQUESTS_PER_USER', 1000, 0, 1_000_000),
+    waitingRequestsPerMerchant: integer('WAITING_REQUESTS_PER_MERCHANT', 2000, 0, 1_000_000),
     redisUrl: address('REDIS_URL', ['redis:', 'rediss:']),
     storagePerMerchantMb: integer('STORAGE_PER_MERCHANT_MB', 10_000, 0, 1_000_000_000),
     worker: flag('WORKER') ?? true,

@@ -238,15 +238,23 @@ export const nothingToRevert = () =>
   new ApiError('CONFLICT', 'This document has only one version, so it cannot be reverted.');
 
 // The server and its limits
+export type LimitOwner = 'user or key' | 'merchant';
 export const rateLimited = (retryAfterSeconds: number) =>
   new ApiError('RATE_LIMITED', `Too many requests. Try again in ${retryAfterSeconds} s.`, {
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 /** `whose` has as many event streams as allowed. */
-export const tooManyStreams = (whose: 'user or key' | 'merchant', max: number, retryAfterSeconds: number) =>
+export const tooManyStreams = (whose: LimitOwner, max: number, retryAfterSeconds: number) =>
   new ApiError(
     'RATE_LIMITED',
     `This ${whose} has ${max} open event streams, and more are not allowed. Close one, or try again in ${retryAfterSeconds} s.`,
+    { headers: { 'retry-after': String(retryAfterSeconds) } },
+  );
+/** `whose` has as many requests that wait as allowed. */
+export const tooManyWaits = (whose: LimitOwner, max: number, retryAfterSeconds: number) =>
+  new ApiError(
+    'RATE_LIMITED',
+    `This ${whose} has ${max} waiting requests, and more are not allowed. Do not wait, or try again in ${retryAfterSeconds} s.`,
     { headers: { 'retry-after': String(retryAfterSeconds) } },
   );
 export const storageFull = () =>

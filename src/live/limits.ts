@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../contract/ids.ts';
-import { tooManyStreams } from '../errors.ts';
+import { type LimitOwner, tooManyStreams, tooManyWaits } from '../errors.ts';
 import type { RunScript } from '../http/limits/redis.ts';
+import type { WaitLimits } from './wait.ts';
 
 export interface StreamLimitParts {
   /** 0 turns a limit off. */
@@ -18,7 +19,9 @@ export interface StreamLimits {
   close(): void;
 }
 
-const RETRY_AFTER_SECONDS = 10;
+const RETRY_STREAM_AFTER_SECONDS = 10;
+/** Shorter: whoever may not wait gets the answer by polling. */
+const RETRY_WAIT_AFTER_SECONDS = 5;
 /** A process that was killed ends no streams. In Redis they stop counting after this time. */
 const LEASE_MS = 60_000;
 const RENEW_EVERY_MS = 20_000;
@@ -41,40 +44,28 @@ const LEAVE_SCRIPT = `for _, key in ipairs(KEYS) do redis.call('zrem', key, ARGV
 
 export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
   const { eventStreamsPerUser: perUser, eventStreamsPerMerchant: perMerchant, runScript } = parts;
-  const open = new Map<string, number>();
+  const isFull = (whose: LimitOwner) =>
+    tooManyStreams(whose, whose === 'merchant' ? perMerchant : perUser, RETRY_STREAM_AFTER_SECONDS);
+  const enterHere = createCounts(perUser, perMerchant);
   /** The streams of this process in Redis: their id, and the keys that count them. */
   const leases = new Map<string, readonly string[]>();
   const renewing = setInterval(() => {
     for (const [id, keys] of leases) void runScript?.(ENTER_SCRIPT, keys, [id, LEASE_MS, 0, 0]);
   }, RENEW_EVERY_MS).unref();
 
-  const add = (key: string, change: number) => {
-    const count = (open.get(key) ?? 0) + change;
-    if (count === 0) open.delete(key);
-    else open.set(key, count);
-  };
-  const isFull = (key: string, max: number) => max > 0 && (open.get(key) ?? 0) >= max;
-  const userIsFull = () => tooManyStreams('user or key', perUser, RETRY_AFTER_SECONDS);
-  const merchantIsFull = () => tooManyStreams('merchant', perMerchant, RETRY_AFTER_SECONDS);
-
   return {
     async enter(merchantId, callerId) {
-      const keys = [callerId, `merchant:${merchantId}`] as const;
       // This process counts too: these limits hold while Redis is away.
-      if (isFull(keys[0], perUser)) throw userIsFull();
-      if (isFull(keys[1], perMerchant)) throw merchantIsFull();
-      for (const key of keys) add(key, 1);
-      const leave = () => {
-        for (const key of keys) add(key, -1);
-      };
+      const leave = enterHere(merchantId, callerId);
+      if (typeof leave === 'string') throw isFull(leave);
       if (!runScript) return leave;
 
       const id = randomUUID();
-      const leaseKeys = keys.map((key) => `streams:${key}`);
+      const leaseKeys = [`streams:${callerId}`, `streams:${merchantKey(merchantId)}`];
       const full = await runScript(ENTER_SCRIPT, leaseKeys, [id, LEASE_MS, perUser, perMerchant]);
       if (full) {
         leave();
-        throw full === 1 ? userIsFull() : merchantIsFull();
+        throw isFull(full === 1 ? 'user or key' : 'merchant');
       }
       leases.set(id, leaseKeys);
       return () => {
@@ -84,5 +75,43 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
       };
     },
     close: () => clearInterval(renewing),
+  };
+}
+
+/** They are limited because of this process's memory, so each process counts its own. */
+export function createWaitLimits(limits: {
+  waitingRequestsPerUser: number;
+  waitingRequestsPerMerchant: number;
+}): WaitLimits {
+  const { waitingRequestsPerUser: perUser, waitingRequestsPerMerchant: perMerchant } = limits;
+  const enter = createCounts(perUser, perMerchant);
+  return {
+    enter(merchantId, callerId) {
+      const leave = enter(merchantId, callerId);
+      if (typeof leave !== 'string') return leave;
+      return tooManyWaits(leave, leave === 'merchant' ? perMerchant : perUser, RETRY_WAIT_AFTER_SECONDS);
+    },
+  };
+}
+
+const merchantKey = (merchantId: MerchantId) => `merchant:${merchantId}`;
+
+/** Counts in this process. Returns whose limit is reached, or a function that ends what was counted. */
+function createCounts(perUser: number, perMerchant: number) {
+  const open = new Map<string, number>();
+  const add = (key: string, change: number) => {
+    const count = (open.get(key) ?? 0) + change;
+    if (count === 0) open.delete(key);
+    else open.set(key, count);
+  };
+  const isFull = (key: string, max: number) => max > 0 && (open.get(key) ?? 0) >= max;
+  return (merchantId: MerchantId, callerId: string): (() => void) | LimitOwner => {
+    const keys = [callerId, merchantKey(merchantId)] as const;
+    if (isFull(keys[0], perUser)) return 'user or key';
+    if (isFull(keys[1], perMerchant)) return 'merchant';
+    for (const key of keys) add(key, 1);
+    return () => {
+      for (const key of keys) add(key, -1);
+    };
   };
 }

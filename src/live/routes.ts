@@ -10,7 +10,14 @@ import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
-import { invalid, serviceUnavailable, TOKEN_ERRORS, tokenInvalid, tooManyStreams } from '../errors.ts';
+import {
+  invalid,
+  serviceUnavailable,
+  TOKEN_ERRORS,
+  tokenInvalid,
+  tooManyStreams,
+  tooManyWaits,
+} from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { sendJson } from '../http/json.ts';
 import { createFairSlots } from '../http/limits/fairSlots.ts';
@@ -20,12 +27,13 @@ import type { Hub } from './hub.ts';
 import { createStreamLimits, type StreamLimitParts } from './limits.ts';
 import { EventStream } from './stream.ts';
 import { TOPICS, type Topic } from './versions.ts';
-import { readWait, waitFor, waitInvalid } from './wait.ts';
+import { readWait, type WaitLimits, waitFor, waitInvalid } from './wait.ts';
 
 export interface LiveParts {
   database: Database;
   hub: Hub;
   limits: StreamLimitParts;
+  waitLimits: WaitLimits;
   now: () => Date;
   revocations: WatchRevoked;
   recheck: Recheck;
@@ -39,7 +47,7 @@ const READ_AT_ONCE = 50;
 
 /** What happened, as a stream and as a log. */
 export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
-  const { database, hub, limits, now, revocations, recheck } = parts;
+  const { database, hub, limits, waitLimits, now, revocations, recheck } = parts;
 
   async function currentPosition(merchantId: MerchantId): Promise<number> {
     await numberEvents(database, merchantId);
@@ -134,8 +142,15 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
             operationId: 'listEvents',
             description:
               'The same events, for polling: send `last_id` as `after` the next time. With `wait`, the call waits for an ' +
-              'event if there is none. Events are kept for 30 days.',
-            errors: [...TOKEN_ERRORS, afterInvalid(), limitInvalid(LOG_LIMIT.max), waitInvalid()],
+              'event if there is none; if too many requests of the caller or merchant wait already, it gets 429 instead. ' +
+              'Events are kept for 30 days.',
+            errors: [
+              ...TOKEN_ERRORS,
+              tooManyWaits('user or key', 1000, 5),
+              afterInvalid(),
+              limitInvalid(LOG_LIMIT.max),
+              waitInvalid(),
+            ],
           }),
           querystring: EventLogQuery,
           response: { 200: EventLog },
@@ -167,6 +182,8 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
           seconds: readWait(request),
           read: () => withReadSlot({ group: String(merchantId), isKnown: true }, read),
           isDone: ({ events, last_id }) => events.length > 0 || last_id !== after,
+          limits: waitLimits,
+          whenFull: 'refuse',
           revocations,
           now,
           subscribe: async (onChange) => {

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf, type WatchRevoked } from '../auth/guard.ts';
+import { callerOf, merchantOf, type WatchRevoked } from '../auth/guard.ts';
 import type { Machine } from '../auth/tokens.ts';
+import type { MerchantId } from '../contract/ids.ts';
 import { WAIT_MAX_SECONDS } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { invalid, tokenInvalid } from '../errors.ts';
+import { type ApiError, invalid, tokenInvalid } from '../errors.ts';
 
 export const waitInvalid = () =>
   invalid('wait', `wait must be a whole number of seconds from 0 to ${WAIT_MAX_SECONDS}`);
@@ -19,6 +20,12 @@ export function readWait({ query }: FastifyRequest): number {
 /** What is due may be written a moment later. */
 const READ_EVERY_MIN_MS = 20;
 
+/** Counts the requests of each user or key, and of each merchant, that wait in this process. */
+export interface WaitLimits {
+  /** Counts one more, or returns why there are too many. Call the result when it has ended. */
+  enter(merchantId: MerchantId, callerId: string): (() => void) | ApiError;
+}
+
 export interface Wait<T> {
   request: FastifyRequest;
   reply: FastifyReply;
@@ -28,6 +35,9 @@ export interface Wait<T> {
   isDone: (result: T) => boolean;
   /** Calls back when there may be something new to read, or a last time when the server stops. Call the result to stop. */
   subscribe: (onChange: (isLast?: boolean) => void) => Promise<() => void>;
+  limits: WaitLimits;
+  /** Too many requests wait: a read is refused. A write has happened, so it returns what was read. */
+  whenFull: 'refuse' | 'return';
   revocations: WatchRevoked;
   now: () => Date;
   /** In how many milliseconds to read again in any case. */
@@ -42,9 +52,14 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   const { request, reply, seconds, read, isDone } = wait;
   let result = await read();
   if (seconds === 0 || isDone(result)) return result;
+  const caller = callerOf(request);
+  const leave = wait.limits.enter(merchantOf(request), caller.callerId);
+  if (leave instanceof Error) {
+    if (wait.whenFull === 'return') return result;
+    throw leave;
+  }
   // From here on the request waits for a person.
   liftDeadline();
-  const caller = callerOf(request);
   const expiresInMs =
     caller.kind === 'key' ? expiryOf(caller) - wait.now().getTime() : Number.POSITIVE_INFINITY;
   const endsAtMs = performance.now() + Math.min(seconds * 1000, expiresInMs);
@@ -65,20 +80,13 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   reply.raw.once('close', over);
   // A call within this process has no connection.
   request.raw.once('error', over);
-  const stopListening = () => {
-    reply.raw.off('close', over);
-    request.raw.off('error', over);
-  };
   const unwatch = wait.revocations.watch(caller, () => {
     isRevoked = true;
     over();
   });
-  const unsubscribe = await wait.subscribe(changed).catch((error) => {
-    stopListening();
-    unwatch();
-    throw error;
-  });
+  let unsubscribe = () => {};
   try {
+    unsubscribe = await wait.subscribe(changed);
     // Something may have changed before the subscription.
     result = await read();
     while (!isDone(result) && !isOver) {
@@ -101,9 +109,11 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
     if (isRevoked) throw tokenInvalid();
     return result;
   } finally {
-    stopListening();
+    reply.raw.off('close', over);
+    request.raw.off('error', over);
     unwatch();
     unsubscribe();
+    leave();
   }
 }
 

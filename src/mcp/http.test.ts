@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import Fastify from 'fastify';
+import { createWaitLimits } from '../live/limits.ts';
 import { waitFor } from '../live/wait.ts';
 import { answerClient } from './http.ts';
 
@@ -13,13 +14,14 @@ it('stops waiting for an answer when the client has gone', { timeout: 20_000 }, 
   const waiting = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
   const wait = { seconds: 45, read: async () => ({}), isDone: () => false, now: () => new Date() };
+  const limits = createWaitLimits({ waitingRequestsPerUser: 1, waitingRequestsPerMerchant: 1 });
   const revocations = { watch: () => () => {} };
   const subscribe = async () => {
     waiting.resolve();
     return () => stopped.resolve();
   };
   app.get('/api/v1/ask/:id', (request, reply) =>
-    waitFor({ ...wait, request, reply, revocations, subscribe }),
+    waitFor({ ...wait, request, reply, limits, whenFull: 'refuse', revocations, subscribe }),
   );
   app.post('/mcp', (request, reply) => answerClient(request, reply, new Set()));
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

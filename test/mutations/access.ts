@@ -207,7 +207,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     {
       name: 'event streams are not counted per merchant',
       file: 'src/live/limits.ts',
-      find: 'if (isFull(keys[1], perMerchant)) throw merchantIsFull();',
+      find: `if (isFull(keys[1], perMerchant)) return 'merchant';`,
       replace: '',
       test: 'all users of a merchant together may open so many, and other merchants have their own',
     },

@@ -39,6 +39,22 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'only owners manage keys, and only those of their merchant',
     },
   ]),
+  ...caughtBy('test/waiting-limits.test.ts', [
+    {
+      name: 'an ask is refused after it was raised, because too many wait',
+      file: 'src/live/wait.ts',
+      find: `if (wait.whenFull === 'return') return result;`,
+      replace: '',
+      test: 'an ask above them is raised once and does not wait',
+    },
+    {
+      name: 'a request counts after it has ended',
+      file: 'src/live/wait.ts',
+      find: '    leave();',
+      replace: '',
+      test: 'hold for each key: one too many gets 429, and those who wait get the answer',
+    },
+  ]),
   ...caughtBy('test/asks.test.ts', [
     {
       name: 'open asks are listed for all merchants',

@@ -24,7 +24,8 @@ export async function waitForAnswer(
   let last: AskState | undefined;
   for (let failures = 0; ; ) {
     const polledAt = performance.now();
-    const waitSeconds = Math.min(POLL_MAX_SECONDS, Math.max(0, Math.ceil((endsAt - polledAt) / 1000)));
+    // Rounded: the last call must not wait, since the server may have too many that do.
+    const waitSeconds = Math.min(POLL_MAX_SECONDS, Math.max(0, Math.round((endsAt - polledAt) / 1000)));
     let pauseMs: number;
     try {
       last = await http.callOnce<AskState>({

@@ -24,6 +24,7 @@ import {
   required,
   storageFull,
   TOKEN_ERRORS,
+  tooManyWaits,
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { sendJson } from '../../http/json.ts';
@@ -37,7 +38,7 @@ import {
   readLimit,
 } from '../../http/paging.ts';
 import { findAnswers } from '../../knowledge/find.ts';
-import { readWait, waitFor, waitInvalid } from '../../live/wait.ts';
+import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { type AskParts, ask } from './ask.ts';
@@ -50,6 +51,7 @@ import type { AskWaiters } from './waiters.ts';
 export interface AskRouteParts extends AskParts {
   database: Database;
   waiters: AskWaiters;
+  waitLimits: WaitLimits;
   revocations: WatchRevoked;
   writeOnce: WriteOnce;
   now: () => Date;
@@ -62,7 +64,7 @@ const SCOPES = ['ask'] as const;
 
 /** Ask the merchant, get or wait for the answer, cancel. */
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
-  const { database, waiters, revocations, writeOnce, now } = parts;
+  const { database, waiters, waitLimits, revocations, writeOnce, now } = parts;
 
   const find = createFindAsk<{ delivery: string | null }>(database, [DELIVERY]);
 
@@ -80,8 +82,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
   const wait = (
     request: FastifyRequest,
     reply: FastifyReply,
-    id: number,
-    seconds: number,
+    { id, seconds, whenFull }: { id: number } & Pick<Wait<AskState>, 'seconds' | 'whenFull'>,
   ): Promise<AskState> => {
     const merchantId = merchantOf(request);
     return waitFor({
@@ -94,6 +95,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
       readInMs: ({ expires_at }) =>
         expires_at === null ? undefined : Date.parse(expires_at) - now().getTime(),
       subscribe: (onEnded) => waiters.add(merchantId, id, onEnded),
+      limits: waitLimits,
+      whenFull,
       revocations,
     });
   };
@@ -112,7 +115,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
             headers: ['Idempotency-Replayed'],
             description:
               'Answers from the knowledge base if it can (`known`), otherwise raises a notification (`asked`). With ' +
-              '`wait_seconds` it waits for the merchant. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
+              '`wait_seconds` it waits for the merchant; if too many requests of the caller or merchant wait already, it ' +
+              'raises the notification and does not wait. An `Idempotency-Key` makes a repeated call safe for 24 hours: it ' +
               'returns the same question, with its answer once there is one.',
             errors: [
               ...TOKEN_ERRORS,
@@ -156,7 +160,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           };
         }
         database.signal(CHANGES);
-        const state = await wait(request, reply, asked.id, body.wait_seconds ?? 0);
+        const { id } = asked;
+        const seconds = body.wait_seconds ?? 0;
+        const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
         const status = state.status === 'waiting' ? 'asked' : state.status;
         const { duplicate } = asked;
         return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates }));
@@ -207,17 +213,20 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           ...describeRoute('asks', 'Get a question, or wait for its answer', {
             operationId: 'getAsk',
             description:
-              'The question and its state. With `wait`, the call waits while the merchant has not answered. The outcome is kept for ' +
-              '30 days, also if the notification was deleted.',
-            errors: [...TOKEN_ERRORS, askNotFound(), waitInvalid()],
+              'The question and its state. With `wait`, the call waits while the merchant has not answered; if too many ' +
+              'requests of the caller or merchant wait already, it gets 429 instead. The outcome is kept for 30 days, also if ' +
+              'the notification was deleted.',
+            errors: [...TOKEN_ERRORS, tooManyWaits('user or key', 1000, 5), askNotFound(), waitInvalid()],
           }),
           params: idSchema,
           querystring: AskQuery,
           response: { 200: AskStateSchema },
         },
       },
-      async (request, reply) =>
-        sendJson(reply, JSON.stringify(await wait(request, reply, idOf(request), readWait(request)))),
+      async (request, reply) => {
+        const wanted = { id: idOf(request), seconds: readWait(request), whenFull: 'refuse' as const };
+        return sendJson(reply, JSON.stringify(await wait(request, reply, wanted)));
+      },
     );
 
     app.delete(
