@@ -249,6 +249,11 @@ onEachEngine('keys for machines', (engine) => {
       token: key,
       body: { answer: 'From a key.' },
     });
+    const answered = (await deskbell.call('GET', path, { token })).json;
+    assert.equal(answered.answered_by, 'Test key');
+    const query = `ids=${answered.id}&include=answer`;
+    const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?${query}`, { token })).json;
+    assert.equal(listed.answered_by, 'Test key');
     const [document] = (await deskbell.call('GET', '/api/v1/knowledge/?q=from+a+key', { token })).json;
     const { versions } = (await deskbell.call('GET', `/api/v1/knowledge/${document.id}`, { token })).json;
     assert.deepEqual([versions[0].user_id, versions[0].user_name], [null, 'Test key']);

@@ -174,7 +174,8 @@ onEachEngine('answering a notification', (engine) => {
       const { updated_at: raisedAt, delivery: none, ...unchanged } = before;
       assert.equal(none, null);
       assert.equal(delivery === null, 'resolve_only' in stored);
-      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored });
+      const answered_by = 'Alma Reyes';
+      assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored, answered_by });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);
       const [listed] = (await deskbell.call('GET', `${NOTIFICATIONS}/?limit=1`, { token })).json;
       assert.deepEqual([listed.id, listed.status, listed.updated_at], [before.id, 'answered', updated_at]);

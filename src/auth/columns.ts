@@ -1,8 +1,12 @@
 /** The user's id as a sub-select, for another statement. A token may outlive its user: then it is null. */
 export const existingUserId = (userId: string) => `(select u.id from users u where u.id = ${userId})`;
 
-export const userNameOf = (userId: string) => `(select u.name from users u where u.id = ${userId})`;
+const userNameOf = (userId: string) => `(select u.name from users u where u.id = ${userId})`;
 
 /** A key's name as a sub-select, for another statement. Revoked keys keep theirs. */
 export const keyNameOf = (merchantId: string, keyId: string) =>
   `(select k.name from machine_keys k where k.merchant_id = ${merchantId} and k.id = ${keyId})`;
+
+/** The name of whoever did it, a user or a key. */
+export const authorNameOf = (merchantId: string, userId: string, keyId: string) =>
+  `coalesce(${userNameOf(userId)}, ${keyNameOf(merchantId, keyId)})`;

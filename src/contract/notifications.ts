@@ -102,6 +102,7 @@ const Cancellation = Type.Object(
   { cancelled: Type.Literal(true) },
   { title: 'Cancellation', description: 'The assistant cancelled it.' },
 );
+const answeredBy = NullOr(Type.String(), 'The name of the person or key, or null while it is pending.');
 const ANSWER = { description: 'The answer, or null while it is pending.' };
 const delivery = Type.Union(
   [
@@ -132,7 +133,11 @@ const ask = Type.Union(
 const questionAnswer = Type.Union([QuestionAnswer, Resolution, Cancellation, Type.Null()], ANSWER);
 const supportAnswer = Type.Union([SupportAnswer, Resolution, Cancellation, Type.Null()], ANSWER);
 /** Members that a list has only if `include` names them. */
-const included = { delivery: Type.Optional(delivery), ask: Type.Optional(ask) };
+const included = {
+  answered_by: Type.Optional(answeredBy),
+  delivery: Type.Optional(delivery),
+  ask: Type.Optional(ask),
+};
 
 const Notification = Type.Union(
   [
@@ -156,10 +161,13 @@ export const NotificationList = Type.Array(Notification, {
 export const NotificationWithAnswer = Type.Union(
   [
     Type.Object(
-      { ...questionFields, answer: questionAnswer, delivery, ask },
+      { ...questionFields, answer: questionAnswer, answered_by: answeredBy, delivery, ask },
       { title: 'QuestionWithAnswer' },
     ),
-    Type.Object({ ...supportFields, answer: supportAnswer, delivery, ask }, { title: 'SupportWithAnswer' }),
+    Type.Object(
+      { ...supportFields, answer: supportAnswer, answered_by: answeredBy, delivery, ask },
+      { title: 'SupportWithAnswer' },
+    ),
   ],
   {
     title: 'NotificationWithAnswer',
@@ -170,6 +178,7 @@ export const NotificationWithAnswer = Type.Union(
         status: 'answered',
         updated_at: '2026-01-15T09:31:00.000Z',
         answer: { answer: 'Yes, a Colombian one.' },
+        answered_by: 'Alma Reyes',
         delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
         ask: null,
       },
@@ -215,7 +224,7 @@ export const ListQuery = Type.Object({
   ),
   include: Type.Optional(
     Type.Array(Type.Enum([...INCLUDED], { type: 'string' }), {
-      description: `\`answer\` adds \`answer\` and \`delivery\`, \`ask\` adds \`ask\`; in pages of ${PAGE_DEFAULT}.`,
+      description: `\`answer\` adds \`answer\`, \`answered_by\` and \`delivery\`, \`ask\` adds \`ask\`; in pages of ${PAGE_DEFAULT}.`,
     }),
   ),
 });

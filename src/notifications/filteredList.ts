@@ -157,7 +157,7 @@ async function readRows(
   const { indexed, others } = conditionsOf(filter, (value) => `$${params.push(value)}`);
   const id = 'notifications.id';
   const members = [
-    filter.include.includes('answer') ? answerMembers('$1', id) : '',
+    filter.include.includes('answer') ? answerMembers(queries.engine, '$1', id) : '',
     filter.include.includes('ask') ? askMember(queries.engine, '$1', id) : '',
   ];
   const rows = await queries.all<{ id: number; wire: string }>(

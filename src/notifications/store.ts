@@ -1,4 +1,4 @@
-import { existingUserId } from '../auth/columns.ts';
+import { authorNameOf, existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
@@ -8,6 +8,7 @@ import type { Step } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import { idIn, keyPairs } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
+import { JSON_TEXT } from '../database/text.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { logStep } from '../events/record.ts';
 import { countryColumn } from '../merchants/store.ts';
@@ -24,8 +25,10 @@ export const WIRE = `concat('{"id":', id, ',"notification_type":"', notification
   ',"context":', context, ',"requested_fields":', requested_fields, ',"answered_fields":', answered_fields`;
 
 /** What `include` adds to it. `id` is the notification's. */
-export const answerMembers = (merchantId: string, id: string) =>
-  `, ',"answer":', coalesce(answer, 'null'), ',"delivery":', coalesce(${deliveryWire(merchantId, id)}, 'null')`;
+export const answerMembers = (engine: Engine, merchantId: string, id: string) =>
+  `, ',"answer":', coalesce(answer, 'null'), ',"answered_by":',
+    ${JSON_TEXT[engine](authorNameOf(merchantId, 'notifications.answered_by', 'notifications.answered_by_key'))},
+    ',"delivery":', coalesce(${deliveryWire(merchantId, id)}, 'null')`;
 export const askMember = (engine: Engine, merchantId: string, id: string) =>
   `, ',"ask":', coalesce(${askWire(engine, merchantId, id)}, 'null')`;
 
@@ -186,7 +189,7 @@ export async function readInboxVersion(
 /** One JSON object, with the answer, the state of its message, and its ask. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}${answerMembers('$1', '$2')}${askMember(queries.engine, '$1', '$2')}, '}') as wire
+    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}, '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );

@@ -100,6 +100,7 @@ export function textOfNotification({ context, requested_fields }: Notification):
 export const toDetail = (item: Notification): NotificationDetail => ({
   ...item,
   answer: null,
+  answered_by: null,
   delivery: null,
   ask: null,
 });

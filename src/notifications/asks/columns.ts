@@ -1,4 +1,5 @@
 import type { Engine } from '../../database/database.ts';
+import { JSON_TEXT } from '../../database/text.ts';
 
 /** Parts of other statements that read the ask of a notification. */
 
@@ -10,12 +11,6 @@ export const askIsDue = (merchantId: string, id: string, at: string) =>
 /** Joins the ask `k` of the notification `row`, if it has one. */
 export const joinAsk = (row: string) =>
   `left join asks k on k.merchant_id = ${row}.merchant_id and k.id = ${row}.id`;
-
-/** A text as JSON, or `null`. */
-const JSON_TEXT: Readonly<Record<Engine, (column: string) => string>> = {
-  sqlite: (column) => `json_quote(${column})`,
-  postgres: (column) => `coalesce(cast(to_json(${column}) as text), 'null')`,
-};
 
 /** The ask of a notification as JSON text, or null: a sub-select for the notification's own statement. */
 export const askWire = (engine: Engine, merchantId: string, id: string) =>

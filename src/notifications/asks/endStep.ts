@@ -1,4 +1,4 @@
-import { keyNameOf, userNameOf } from '../../auth/columns.ts';
+import { authorNameOf } from '../../auth/columns.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 
@@ -44,7 +44,7 @@ export const endAskStep = (
     ],
   },
   sql: `update asks set status = r.status, answer = r.answer, ended_at = r.at,
-      answered_by = coalesce(${userNameOf('r.user_id')}, ${keyNameOf('r.merchant_id', 'r.key_id')})
+      answered_by = ${authorNameOf('r.merchant_id', 'r.user_id', 'r.key_id')}
     from ask_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.id
     where asks.merchant_id = r.merchant_id and asks.id = r.id and asks.status in ('waiting', 'expired')
     returning asks.id`,
