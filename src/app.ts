@@ -218,7 +218,7 @@ export async function buildApp(
   });
   const { database, now } = parts;
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
-  await app.register(mcpRoutes);
+  await app.register(mcpRoutes, { corsOrigins: config.corsOrigins, publicUrl });
   operationsRoutes(app, parts);
   const queueFigures = async () => ({
     ...(await readQueueFigures(database, now())),

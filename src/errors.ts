@@ -124,6 +124,11 @@ export const keyInvalid = () =>
   new ApiError('INVALID_TOKEN', 'This key is wrong or was revoked.', { headers: BEARER });
 export const keyExpired = () => new ApiError('TOKEN_EXPIRED', 'This key has expired.', { headers: BEARER });
 export const keyRequired = () => new ApiError('FORBIDDEN', 'This endpoint is only for keys.');
+export const originRefused = () =>
+  new ApiError(
+    'FORBIDDEN',
+    'Pages of this origin may not use this address. CORS_ORIGINS lists those that may.',
+  );
 export const keyNotFound = () => new ApiError('KEY_NOT_FOUND', 'Key not found.');
 export const tooManyKeys = (max: number) =>
   new ApiError('CONFLICT', `The merchant already has ${max} keys. Revoke one first.`);

@@ -4,7 +4,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { run } from './command.ts';
 import { samplesOf } from './docs/samples.ts';
-import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
+import { assertError, BOREALIS, type Deskbell, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
+import { createKey } from './machineKeys.ts';
 import {
   ABOUT,
   type Assistant,
@@ -233,17 +234,56 @@ onEachEngine('an assistant over MCP', (engine) => {
 });
 
 onEachEngine('an assistant over MCP with a limit', (engine) => {
-  const deskbell = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: '10' });
+  const PER_MINUTE = 6;
+  const deskbell = useDeskbell(engine, { RATE_LIMIT_PER_MINUTE: String(PER_MINUTE) });
 
-  it('counts for the rate limit of its key, and reads it as an error of the tool', async () => {
-    const token = await deskbell.signIn();
-    const { json } = await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Assistant' } });
-    const assistant = await connectNew(deskbell, json.key);
-    for (let calls = 0; calls < 4; calls += 1) await assistant.use('find_answer', { question: 'Decaf?' });
-    const { isError, content } = await assistant.use('find_answer', { question: 'Decaf?' });
-    assert.equal(isError, true);
-    assert.match(content[0].text, /^Too many requests\. .*\(RATE_LIMITED\)$/);
+  it('counts each call of a tool once for the rate limit of its key', async () => {
+    const token = await createKey(deskbell);
+    const headers = { accept: 'application/json, text/event-stream' };
+    const params = { name: 'find_answer', arguments: { question: 'Decaf?' } };
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const call = () => deskbell.call('POST', '/mcp', { token, headers, body });
+    const assistant = await connectNew(deskbell, token);
+    const first = Number((await call()).headers.get('ratelimit-remaining'));
+    assert.ok(first > 1 && first < PER_MINUTE);
+    for (let left = first - 1; left >= 0; left -= 1) {
+      const reply = await call();
+      assert.equal(reply.headers.get('ratelimit-remaining'), String(left));
+      assert.match(reply.text, /"candidates"/);
+    }
+    const refused = await call();
+    assertError(refused, 429, 'RATE_LIMITED');
+    assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    assertError(await deskbell.call('GET', '/api/v1/keys/self', { token }), 429, 'RATE_LIMITED');
     await assert.rejects(assistant.use('find_answer', { question: 'Decaf?' }), /429|RATE_LIMITED/);
+  });
+});
+
+onEachEngine('a web page that calls the MCP address', (engine) => {
+  const deskbell = useDeskbell(engine, {
+    PUBLIC_URL: 'https://desk.shop.example',
+    CORS_ORIGINS: 'https://app.example',
+  });
+  const everybody = useDeskbell(engine, { CORS_ORIGINS: '*' });
+  const closed = useDeskbell(engine);
+
+  it('may do so from our own origin and those of CORS_ORIGINS, and from no other', async () => {
+    const call = async (server: Deskbell, key: string, origin?: string) =>
+      server.call('POST', '/mcp', {
+        token: key,
+        headers: { accept: 'application/json, text/event-stream', ...(origin ? { origin } : {}) },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      });
+    for (const [server, allowed, refused] of [
+      [deskbell, ['https://desk.shop.example', 'https://app.example'], ['https://evil.example', 'null']],
+      [everybody, ['https://evil.example'], []],
+      [closed, [], [closed.url, 'https://evil.example', 'null']],
+    ] as const) {
+      const key = await createKey(server);
+      assert.equal((await call(server, key)).status, 200);
+      for (const origin of allowed) assert.equal((await call(server, key, origin)).status, 200, origin);
+      for (const origin of refused) assertError(await call(server, key, origin), 403, 'FORBIDDEN');
+    }
   });
 });
 

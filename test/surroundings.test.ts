@@ -282,7 +282,10 @@ describe('another origin', () => {
       assert.equal(allowed(reply), origin);
       assert.match(reply.headers.get('access-control-allow-methods')!, /DELETE/);
       const headers = reply.headers.get('access-control-allow-headers')!.toLowerCase().split(/, */);
-      for (const name of ['authorization', 'content-type', 'idempotency-key', 'if-none-match']) {
+      for (const name of [
+        ...['authorization', 'content-type', 'idempotency-key', 'if-none-match'],
+        ...['mcp-protocol-version', 'mcp-method', 'mcp-name'],
+      ]) {
         assert.ok(headers.includes(name), name);
       }
       assert.match(reply.headers.get('vary')!, /origin/i);

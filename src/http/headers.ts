@@ -37,6 +37,9 @@ export async function allowOrigins(app: FastifyInstance, origins: string[] | '*'
       'If-Match',
       'If-None-Match',
       'Last-Event-ID',
+      'MCP-Protocol-Version',
+      'Mcp-Method',
+      'Mcp-Name',
       'X-Request-Id',
     ],
     exposedHeaders: [

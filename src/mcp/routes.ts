@@ -2,10 +2,20 @@ import type { FastifyPluginAsync } from 'fastify';
 import { callerOf, requireMerchant } from '../auth/guard.ts';
 import { SCOPE_NAMES } from '../contract/machineKeys.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { invalid, keyRequired } from '../errors.ts';
+import { invalid, keyRequired, originRefused } from '../errors.ts';
+
+export interface McpParts {
+  corsOrigins: readonly string[] | '*';
+  publicUrl: string | undefined;
+}
 
 /** The Model Context Protocol over HTTP. Its library takes 30 MB, so it is loaded with the first request. */
-export const mcpRoutes: FastifyPluginAsync = async (app) => {
+export const mcpRoutes: FastifyPluginAsync<McpParts> = async (app, { corsOrigins, publicUrl }) => {
+  // The specification requires this, against DNS rebinding. Only browsers send an origin.
+  app.addHook('onRequest', async ({ headers: { origin } }) => {
+    if (origin === undefined || origin === publicUrl || corsOrigins === '*') return;
+    if (!corsOrigins.includes(origin)) throw originRefused();
+  });
   requireMerchant(app);
   app.post(
     '/mcp',

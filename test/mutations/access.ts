@@ -257,6 +257,20 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/mcp.test.ts', [
     {
+      name: 'any web page may call the MCP address',
+      file: 'src/mcp/routes.ts',
+      find: 'if (!corsOrigins.includes(origin)) throw originRefused();',
+      replace: '',
+      test: 'may do so from our own origin and those of CORS_ORIGINS, and from no other',
+    },
+    {
+      name: 'a call of a tool counts twice',
+      file: 'src/http/limits/rates.ts',
+      find: '!(request.raw.socket instanceof Socket)',
+      replace: 'false',
+      test: 'counts each call of a tool once for the rate limit of its key',
+    },
+    {
       name: 'an assistant sees tools that its key may not use',
       file: 'src/mcp/server.ts',
       find: 'scopes.some((scope) => keyScopes.has(scope))',

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { rateLimited } from '../../errors.ts';
 import { addressGroup } from '../address.ts';
@@ -57,7 +58,9 @@ export function limitRequests(app: FastifyInstance, limits: RequestLimits): void
   };
 
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config.skipRateLimit) return done();
+    // A call within this process has no connection: it is part of a request that was counted (src/mcp).
+    const isInner = !(request.raw.socket instanceof Socket);
+    if (isInner || request.routeOptions.config.skipRateLimit) return done();
     const check = (window: Window | undefined) => {
       if (!window) return done();
       const seconds = Math.max(1, Math.ceil((window.endsAtMs - Date.now()) / 1000));
