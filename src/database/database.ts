@@ -30,10 +30,19 @@ export interface Queries {
 }
 
 /**
- * The lock order. A transaction that locks rows of several tables locks them in this order: conversation, notification,
- * document, delivery, then the rows with versions (inboxes, delivery_queues, live_versions); within a table by id. Two
- * transactions that lock rows in different orders can deadlock. Triggers renew the versions at the end of the statement
- * that changes a row, so lock the rows that you need in the earlier tables before the first write.
+ * The lock order. A transaction that locks rows of several tables locks them in this order, within a table by id:
+ *
+ *   1. conversations, then conversation_storage, where triggers count their bytes
+ *   2. notifications, then the ask with the same id
+ *   3. documents
+ *   4. webhook_endpoints
+ *   5. the name of the merchant's lanes (`lockLanes`), then deliveries
+ *   6. channel_stops, then the rows with versions: inboxes, delivery_queues, live_versions
+ *
+ * Two transactions that lock rows in different orders can deadlock. Triggers renew the versions at the end of the
+ * statement that changes a row, so lock the rows that you need in the earlier tables before the first write. An ask may
+ * come later: whoever locks it and then another row has locked its notification first. event_logs is locked in a
+ * transaction of its own, before the events that get their positions there.
  */
 export interface Transaction extends Queries {
   /** Locks a name until the transaction ends. False if another transaction has locked it. */

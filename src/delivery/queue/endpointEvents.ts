@@ -106,7 +106,11 @@ export async function resumeQueue(
   endpointId: number,
   at: Date,
 ): Promise<void> {
+  await removeStop(tx, merchantId, endpointId);
   await tx.chain([queueStep(merchantId, at.toISOString(), { endpointId })]);
+}
+
+async function removeStop(tx: Queries, merchantId: MerchantId, endpointId: number): Promise<void> {
   await tx.run('delete from channel_stops where channel_id = $1', [
     endpointChannelId(merchantId, endpointId),
   ]);
@@ -131,12 +135,10 @@ export async function removeQueue(
     merchantId,
     rows.map(({ id }) => id),
   );
+  await removeStop(tx, merchantId, endpointId);
   await tx.run('delete from delivery_queues where merchant_id = $1 and endpoint_id = $2', [
     merchantId,
     endpointId,
-  ]);
-  await tx.run('delete from channel_stops where channel_id = $1', [
-    endpointChannelId(merchantId, endpointId),
   ]);
 }
 

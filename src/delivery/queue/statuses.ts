@@ -90,12 +90,14 @@ const LEASE_MS = 20_000;
  * to the send, or that answer was lost.
  */
 export async function reopen(
-  tx: Queries,
+  tx: Transaction,
   { merchant_id: merchantId, id }: ReportedDelivery,
   { messageId, channelId }: { messageId: string; channelId: string },
   at: Date,
 ): Promise<Claimed | undefined> {
   const lease = new Date(at.getTime() + LEASE_MS);
+  // In the lock order: see `Transaction`. Whoever settles it takes this lock.
+  await lockLanes(tx, merchantId);
   const [claimed] = await tx.run<Claimed>(
     `update deliveries set state = 'sending', due_at = $4, channel_message_id = null, updated_at = $5
       where merchant_id = $1 and id = $2 and state in ('sending', 'sent')
