@@ -24,6 +24,7 @@ import { NOTIFICATIONS } from './data.ts';
 import { benchGrowth } from './growth.ts';
 import { type GrowthReport, growthSvgs } from './growthReport.ts';
 import { type Instance, openInstance } from './instance.ts';
+import { compareKeyCheck } from './keyCheck.ts';
 import { compare, compareSizes, idle, load, memoryAfter, sliceSecondsOf, storm } from './measure.ts';
 import { checkTargets, type PeersReport, peersSvg, printPeers } from './peers/report.ts';
 import { benchPeers } from './peers/run.ts';
@@ -54,7 +55,7 @@ const { values: options } = parseArgs({
 const ENGINES = ['postgres', 'sqlite'] as const;
 const seconds = Number(options.seconds);
 const engines = ENGINES.filter((name) => (options.engine ?? name) === name);
-const ids = ['idle', 'storm', ...ROW_KINDS.map(({ id }) => id)];
+const ids = ['idle', 'storm', 'key', ...ROW_KINDS.map(({ id }) => id)];
 const requested = options.only?.split(',') ?? ids;
 const valid = Number.isInteger(seconds) && seconds > 0 && engines.length > 0;
 if (!valid || !requested.every((id) => ids.includes(id))) {
@@ -121,6 +122,8 @@ async function bench(): Promise<Row[]> {
   }
   for (const instance of requested.includes('storm') ? measured : [])
     rows.push(await storm(instance, seconds));
+  for (const instance of requested.includes('key') ? measured : [])
+    rows.push(await compareKeyCheck(instance));
   for (const kind of ROW_KINDS.filter(({ id }) => requested.includes(id))) {
     console.log(`${kind.title} …`);
     rows.push(...(await compare(kind, floors, instances, measured)));

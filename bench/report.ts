@@ -16,7 +16,7 @@ export interface Row {
   floor?: { title: string; many: number; one: number };
   /** The figure that is compared with the target. */
   value: number;
-  unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small';
+  unit: 'of floor' | 'ms' | 'MB' | 's' | 'of small' | 'of token';
   /** Empty if there is no target. */
   target: { atLeast?: number; atMost?: number };
 }
@@ -29,7 +29,14 @@ export interface Report {
   rows: Row[];
 }
 
-const DIGITS: Record<Row['unit'], number> = { 'of floor': 2, ms: 1, MB: 0, s: 2, 'of small': 2 };
+const DIGITS: Record<Row['unit'], number> = {
+  'of floor': 2,
+  ms: 1,
+  MB: 0,
+  s: 2,
+  'of small': 2,
+  'of token': 2,
+};
 
 export function reached({ value, target }: Row): boolean {
   return (
