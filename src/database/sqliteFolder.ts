@@ -86,8 +86,6 @@ export function openFolder(dataDir: string, lock: boolean): [DatabaseSync, relea
     const writer = new DatabaseSync(databaseFile(dataDir), { timeout: BUSY_TIMEOUT_MS });
     // FULL: a commit is on the disk before it is acknowledged, so a power cut does not lose it.
     writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
-    // In pages, 16 MB: a page that many commits change is copied into the database once.
-    writer.exec('pragma wal_autocheckpoint = 4000');
     // From here on we wait for locks without blocking everything else: see `beginWriting`.
     writer.exec('pragma busy_timeout = 0');
     return [writer, release];
