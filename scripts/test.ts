@@ -8,7 +8,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
@@ -45,6 +45,13 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
   'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
 };
 const SLOWEST_SHOWN = 15;
+/**
+ * A process that loads the service uses as much processor time for it as the tests of a small file, so files of these
+ * kinds share one. A file that replaces something of its process (`mock`) or has hooks for all of it does not.
+ */
+const SHARED_PROCESS = ['src/**/*.test.ts', 'test/*.test.ts'];
+const OWN_PROCESS = /\bmock\b|^(before|after)/m;
+const FILES_PER_PROCESS = 8;
 
 const root = new URL('..', import.meta.url).pathname;
 const inCi = process.env.CI === 'true';
@@ -62,6 +69,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 const startedAt = performance.now();
 const validates = options.validate || (requestedFiles.length === 0 && !options.quick);
+const scratch = mkdtempSync(join(tmpdir(), 'deskbell-test-files-'));
 const callsFolder = validates ? mkdtempSync(join(tmpdir(), 'deskbell-calls-')) : undefined;
 if (callsFolder) process.env.TEST_CALLS = callsFolder;
 // The checks run next to the tests: each check keeps one core busy, and some tests only wait.
@@ -85,6 +93,7 @@ try {
   for (const line of await checks) console.log(line);
   if (callsFolder) console.log(await validateCalls(callsFolder));
 } finally {
+  rmSync(scratch, { recursive: true });
   if (callsFolder) rmSync(callsFolder, { recursive: true });
   await demo.remove();
   await Promise.all(services.map((service) => service.stop()));
@@ -168,23 +177,44 @@ function buildDashboard(): void {
 async function runTests(files: string[]): Promise<void> {
   // More files at a time than cores, because many tests wait. CI machines get no extra load.
   const concurrency = availableParallelism() + (inCi ? 0 : 2);
-  const stream = run({ files, concurrency, timeout: 900_000 });
-  stream.on('test:pass', ({ details, skip, todo }) => {
+  const stream = run({ files: inProcesses(files), concurrency, timeout: 900_000 });
+  stream.on('test:pass', ({ details, skip, todo, file }) => {
     if (details.type === 'suite') return;
+    addTime(file, details.duration_ms);
     if (skip === undefined && todo === undefined) passed += 1;
     else skipped += 1;
   });
-  stream.on('test:fail', ({ details }) => {
+  stream.on('test:fail', ({ details, file }) => {
+    if (details.type !== 'suite') addTime(file, details.duration_ms);
     // A suite fails because of its tests, which are counted themselves, or because of its hooks.
     const { failureType } = details.error as { failureType?: string };
     if (details.type !== 'suite' || failureType !== 'subtestsFailed') failed += 1;
   });
-  stream.on('test:summary', ({ file, duration_ms }) => {
-    if (file) secondsByFile.set(file.replace(root, ''), duration_ms / 1000);
-  });
   const report = stream.compose(new spec());
   report.pipe(process.stdout, { end: false });
   await new Promise((resolve) => report.once('end', resolve));
+}
+
+/** Returns the modules to run, one for each process. */
+function inProcesses(files: string[]): string[] {
+  const shared = new Set(globSync(SHARED_PROCESS));
+  const canShare = (file: string) => shared.has(file) && !OWN_PROCESS.test(readFileSync(file, 'utf8'));
+  const sharing = files.filter(canShare);
+  const modules: string[] = [];
+  // Files with similar names take similar time: dealt like cards, every process gets one of each kind.
+  const count = Math.ceil(sharing.length / FILES_PER_PROCESS);
+  for (let nth = 0; nth < count; nth += 1) {
+    const imports = sharing.filter((_, index) => index % count === nth);
+    const module = join(scratch, `${nth}.test.mjs`);
+    writeFileSync(module, imports.map((file) => `import '${join(root, file)}';\n`).join(''));
+    modules.push(module);
+  }
+  return [...modules, ...files.filter((file) => !canShare(file))];
+}
+
+function addTime(file: string | undefined, ms: number): void {
+  const name = file?.replace(root, '') ?? '';
+  secondsByFile.set(name, (secondsByFile.get(name) ?? 0) + ms / 1000);
 }
 
 function selectFiles(): string[] {

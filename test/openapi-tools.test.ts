@@ -68,7 +68,7 @@ describe('the check of recorded calls', () => {
 
   it('accepts calls that match the document', async () => {
     const { code, text } = await validate(login, deletion, { ...login, path: '/not/documented' });
-    assert.match(text, /^2 of 3 calls checked, 0 kinds/);
+    assert.match(text, /^2 kinds of 3 calls checked, 0 kinds/);
     assert.equal(code, 0);
   });
 
@@ -87,6 +87,6 @@ describe('the check of recorded calls', () => {
     assert.match(text, /login 200: Request body must have required property 'password'/);
     assert.match(text, /notification\/N 200: Invalid security scheme used/);
     assert.match(text, /notification\/N 200: the document has no example with "Notification answered\."/);
-    assert.match(text, /6 of 6 calls checked, 5 kinds/);
+    assert.match(text, /6 kinds of 6 calls checked, 5 kinds/);
   });
 });

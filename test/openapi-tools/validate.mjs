@@ -33,7 +33,7 @@ const calls = globSync(`${process.argv[2]}/*.jsonl`).flatMap((name) =>
 );
 const mismatches = new Map();
 let checked = 0;
-for (const call of calls) {
+for (const call of new Map(calls.map((one) => [withoutValues(one), one])).values()) {
   const problems = await check(call);
   if (!problems) continue;
   checked += 1;
@@ -45,7 +45,7 @@ for (const call of calls) {
 for (const [line, { path, requestBody = '', body }] of mismatches) {
   console.log(`${line}\n  ${path} ${requestBody.slice(0, 300)}\n  ${body.slice(0, 300)}`);
 }
-console.log(`${checked} of ${calls.length} calls checked, ${mismatches.size} kinds of mismatches`);
+console.log(`${checked} kinds of ${calls.length} calls checked, ${mismatches.size} kinds of mismatches`);
 process.exitCode = mismatches.size === 0 && checked > 0 ? 0 : 1;
 
 /** Undefined if the document does not have this path with this method, or if Prism cannot read the path. */
@@ -88,6 +88,15 @@ function wrongExample(call) {
   return texts.map(withoutTime).includes(withoutTime(message))
     ? []
     : [`the document has no example with "${message}"`];
+}
+
+/** The same for calls that differ only in numbers, times, tokens and other random values. One of them is checked. */
+function withoutValues({ method, path, requestHeaders, requestBody, status, headers, body }) {
+  const names = [Object.keys(requestHeaders), Object.keys(headers), headers['content-type']];
+  return JSON.stringify([method, path, status, names, requestBody, body]).replace(
+    /[\w.-]{20,}|\d+/g,
+    (value) => (/\d/.test(value) ? '0' : value),
+  );
 }
 
 function pathOf({ path }) {
