@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
+import { waitsArrive } from './arrivals.ts';
 import { ASK, useAsks } from './asking.ts';
 import { assertError, NOTIFICATIONS, onEachEngine, startSecondServer, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
@@ -40,8 +40,9 @@ onEachEngine('the end of an ask', (engine) => {
         async () => (await ask({ question: question(), customer: customer() })).json.id as number,
       ),
     );
+    const arrived = waitsArrive(ids.length);
     const waiting = ids.map((id) => call('GET', `${ASK}/${id}?wait=30`));
-    await sleep(50);
+    await arrived;
     await answer(ids[0]!, { resolve_only: true });
     await deskbell.call('DELETE', `${NOTIFICATIONS}/${ids[1]}`, { token });
     const cancelled = await call('DELETE', `${ASK}/${ids[2]}`);
@@ -69,9 +70,10 @@ onEachEngine('the end of an ask', (engine) => {
 
   it('an ask expires at its time, stays in the inbox, and a late answer still reaches the customer', async () => {
     const { json } = await ask({ question: question(), customer: customer(), expires_in_seconds: 600 });
+    const arrived = waitsArrive();
     const waiting = call('GET', `${ASK}/${json.id}?wait=30`);
-    await sleep(50);
-    deskbell.clock.advance(601);
+    await arrived;
+    await deskbell.clock.advance(601);
     const expired = (await waiting).json;
     assert.deepEqual([expired.status, expired.expired_at], ['expired', json.expires_at]);
     const token = await deskbell.signIn();
@@ -87,7 +89,7 @@ onEachEngine('the end of an ask', (engine) => {
   it('asking again after the expiry waits again for the same notification', async () => {
     const body = { question: question(), customer: customer(), expires_in_seconds: 60 };
     const first = (await ask(body)).json;
-    deskbell.clock.advance(61);
+    await deskbell.clock.advance(61);
     assert.equal((await call('GET', `${ASK}/${first.id}`)).json.status, 'expired');
     const second = (await ask(body)).json;
     assert.deepEqual([second.status, second.id, second.duplicate], ['asked', first.id, true]);
@@ -102,8 +104,9 @@ onEachEngine('the end of an ask', (engine) => {
     const created = (await deskbell.call('POST', '/api/v1/keys', { token, body: { name: 'Soon gone' } }))
       .json;
     const { id } = (await ask({ question: question(), customer: customer() })).json;
+    const arrived = waitsArrive();
     const waiting = call('GET', `${ASK}/${id}?wait=40`, { token: created.key });
-    await sleep(100);
+    await arrived;
     await deskbell.call('DELETE', `/api/v1/keys/${created.id}`, { token });
     assertError(await waiting, 401, 'INVALID_TOKEN');
   });
@@ -131,7 +134,7 @@ onEachEngine('the end of an ask', (engine) => {
     const { database, config, clock } = deskbell;
     const body = { question: question(), customer: { reference: `late-${engine}` }, deliver: 'assistant' };
     const { id } = (await ask({ ...body, expires_in_seconds: 60 })).json;
-    clock.advance(61);
+    await clock.advance(61);
     assert.equal((await call('GET', `${ASK}/${id}`)).json.status, 'expired');
     const log = createLogger({ logLevel: 'silent', logPretty: false });
     await cleanUp(database, config, log, new Date(clock.now().getTime() + 40 * 24 * 60 * 60_000));
@@ -153,8 +156,9 @@ onEachEngine('waiting for an answer', (engine) => {
     try {
       const body = { question: 'At which server?', customer: { phone: '+34611660001' } };
       const { id } = (await deskbell.call('POST', ASK, { token: key, body })).json;
+      const arrived = waitsArrive();
       const waiting = deskbell.call('GET', `${ASK}/${id}?wait=30`, { token: key });
-      await sleep(50);
+      await arrived;
       const token = await second.signIn();
       await second.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body: { answer: 'At this one.' } });
       assert.equal((await waiting).json.answer, 'At this one.');
@@ -167,8 +171,9 @@ onEachEngine('waiting for an answer', (engine) => {
     const key = await createKey(deskbell);
     const body = { question: 'Will you stop?', customer: { phone: '+34611660002' } };
     const { id } = (await deskbell.call('POST', ASK, { token: key, body })).json;
+    const arrived = waitsArrive();
     const waiting = deskbell.call('GET', `${ASK}/${id}?wait=30`, { token: key });
-    await sleep(50);
+    await arrived;
     await deskbell.close();
     assert.deepEqual([(await waiting).status, (await waiting).json.status], [200, 'waiting']);
   });

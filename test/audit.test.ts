@@ -90,7 +90,7 @@ onEachEngine('the audit log', (engine) => {
     const user = await addUser(deskbell);
     deskbell.clock.stop();
     for (let n = 0; n < 3; n += 1) await login(deskbell, user, from(`198.51.100.${n}`));
-    deskbell.clock.advance(3600);
+    await deskbell.clock.advance(3600);
     await login(deskbell, user, from('198.51.100.9'));
     deskbell.clock.go();
     const events = await eventsOf(await deskbell.signIn(), `?user_id=${user.id}`);

@@ -20,7 +20,7 @@ onEachEngine('GET /api/v1/channel', (engine) => {
   const deskbell = useDeskbell(engine, SHARED);
   const show = async (token: string) => {
     // Settings are read again after five seconds.
-    deskbell.clock.advance(5);
+    await deskbell.clock.advance(5);
     const reply = await deskbell.call('GET', '/api/v1/channel', { token });
     assert.equal(reply.status, 200, reply.text);
     return reply;

@@ -66,7 +66,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
     shared.received.length = 0;
 
     await setOwn(OWN);
-    sending.clock.advance(5);
+    await sending.clock.advance(5);
     await sendBoth();
     assert.deepEqual([shared.received.length, own.received.length], [1, 1]);
     assert.ok(isGenuine(shared.received[0]!, SHARED));
@@ -76,7 +76,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
   it('can change while a worker runs, which uses the new one within five seconds', async () => {
     await sendBoth();
     await setOwn(NEW);
-    sending.clock.advance(5);
+    await sending.clock.advance(5);
     await sendBoth();
     assert.deepEqual(
       own.received.map((call) => isGenuine(call, NEW)),
@@ -145,7 +145,7 @@ onEachEngine('a merchant’s own channel', (engine) => {
 
     assert.equal(await removeOwnChannel(database, FIRST, clock.now()), true);
     assert.equal(await removeOwnChannel(database, FIRST, clock.now()), false);
-    sending.clock.advance(5);
+    await sending.clock.advance(5);
     await sendBoth();
     assert.deepEqual([shared.received.length, own.received.length], [2, 0]);
     const left = await readOwnSettings(database, vault, FIRST);

@@ -7,6 +7,7 @@ import { onEachEngine } from './harness.ts';
 import { run as start } from './process.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
 import { FIRST, SECOND, type Sending, startSending } from './sending.ts';
+import { until } from './shops.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 'command').toString('base64')}`;
 const WHATSAPP = {
@@ -78,7 +79,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.match(seen.stdout, /^MERCHANT 1 +Aurora\nchannel +webhook\n/);
     assert.ok(!seen.stdout.includes(SECRET.slice(6)) && !seen.stdout.includes('abc'));
 
-    sending.clock.advance(5);
+    await sending.clock.advance(5);
     await sending.put(FIRST);
     await sending.put(SECOND);
     await sending.settle();
@@ -281,8 +282,7 @@ onEachEngine('channels on the command line', (engine) => {
     };
     const worker = start(sending.env, [process.execPath, `${root}src/cli/main.ts`, 'work']);
     await worker.waitForOutput(/sending messages/);
-    for (let waits = 0; receiver.received.length === 0 && waits < 500; waits += 1) await sleep(10);
-    assert.equal(receiver.received.length, 1);
+    await until('the worker sends it', () => receiver.received.length === 1);
     const ended = worker.stop();
     await sleep(200);
     held();

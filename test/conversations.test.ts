@@ -80,7 +80,7 @@ onEachEngine('conversations', (engine) => {
     };
     const vault = openVault(deskbell.config);
     await setOwnChannel(database, vault, 2 as MerchantId, { type: WHATSAPP, settings }, clock.now());
-    clock.advance(5);
+    await clock.advance(5);
     const { json } = await list(token, '?ids=4,5');
     const opened = new Date(clock.now().getTime() - 60_000);
     const opens = (channel: string, at: Date) =>
@@ -116,7 +116,7 @@ onEachEngine('conversations', (engine) => {
         ...{ created_at: at, updated_at: at, window_open_until: null },
       },
     );
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     // The same again changes nothing, not even the time.
     assert.deepEqual((await create(token, { ...LUCIA, reference: 'chat-1' })).json, created);
     const changed = { customer_name: 'Lucía F.', customer_phone: '+34 611 55 01 78' };

@@ -87,7 +87,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
   it('lets no message through while it is open, not even from other merchants with the same channel', async () => {
     const before = receiver.received.length;
     await putAll(deskbell, [{ merchantId: BOREALIS_ID, recipient: phoneOf(100) }]);
-    deskbell.clock.advance(4);
+    await deskbell.clock.advance(4);
     await idle();
     assert.equal(receiver.received.length, before);
     assert.equal(await breakersOpen(), 1);
@@ -99,7 +99,7 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
       [10, 20],
     ] as const) {
       const before = receiver.received.length;
-      deskbell.clock.advance(seconds);
+      await deskbell.clock.advance(seconds);
       for (const worker of workers) worker.wake();
       await until('the probe', () => receiver.received.length > before);
       await until('it has timed out', async () => (await probeIn()) === next);
@@ -112,14 +112,14 @@ onEachEngine('the circuit breaker of a channel', (engine) => {
   it('closes after the first response, and all queued messages are sent at once', async () => {
     answering();
     const before = receiver.received.length;
-    deskbell.clock.advance(20);
+    await deskbell.clock.advance(20);
     await idle();
     assert.equal((await channel()).state, 'ok');
     assert.equal(await breakersOpen(), 0);
     assert.doesNotMatch(await doctor(), /has not answered/);
     // The clock does not move. Only the messages of the two probes wait for their next attempt.
     await until('the queue is empty', async () => (await unsent()) <= 2);
-    deskbell.clock.advance(3600);
+    await deskbell.clock.advance(3600);
     await idle();
     assert.equal(await unsent(), 0);
     assert.equal(receiver.received.length - before, 31, 'each once');

@@ -89,7 +89,7 @@ function useTwoNumbers(engine: Engine): World {
       [id],
     ))!;
   world.later = async (seconds) => {
-    world.deskbell.clock.advance(seconds);
+    await world.deskbell.clock.advance(seconds);
     await world.deskbell.allSent();
   };
   return world;
@@ -205,7 +205,7 @@ onEachEngine('a merchant that changes its channel', (engine) => {
     });
     b.next({ answersAfter });
     const before = b.accepted.length;
-    world.deskbell.clock.advance(61);
+    await world.deskbell.clock.advance(61);
     await until('the new attempt is under way', () => b.accepted.length === before + 1);
     await a.report(a.accepted.at(-1)!, 'failed', failure);
     await until('the status is processed', async () =>

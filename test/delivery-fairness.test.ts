@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BOREALIS, type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 import { AURORA_ID, BOREALIS_ID, openShop, phoneOf, putAll, range, type Shop, until } from './shops.ts';
 
@@ -94,13 +95,16 @@ for (const [cap, settings] of [
       const [shop] = shops as [Shop];
       let open = 0;
       let most = 0;
-      shop.receiver.answer = (response) => {
+      const full = Promise.withResolvers<void>();
+      shop.receiver.answer = async (response) => {
         open += 1;
         most = Math.max(most, open);
-        setTimeout(() => {
-          open -= 1;
-          response.writeHead(204).end();
-        }, 20);
+        if (open === cap) full.resolve();
+        await full.promise;
+        // One more would come now.
+        await sleep(20);
+        open -= 1;
+        response.writeHead(204).end();
       };
       await putAll(
         deskbell,

@@ -28,7 +28,7 @@ function useReceiver(engine: 'sqlite' | 'postgres', settings: Record<string, str
 const contentOf = ({ json }: ReceivedCall): string => json.data.content;
 
 async function later({ deskbell }: World, seconds: number): Promise<void> {
-  deskbell.clock.advance(seconds);
+  await deskbell.clock.advance(seconds);
   await deskbell.allSent();
 }
 
@@ -123,7 +123,7 @@ onEachEngine('the order within a queue', (engine) => {
     const rest = [await put('two'), await put('three')];
     await deskbell.allSent();
     // The second is due earlier than the first. Only the order of the queue puts the first before it.
-    deskbell.clock.advance(1);
+    await deskbell.clock.advance(1);
     const retried = await deskbell.call('POST', `/api/v1/delivery/${first}/retry`, {
       token: await deskbell.signIn(),
     });

@@ -132,7 +132,7 @@ onEachEngine('the daily messaging limit', (engine) => {
   it('makes campaigns wait in order until the limit allows them, and says until when', async () => {
     let token = await deskbell.signIn();
     const advance = async (seconds: number) => {
-      deskbell.clock.advance(seconds);
+      await deskbell.clock.advance(seconds);
       token = await deskbell.signIn();
     };
     const campaign = async (n: number) => {

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
 import type { Event } from '../src/contract/events.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { numberUnread } from '../src/events/log.ts';
 import { createLogger } from '../src/log.ts';
 import { cleanUp } from '../src/server.ts';
+import { waitsArrive } from './arrivals.ts';
 import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, raise, useDeskbell } from './harness.ts';
 import { EVENTS, listen } from './listening.ts';
 import { createKey } from './machineKeys.ts';
+import { until } from './shops.ts';
 
 const LOG = `${EVENTS}/log`;
 
@@ -84,12 +85,12 @@ onEachEngine('the log of events', (engine) => {
     const cancelled = await ask('+34611770013');
     await deskbell.call('DELETE', `/api/v1/ask/${cancelled}`, { token: key });
     const expired = await ask('+34611770014', { expires_in_seconds: 60 });
-    deskbell.clock.advance(61);
+    await deskbell.clock.advance(61);
     let events: Event[] = [];
-    for (const giveUpAt = Date.now() + 5000; Date.now() < giveUpAt; await sleep(20)) {
+    await until('it expires', async () => {
       ({ events } = await logOf(key, from));
-      if (events.some(({ type }) => type === 'notification.expired')) break;
-    }
+      return events.some(({ type }) => type === 'notification.expired');
+    });
     assert.deepEqual(
       events
         .filter(({ type }) => type !== 'notification.requested')
@@ -144,8 +145,9 @@ onEachEngine('the log of events', (engine) => {
     assert.deepEqual([page.events.length, page.last_id, page.more], [2, from + 2, true]);
     const rest = await logOf(token, page.last_id);
     assert.deepEqual([rest.events.length, rest.last_id, rest.more], [1, from + 3, false]);
+    const arrived = waitsArrive();
     const waiting = logOf(token, rest.last_id, '&wait=30');
-    await sleep(50);
+    await arrived;
     await raise(deskbell, token);
     assert.equal((await waiting).events[0]!.type, 'notification.requested');
   });
@@ -218,8 +220,7 @@ onEachEngine('the log of events', (engine) => {
       // Nothing has happened since it connected.
       cut();
       const path = await raise(deskbell, token);
-      for (const giveUpAt = Date.now() + 20_000; told.length === 0 && Date.now() < giveUpAt; )
-        await sleep(20);
+      await until('it hears of it', () => told.length > 0);
       assert.ok(connections >= 2);
       assert.deepEqual(
         told.map(({ data }) => `${NOTIFICATIONS}/${data.data.notification_id}`),

@@ -93,10 +93,12 @@ onEachEngine('live events', (engine) => {
       await one!.next('knowledge');
       await deskbell.call('DELETE', '/api/v1/knowledge/4', { token });
       await one!.next('knowledge');
-      assert.deepEqual(
-        [...new Set(one!.events.map(({ event }) => event))],
-        ['connected', 'knowledge', 'knowledge.updated'],
-      );
+      for (let n = 0; n < 3; n += 1) await one!.next('knowledge.updated');
+      assert.deepEqual([...new Set(one!.events.map(({ event }) => event))].sort(), [
+        'connected',
+        'knowledge',
+        'knowledge.updated',
+      ]);
     });
   });
 
@@ -214,7 +216,7 @@ onEachEngine('the end of a stream', (engine) => {
     try {
       const token = await deskbell.signIn();
       const listener = await listen(deskbell, token);
-      deskbell.clock.advance(901);
+      await deskbell.clock.advance(901);
       assertError(await deskbell.call('GET', EVENTS, { token }), 401, 'TOKEN_EXPIRED');
       await raise(deskbell, await deskbell.signIn());
       await listener.next('notification.requested');
@@ -230,7 +232,7 @@ onEachEngine('the end of a stream', (engine) => {
       const listener = await listen(deskbell, await deskbell.signIn());
       const seen = listener.events.length;
       await deskbell.database.run('update sessions set expires_at = $1', [new Date(0).toISOString()]);
-      deskbell.clock.advance(901);
+      await deskbell.clock.advance(901);
       await raise(deskbell, await deskbell.signIn());
       await listener.ended;
       assert.deepEqual(

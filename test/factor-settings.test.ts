@@ -110,7 +110,7 @@ onEachEngine('the second factors of a user', (engine) => {
     const { access_token: token } = (await login(deskbell, user)).json;
     const body = { password: user.password };
     const { secret } = (await deskbell.call('POST', `${AUTH}/totp`, { token, body })).json;
-    deskbell.clock.advance(15 * 60 + 1);
+    await deskbell.clock.advance(15 * 60 + 1);
     const fresh = (await login(deskbell, user)).json.access_token;
     const otp = codeOf(deskbell, secret);
     const reply = await deskbell.call('POST', `${AUTH}/totp/confirm`, { token: fresh, body: { otp } });
@@ -246,7 +246,7 @@ onEachEngine('the second factors of a user', (engine) => {
         where user_id = $1`,
       [user.id, other.id],
     );
-    deskbell.clock.advance(30);
+    await deskbell.clock.advance(30);
     const code = codeOf(deskbell, other.secret);
     assertError(await loginWith(deskbell, user, code), 401, 'INVALID_CREDENTIALS', 'otp');
     assert.equal((await loginWith(deskbell, user, user.recoveryCodes[0])).status, 200);

@@ -20,7 +20,7 @@ export interface Deskbell {
   /** Every line that the server logged. */
   logged: string[];
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
-  /** Resolves when no message is due and none is being sent. */
+  /** Resolves when no message and no webhook event is due, and none is being sent. */
   allSent(): Promise<void>;
   /** Signs in and returns the access token. */
   signIn(email?: string, password?: string): Promise<string>;
@@ -46,20 +46,28 @@ export interface Reply {
 
 export interface Clock {
   now(): Date;
-  advance(seconds: number): void;
+  /** Waits until nothing is being sent: a message whose lease ends while it is sent is sent twice. */
+  advance(seconds: number): Promise<void>;
+  /** Moves at once, also while messages are being sent. */
+  jump(seconds: number): void;
   /** While the clock is stopped nothing becomes due, no matter how slow the machine is. */
   stop(): void;
   go(): void;
 }
 
-export function createClock(): Clock {
+export function createClock(allSent: () => Promise<void>): Clock {
   let offsetMs = 0;
   let stoppedAt: number | undefined;
+  const jump = (seconds: number) => {
+    offsetMs += seconds * 1000;
+  };
   return {
     now: () => new Date((stoppedAt ?? Date.now()) + offsetMs),
-    advance: (seconds) => {
-      offsetMs += seconds * 1000;
+    async advance(seconds) {
+      await allSent();
+      jump(seconds);
     },
+    jump,
     stop: () => {
       stoppedAt ??= Date.now();
     },
@@ -122,7 +130,8 @@ export async function startDeskbell(
     { write: (line) => logged.push(line) },
   );
 
-  const clock = createClock();
+  const allSent = () => server.worker?.idle() ?? Promise.resolve();
+  const clock = createClock(allSent);
   const server = await openServer(config, log, clock.now);
   const url = await server.app.listen({ host: '127.0.0.1', port: config.port });
 
@@ -135,7 +144,7 @@ export async function startDeskbell(
     clock,
     logged,
     call: (method, path, options) => call(url, method, path, options),
-    allSent: () => server.worker?.idle() ?? Promise.resolve(),
+    allSent,
     async signIn(email = AURORA.email, password = AURORA.password) {
       const deadline = Date.now() + BUSY_MAX_MS;
       for (;;) {
@@ -227,7 +236,7 @@ export async function afterReload<T>(
   seconds = 31,
 ): Promise<T> {
   for (let tries = 1; ; tries += 1) {
-    clock.advance(seconds);
+    await clock.advance(seconds);
     const reply = await ask();
     if (isNew(reply) || tries === 5) return reply;
   }

@@ -237,11 +237,11 @@ onEachEngine('an Idempotency-Key', (engine) => {
   it('expires after 24 hours, and then starts a new request', async () => {
     const key = newKey();
     const first = await post(REQUEST, QUESTION, key);
-    deskbell.clock.advance(DAY_SECONDS - 60);
+    await deskbell.clock.advance(DAY_SECONDS - 60);
     token = await deskbell.signIn();
     const late = await post(REQUEST, QUESTION, key);
     assert.deepEqual([comparable(late), replayed(late)], [comparable(first), 'true']);
-    deskbell.clock.advance(61);
+    await deskbell.clock.advance(61);
     const after = await post(REQUEST, QUESTION, key);
     assert.deepEqual([after.status, replayed(after)], [200, null]);
     assert.notEqual(after.headers.get('location'), first.headers.get('location'));

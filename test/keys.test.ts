@@ -126,7 +126,7 @@ onEachEngine('signing keys', (engine) => {
     const server = await start();
     const first = kidOf(await server.signIn());
     const replacedAt = server.clock.now().getTime() + 60_000;
-    server.clock.advance(60);
+    await server.clock.advance(60);
     await rotate(server);
     const removed = (afterMs: number) =>
       removeKeysReplacedBefore(server.database, new Date(replacedAt + afterMs));

@@ -122,7 +122,7 @@ onEachEngine('the knowledge base', (engine) => {
 
   it('stores an answer in the document that the question refers to: the body changes, the title stays', async () => {
     const id = await make();
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     const lesson = { documentId: id, question: 'Still?', answer: 'Not the filters.', notificationId: 13 };
     assert.deepEqual(await teach(lesson), { documentId: id, created: false });
     const { json } = await call('GET', String(id));

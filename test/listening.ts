@@ -3,6 +3,8 @@ import type { Deskbell } from './harness.ts';
 
 export const EVENTS = '/api/v1/events';
 
+const TICK_MS = 50;
+
 interface StreamEvent {
   event: string;
   id: string;
@@ -17,7 +19,7 @@ export interface Listener {
   text(): string;
   /**
    * Waits for the next event of this name, or throws after this time. The default is too short for polling, which finds
-   * changes without a signal after five seconds.
+   * changes without a signal after five seconds. Time in which this process did not run does not count.
    */
   next(event: string, withinMs?: number): Promise<StreamEvent>;
   /** Resolves when the server ends the stream. */
@@ -64,19 +66,18 @@ export async function listen(
     text: () => text,
     async next(event, withinMs = 4000) {
       const index = waited.get(event) ?? 0;
-      const deadline = Date.now() + withinMs;
-      for (;;) {
+      for (let leftMs = withinMs; ; ) {
         const found = events.filter((one) => one.event === event)[index];
         if (found) {
           waited.set(event, index + 1);
           return found;
         }
-        const leftMs = deadline - Date.now();
         if (leftMs <= 0) throw new Error(`no ${event} within ${withinMs} ms, but ${JSON.stringify(text)}`);
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          setTimeout(resolve, leftMs);
+        const isLater = await new Promise<boolean>((resolve) => {
+          wake = () => resolve(false);
+          setTimeout(resolve, TICK_MS, true);
         });
+        if (isLater) leftMs -= TICK_MS;
       }
     },
     ended,

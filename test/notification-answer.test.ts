@@ -167,7 +167,7 @@ onEachEngine('answering a notification', (engine) => {
     it(`answers ${title}`, async () => {
       const address = await raise(deskbell, token, raised);
       const before = await show(address);
-      deskbell.clock.advance(1);
+      await deskbell.clock.advance(1);
       assert.deepEqual(outcome(await answer(address, body)), expected);
 
       const { updated_at, delivery, ...after } = await show(address);

@@ -24,7 +24,7 @@ onEachEngine('the list of notifications with filters', (engine) => {
     token = await deskbell.signIn();
     key = await createKey(deskbell, ['ask', 'notifications:read']);
     // Nothing of the demo has its times.
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
   });
   const get = (path: string, as = token) => deskbell.call('GET', path, { token: as });
   const list = async (query: string, as = token) => {
@@ -101,7 +101,7 @@ onEachEngine('the list of notifications with filters', (engine) => {
       idOf(await raise(deskbell, token, SUPPORT)),
       idOf(await raise(deskbell, token, { ...QUESTION, conversation_id: 3 })),
     ];
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     const since = deskbell.clock.now().toISOString();
     assert.deepEqual(idsOf(await list(`updated_since=${since}`)), []);
     deskbell.clock.stop();
@@ -109,7 +109,7 @@ onEachEngine('the list of notifications with filters', (engine) => {
     await answer(c!, { resolve_only: true });
     await answer(a!);
     deskbell.clock.go();
-    deskbell.clock.advance(1);
+    await deskbell.clock.advance(1);
     await answer(b!, { resolve_only: true });
     assert.deepEqual(idsOf(await list(`updated_since=${since}`)), [b, c, a]);
     assert.deepEqual(await pagesOf(`updated_since=${since}&limit=1`), [[b], [c], [a]]);
@@ -147,7 +147,7 @@ onEachEngine('the list of notifications with filters', (engine) => {
     assert.deepEqual(single.ask, waiting);
     const [listed] = (await list(`ids=${asked.id}&include=ask`)).json;
     assert.deepEqual([listed.ask, 'answer' in listed], [waiting, false]);
-    deskbell.clock.advance(61);
+    await deskbell.clock.advance(61);
     // Whoever reads it lets it expire.
     await deskbell.call('GET', `/api/v1/ask/${asked.id}`, { token: key });
     const [expired] = (await list(`ids=${asked.id}&include=ask`)).json;

@@ -27,7 +27,7 @@ onEachEngine('a user’s own password', (engine) => {
     assertError(await change(token, { new_password: NEW }), 422, 'VALIDATION_ERROR', 'password');
     for (let n = 0; n < 9; n += 1) await change(token, { password: 'wrong', new_password: NEW });
     assertError(await deskbell.call('POST', '/api/v1/auth/login', { body: AURORA }), 429, 'RATE_LIMITED');
-    deskbell.clock.advance(15 * 60);
+    await deskbell.clock.advance(15 * 60);
     await deskbell.signIn();
   });
 

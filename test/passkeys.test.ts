@@ -123,7 +123,7 @@ onEachEngine('passkeys', (engine) => {
   it('a challenge expires after five minutes', async () => {
     const { phone } = await addUserWithPasskey();
     const { json: options } = await passkeyOptions(deskbell);
-    deskbell.clock.advance(301);
+    await deskbell.clock.advance(301);
     assertError(await sendPasskey(deskbell, phone.get(options)), 401, 'INVALID_CREDENTIALS');
   });
 

@@ -28,10 +28,10 @@ onEachEngine('a session that is not used', (engine) => {
   it('ends after SESSION_IDLE_DAYS, and every refresh prolongs it', async () => {
     const { refresh_token } = (await login(deskbell)).json;
     for (let time = 0; time < 3; time += 1) {
-      deskbell.clock.advance(2 * DAY_SECONDS - 60);
+      await deskbell.clock.advance(2 * DAY_SECONDS - 60);
       assert.equal((await refresh(deskbell, refresh_token)).status, 200);
     }
-    deskbell.clock.advance(2 * DAY_SECONDS + 1);
+    await deskbell.clock.advance(2 * DAY_SECONDS + 1);
     assertError(await refresh(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     assertError(await rotate(deskbell, refresh_token), 401, 'TOKEN_EXPIRED');
     const { access_token } = (await login(deskbell)).json;
@@ -43,10 +43,10 @@ onEachEngine('a session that is not used', (engine) => {
     const { access_token, refresh_token } = (await login(deskbell)).json;
     const lastUsed = async () => (await list(deskbell, access_token)).json[0].last_used_at;
     const first = await lastUsed();
-    deskbell.clock.advance(240);
+    await deskbell.clock.advance(240);
     await refresh(deskbell, refresh_token);
     assert.equal(await lastUsed(), first);
-    deskbell.clock.advance(120);
+    await deskbell.clock.advance(120);
     await refresh(deskbell, refresh_token);
     assert.notEqual(await lastUsed(), first);
   });
@@ -60,7 +60,7 @@ onEachEngine('rotating a refresh token', (engine) => {
 
   it('returns a new one that ends when the session ends', async () => {
     const first = await signIn();
-    deskbell.clock.advance(100);
+    await deskbell.clock.advance(100);
     const reply = await rotate(deskbell, first);
     assert.equal(reply.status, 200, reply.text);
     const { access_token, refresh_token, ...rest } = reply.json;
@@ -119,7 +119,7 @@ onEachEngine('the sessions of a user', (engine) => {
   it('are listed with their times and roughly their address, the last used first', async () => {
     const user = await addUser(deskbell);
     const first = (await login(deskbell, user, from('192.0.2.77'))).json;
-    deskbell.clock.advance(600);
+    await deskbell.clock.advance(600);
     const second = (await login(deskbell, user, from('2001:db8:1:2::9'))).json;
     const { status, json } = await list(deskbell, second.access_token);
     assert.equal(status, 200);
@@ -167,7 +167,7 @@ onEachEngine('the sessions of a user', (engine) => {
   it('are at most twenty: the one that was not used for longest ends', async () => {
     const user = await addUser(deskbell);
     const [used, unused] = [(await login(deskbell, user)).json, (await login(deskbell, user)).json];
-    deskbell.clock.advance(400);
+    await deskbell.clock.advance(400);
     await Promise.all(Array.from({ length: 18 }, () => login(deskbell, user)));
     await refresh(deskbell, used.refresh_token);
     assert.equal((await me(deskbell, unused.access_token)).status, 200);

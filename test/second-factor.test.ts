@@ -19,8 +19,8 @@ const FAILURES_MAX = 10;
 onEachEngine('a sign-in with an authenticator app', (engine) => {
   const deskbell = useDeskbell(engine);
   /** Codes are used up, so every sign-in of a test takes the next one. */
-  const nextCode = (secret: string) => {
-    deskbell.clock.advance(30);
+  const nextCode = async (secret: string) => {
+    await deskbell.clock.advance(30);
     return codeOf(deskbell, secret);
   };
 
@@ -29,7 +29,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
     const missing = await login(deskbell, user);
     assertError(missing, 401, 'MFA_REQUIRED', 'otp');
     assertError(await loginWith(deskbell, user, ''), 401, 'MFA_REQUIRED', 'otp');
-    const reply = await loginWith(deskbell, user, nextCode(user.secret));
+    const reply = await loginWith(deskbell, user, await nextCode(user.secret));
     assert.equal(reply.status, 200, reply.text);
     assert.equal((await me(deskbell, reply.json.access_token)).json.id, user.id);
   });
@@ -45,7 +45,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
     assertError(missing, 401, 'MFA_REQUIRED', 'otp');
     assert.equal(missing.headers.get('set-cookie'), null);
     assertError(await signIn('000000'), 401, 'INVALID_CREDENTIALS', 'otp');
-    const reply = await signIn(nextCode(user.secret));
+    const reply = await signIn(await nextCode(user.secret));
     assert.equal(reply.status, 200, reply.text);
     assert.match(reply.headers.get('set-cookie')!, /deskbell_refresh=/);
   });
@@ -71,14 +71,14 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
       'INVALID_CREDENTIALS',
       'otp',
     );
-    const code = nextCode(user.secret);
+    const code = await nextCode(user.secret);
     assert.equal((await loginWith(deskbell, user, code)).status, 200);
     assertError(await loginWith(deskbell, user, code), 401, 'INVALID_CREDENTIALS', 'otp');
   });
 
   it('of many requests at once with one code, one gets a session', async () => {
     const user = await addUserWithTotp(deskbell);
-    const code = nextCode(user.secret);
+    const code = await nextCode(user.secret);
     const replies = await Promise.all(Array.from({ length: 6 }, () => loginWith(deskbell, user, code)));
     assert.equal(replies.filter(({ status }) => status === 200).length, 1);
     for (const reply of replies.filter(({ status }) => status !== 200))
@@ -89,7 +89,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
     deskbell.clock.stop();
     const early = await addUserWithTotp(deskbell);
     const late = await addUserWithTotp(deskbell);
-    deskbell.clock.advance(90);
+    await deskbell.clock.advance(90);
     for (const [user, tooFar, near] of [
       [early, 2, 1],
       [late, -2, -1],
@@ -118,7 +118,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
       assertError(reply, 401, 'INVALID_CREDENTIALS', 'otp');
     }
     // Above the limit every response is the same, so that nothing shows which password or code is right.
-    const code = nextCode(user.secret);
+    const code = await nextCode(user.secret);
     for (const otp of [undefined, '000000', code, user.recoveryCodes[0]])
       assertError(await loginWith(deskbell, user, otp), 429, 'RATE_LIMITED');
   });
@@ -141,7 +141,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
   it('is refused to a disabled user, who learns nothing', async () => {
     const user = await addUserWithTotp(deskbell);
     await deskbell.database.run('update users set disabled_at = created_at where id = $1', [user.id]);
-    for (const otp of [undefined, nextCode(user.secret), user.recoveryCodes[0]])
+    for (const otp of [undefined, await nextCode(user.secret), user.recoveryCodes[0]])
       assertError(await loginWith(deskbell, user, otp), 401, 'INVALID_CREDENTIALS');
     const reply = await deskbell.call('GET', `${AUTH}/factors`, { token: user.tokens.access_token });
     assertError(reply, 401, 'INVALID_TOKEN');
@@ -150,7 +150,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
   it('codes of one user are worth nothing for another', async () => {
     const user = await addUserWithTotp(deskbell);
     const other = await addUserWithTotp(deskbell);
-    for (const otp of [nextCode(other.secret), other.recoveryCodes[0]])
+    for (const otp of [await nextCode(other.secret), other.recoveryCodes[0]])
       assertError(await loginWith(deskbell, user, otp), 401, 'INVALID_CREDENTIALS', 'otp');
     assert.equal((await loginWith(deskbell, other, other.recoveryCodes[0])).status, 200);
   });
@@ -160,7 +160,7 @@ onEachEngine('a sign-in with an authenticator app', (engine) => {
     const user = { id: 0, ...OPERATOR };
     const { secret } = await turnOnTotp(deskbell, user, json.access_token);
     assertError(await login(deskbell, OPERATOR), 401, 'MFA_REQUIRED', 'otp');
-    assert.equal((await loginWith(deskbell, user, nextCode(secret))).status, 200);
+    assert.equal((await loginWith(deskbell, user, await nextCode(secret))).status, 200);
   });
 
   it('without a second factor nothing changes: the same statements, and otp is ignored', async () => {

@@ -74,7 +74,7 @@ export async function startSending(
   const config = readConfig(env);
   const database = await openDatabase(config, 'serve');
   const vault = openVault(config);
-  const clock = createClock();
+  const clock: Clock = createClock(() => worker.idle());
   await migrate(database, clock.now);
   for (const name of ['Aurora', 'Borealis']) await insertMerchant(database, name, clock.now());
 
@@ -122,7 +122,7 @@ export async function startSending(
       return row;
     },
     async settle(seconds = 0) {
-      clock.advance(seconds);
+      await clock.advance(seconds);
       await worker.idle();
     },
     async close() {

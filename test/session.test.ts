@@ -70,7 +70,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     const first = await signIn();
     let cookie = cookieOf(first);
     for (let time = 0; time < 3; time += 1) {
-      deskbell.clock.advance(60);
+      await deskbell.clock.advance(60);
       const renewed = await session(deskbell, 'refresh', { cookie });
       assert.equal(renewed.status, 200, renewed.text);
       assert.deepEqual(Object.keys(renewed.json), ['access_token', 'token_type', 'expires_in']);
@@ -97,7 +97,7 @@ onEachEngine('the dashboard’s session', (engine) => {
   it('a copy of an old cookie ends the session', async () => {
     const stolen = cookieOf(await signIn());
     const second = await renew(stolen);
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     const third = await renew(second);
     assertError(await session(deskbell, 'refresh', { cookie: stolen }), 401, 'INVALID_TOKEN');
     assertError(await session(deskbell, 'refresh', { cookie: third }), 401, 'INVALID_TOKEN');
@@ -106,9 +106,9 @@ onEachEngine('the dashboard’s session', (engine) => {
   it('a copy that is used first ends the session when the owner comes back', async () => {
     const stolen = cookieOf(await signIn());
     const second = await renew(stolen);
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     const thief = await renew(stolen);
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
     assertError(await session(deskbell, 'refresh', { cookie: thief }), 401, 'INVALID_TOKEN');
   });
@@ -119,7 +119,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     const headers = { ...OURS, 'x-forwarded-for': '198.51.100.7' };
     const thief = await session(deskbell, 'refresh', { cookie: stolen, headers });
     assert.notEqual(cookieOf(thief), second);
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
     assertError(
       await session(deskbell, 'refresh', { cookie: cookieOf(thief), headers }),
@@ -132,7 +132,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     const stolen = cookieOf(await signIn());
     const second = await renew(stolen);
     await renew(second);
-    deskbell.clock.advance(31);
+    await deskbell.clock.advance(31);
     assertError(await session(deskbell, 'refresh', { cookie: stolen }), 401, 'INVALID_TOKEN');
     assertError(await session(deskbell, 'refresh', { cookie: second }), 401, 'INVALID_TOKEN');
   });
@@ -145,7 +145,7 @@ onEachEngine('the dashboard’s session', (engine) => {
     // A third tab uses the new cookie while a request with the old one is still on its way.
     const third = await renew(tabs[0]!);
     const slow = await renew(first);
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     assert.deepEqual([...new Set(await Promise.all([...tabs, third, slow].map(renew)))].length, 1);
     deskbell.clock.go();
   });
@@ -154,9 +154,9 @@ onEachEngine('the dashboard’s session', (engine) => {
     let cookie = cookieOf(await signIn());
     for (let time = 0; time < 3; time += 1) {
       await renew(cookie);
-      deskbell.clock.advance(86_400);
+      await deskbell.clock.advance(86_400);
       cookie = await renew(cookie);
-      deskbell.clock.advance(60);
+      await deskbell.clock.advance(60);
     }
   });
 
@@ -277,7 +277,7 @@ onEachEngine('the dashboard’s session', (engine) => {
 
   it('the session ends with its refresh token', async () => {
     const cookie = cookieOf(await signIn());
-    deskbell.clock.advance(30 * 86_400 + 1);
+    await deskbell.clock.advance(30 * 86_400 + 1);
     const reply = await session(deskbell, 'refresh', { cookie });
     assertError(reply, 401, 'INVALID_TOKEN');
     assert.match(setCookie(reply), CLEARED);

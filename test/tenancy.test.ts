@@ -331,7 +331,7 @@ onEachEngine('two merchants on one server', (engine) => {
 
   it('get TOKEN_EXPIRED for an expired token', async () => {
     // This must be the last test, because the other tokens expire too.
-    deskbell.clock.advance(901);
+    await deskbell.clock.advance(901);
     for (const [method, path] of ENDPOINTS) {
       const reply = await deskbell.call(method, path, { token: aurora });
       const refusal = { status: 401, detail: 'The token has expired.', code: 'TOKEN_EXPIRED' };

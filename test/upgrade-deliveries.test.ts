@@ -170,7 +170,7 @@ onEachEngine('deliveries of a database from before the upgrade', (engine) => {
   const idOf = async (key: string) =>
     (await deskbell.database.one<{ id: number }>('select id from deliveries where key = $1', [key]))!.id;
   const later = async (seconds: number) => {
-    deskbell.clock.advance(seconds);
+    await deskbell.clock.advance(seconds);
     await deskbell.allSent();
   };
   const sentKeys = () => meta.accepted.map(({ key }) => key).sort();

@@ -47,7 +47,7 @@ onEachEngine('the context that a receiver gets with a message', (engine) => {
     assert.equal((await deskbell.call('GET', address, { token })).status, 404);
 
     receiver.answer = (response) => response.writeHead(204).end();
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     await deskbell.allSent();
     assert.equal(receiver.received.length, 2);
     const [first, second] = receiver.received.map(({ body }) => body);

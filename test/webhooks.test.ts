@@ -117,7 +117,7 @@ onEachEngine('webhook endpoints', (engine) => {
     assert.ok(failing.next_attempt_at > failing.updated_at);
     assert.notEqual((await call('GET', `/${id}`)).json.failing_since, null);
     receiver.answer = (response) => response.writeHead(200).end();
-    deskbell.clock.advance(6);
+    await deskbell.clock.advance(6);
     await deskbell.allSent();
     const [first, second, ...rest] = receiver.received;
     assert.equal(rest.length, 0);
@@ -150,7 +150,7 @@ onEachEngine('webhook endpoints', (engine) => {
       [true, true],
     );
     assert.notEqual((await call('GET', `/${id}`)).json.previous_secret_until, null);
-    deskbell.clock.advance(61);
+    await deskbell.clock.advance(61);
     await answer();
     await deskbell.allSent();
     assert.deepEqual(
@@ -181,7 +181,7 @@ onEachEngine('webhook endpoints', (engine) => {
       await answer(text);
       // A message that is being sent while the clock moves past its lease is sent twice.
       await deskbell.allSent();
-      deskbell.clock.advance(120);
+      await deskbell.clock.advance(120);
       token = await deskbell.signIn();
     }
     const original = receiver.received;
@@ -251,7 +251,7 @@ onEachEngine('webhook endpoints', (engine) => {
     await deskbell.allSent();
     assert.equal(receiver.received.length, 1);
     assert.equal((await call('DELETE', `/${id}`)).status, 200);
-    deskbell.clock.advance(400);
+    await deskbell.clock.advance(400);
     token = await deskbell.signIn();
     await answer();
     await deskbell.allSent();
@@ -394,7 +394,7 @@ onEachEngine('webhook endpoints', (engine) => {
     receiver.received = [];
     receiver.answer = (response) => response.writeHead(204).end();
     await call('PATCH', `/${failing}`, { token: key, body: { url: `${receiver.url}/3` } });
-    deskbell.clock.advance(60);
+    await deskbell.clock.advance(60);
     await deskbell.allSent();
     const stolen = receiver.received.filter(({ path }) => path.endsWith('/3'));
     assert.equal(stolen.length, 1);
@@ -419,7 +419,7 @@ onEachEngine('webhook endpoints', (engine) => {
   it('that only fail are stopped after 5 days, but not if one call succeeds', async () => {
     const { id } = await add(ANSWERED);
     const days = async (count: number) => {
-      deskbell.clock.advance(count * DAY);
+      await deskbell.clock.advance(count * DAY);
       token = await deskbell.signIn();
       await answer();
       await deskbell.allSent();

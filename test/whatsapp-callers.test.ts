@@ -34,7 +34,7 @@ onEachEngine('calls to the WhatsApp webhook that are not from Meta', (engine) =>
     assert.equal((await challenge(META.verifyToken)).status, 200);
     const large = body + ' '.repeat(100_000);
     for (const _time of [1, 2]) assert.equal((await call(signed(large)[1], large)).status, 200);
-    whatsapp.deskbell.clock.advance(61);
+    await whatsapp.deskbell.clock.advance(61);
     for (const again of refused) assertError(await again(), 403, 'FORBIDDEN');
   });
 

@@ -176,12 +176,12 @@ onEachEngine('each error from WhatsApp', (engine) => {
 
   it('a server that cannot be reached is retried, later each time', async () => {
     const { meta, deskbell } = whatsapp;
-    const id = await whatsapp.put(newPhone());
     await meta.close();
+    const id = await whatsapp.put(newPhone());
     await whatsapp.quiet();
     const first = await whatsapp.row(id);
     assert.deepEqual([first.state, first.last_code], ['queued', 'ECONNREFUSED']);
-    deskbell.clock.advance(3);
+    await deskbell.clock.advance(3);
     await whatsapp.quiet();
     assert.equal((await whatsapp.row(id)).attempts, 2);
     assert.ok((await whatsapp.dueIn(id)) >= 3.2);

@@ -94,14 +94,14 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
       for (const expiring of EXPIRING_UPDATES) await removeExpired(database, expiring, clock.now());
     };
     const before = await count('inbound_updates');
-    clock.advance(8 * DAY_SECONDS - 60);
+    await clock.advance(8 * DAY_SECONDS - 60);
     await removeOld();
     assert.equal(await count('inbound_updates'), before);
-    clock.advance(120);
+    await clock.advance(120);
     await meta.customerWrites(newPhone());
     await removeOld();
     assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 1]);
-    clock.advance(9 * DAY_SECONDS);
+    await clock.advance(9 * DAY_SECONDS);
     await removeOld();
     // This one is not processed yet.
     assert.deepEqual([await count('inbound_updates'), await count('customer_windows')], [1, 0]);

@@ -68,7 +68,7 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
     const vault = openVault(deskbell.config);
     const channel = { type: WHATSAPP, settings };
     await setOwnChannel(deskbell.database, vault, BOREALIS_ID, channel, deskbell.clock.now());
-    deskbell.clock.advance(5);
+    await deskbell.clock.advance(5);
     await meta.customerWrites(phone, { text: { body: 'To one.' } });
     await whatsapp.quiet();
     assert.deepEqual(textsOf(await read(ours)), ['To both.', 'To one.']);

@@ -267,7 +267,7 @@ onEachEngine('the WhatsApp webhook', (engine) => {
     assert.equal(await state(id), 'queued');
     await meta.report(sent, 'sent');
     assert.equal(await state(id), 'queued');
-    deskbell.clock.advance(5);
+    await deskbell.clock.advance(5);
     assert.equal(await state(id), 'sent');
     assert.equal(meta.tally().get(sent.key), 2);
     await meta.report(sent, 'failed', { ...failure, timestamp: timestamp() });

@@ -54,9 +54,9 @@ export function useWhatsApp(
   });
   beforeEach(() => whatsapp.deskbell.clock.stop());
   // WhatsApp limits the messages within a second.
-  afterEach(() => {
+  afterEach(async () => {
     whatsapp.deskbell.clock.go();
-    whatsapp.deskbell.clock.advance(1);
+    await whatsapp.deskbell.clock.advance(1);
   });
   after(async () => {
     await whatsapp.deskbell?.close();
@@ -109,7 +109,7 @@ async function startWhatsApp(
       return row;
     },
     async later(seconds) {
-      deskbell.clock.advance(seconds);
+      await deskbell.clock.advance(seconds);
       await whatsapp.quiet();
     },
     async dueIn(id) {

@@ -31,7 +31,7 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     const mark = rowOf(page, id).getByText('Assistant stopped waiting');
     await answerField(page).waitFor();
     assert.equal(await mark.count(), 0);
-    dashboard.deskbell.clock.advance(61);
+    await dashboard.deskbell.clock.advance(61);
     await call('GET', `/api/v1/ask/${id}`);
     await mark.waitFor();
     await page

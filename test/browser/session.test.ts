@@ -250,9 +250,9 @@ inBrowser('the list of sessions', (dashboard) => {
   it('shows where the user is signed in, this device first, and signs out elsewhere', async () => {
     const user = await addUser(dashboard.deskbell);
     const window = await dashboard.open({ user });
-    dashboard.deskbell.clock.advance(5);
+    await dashboard.deskbell.clock.advance(5);
     const elsewhere = (await login(dashboard.deskbell, user)).json;
-    dashboard.deskbell.clock.advance(5);
+    await dashboard.deskbell.clock.advance(5);
     await login(dashboard.deskbell, user);
     const { page } = window;
     await button(page, 'Settings').click();
@@ -283,7 +283,7 @@ inBrowser('an access token that expires', (dashboard) => {
     const window = await dashboard.open({ expectedErrors: /401/ });
     const { page } = window;
     await waitUntilLive(page);
-    dashboard.deskbell.clock.advance(901);
+    await dashboard.deskbell.clock.advance(901);
     await rowOf(page, 9).click();
     await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes, a Colombian one.');
     await button(page, 'Send answer').click();

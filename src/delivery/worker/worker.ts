@@ -113,8 +113,8 @@ export function startWorker(parts: WorkerParts): Worker {
         inFlight.delete(work);
         free();
         if (delivery.endpoint_id === MESSAGES) database.signal(CHANGES);
-        // There may be room for more of its events.
-        else dispatchSoon();
+        // A message has events, and an endpoint has room for more of them.
+        dispatchSoon();
         wake();
       });
     inFlight.add(work);
