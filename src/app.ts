@@ -143,7 +143,7 @@ export async function buildApp(
   logRequests(app, metrics, log);
   if (config.trustProxy !== false) requireTlsFromNowOn(app);
   if (config.allowedHosts) checkHosts(app, config.allowedHosts);
-  refuseWhenOverloaded(app);
+  refuseWhenOverloaded(app, config.overloadDelayMs);
   limitConnections(app, { perAddress: config.connectionsPerAddress, log });
   disconnectStalledReaders(app);
   if (config.corsOrigins.length > 0) await allowOrigins(app, config.corsOrigins);

@@ -42,6 +42,7 @@ export interface Config {
   sessionsPerUser: number;
   /** How long a request may take, from its last byte to its answer. */
   requestDeadlineSeconds: number;
+  overloadDelayMs: number;
   /** Per user, or per address without a token. 0 turns the general limit off. */
   rateLimitPerMinute: number;
   /** For all users of a merchant together. 0 turns it off. */
@@ -165,6 +166,7 @@ export function readConfig(env: Environment = process.env): Config {
     sessionIdleDays: integer('SESSION_IDLE_DAYS', 14, 1, 366),
     sessionsPerUser: integer('SESSIONS_PER_USER', 20, 1, 10_000),
     requestDeadlineSeconds: integer('REQUEST_DEADLINE_SECONDS', 5, 1, 60),
+    overloadDelayMs: integer('OVERLOAD_DELAY_MS', 1000, 0, 60_000),
     rateLimitPerMinute,
     rateLimitPerMinutePerMerchant: integer(
       'RATE_LIMIT_PER_MINUTE_PER_MERCHANT',

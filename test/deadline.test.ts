@@ -10,8 +10,9 @@ import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { newSecretKey } from '../src/secrets.ts';
 import { engines } from './databases.ts';
 import { type LoopbackProxy, startProxy } from './faults/proxy.ts';
-import { AURORA, call, NOTIFICATIONS, QUESTION, type Reply, useDeskbell } from './harness.ts';
+import { AURORA, assertError, call, NOTIFICATIONS, QUESTION, type Reply, useDeskbell } from './harness.ts';
 import { newFolder, type Serving, serve } from './process.ts';
+import { until } from './shops.ts';
 
 /** The rest is for a busy machine. It is less than the time-out of one statement. */
 const DEADLINE = { REQUEST_DEADLINE_SECONDS: '1' };
@@ -162,6 +163,28 @@ describe('a command is writing to the embedded database', () => {
     assert.equal(await ids(), before);
     await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
     assert.equal(await ids(), before + 1);
+  });
+});
+
+describe('a server that is overloaded', () => {
+  const deskbell = useDeskbell('sqlite', { OVERLOAD_DELAY_MS: '100' });
+  it('refuses requests, except health checks, until it is no longer', async () => {
+    const token = await deskbell.signIn();
+    const list = () => deskbell.call('GET', `${NOTIFICATIONS}/`, { token });
+    // The server is in this process: it has no time either.
+    const block = () => {
+      for (const endsAt = performance.now() + 300; performance.now() < endsAt; );
+    };
+    const blocking = setInterval(block, 1);
+    try {
+      await until('it refuses', async () => (await list()).status === 500);
+      const [refused, health] = await Promise.all([list(), deskbell.call('GET', '/healthz')]);
+      assertError(refused, 500, 'SERVICE_UNAVAILABLE');
+      assert.equal(health.status, 200);
+    } finally {
+      clearInterval(blocking);
+    }
+    await until('it accepts', async () => (await list()).status === 200);
   });
 });
 

@@ -43,13 +43,6 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
   ]),
   ...caughtBy('test/webhooks.test.ts', [
     {
-      name: 'a webhook endpoint is read without its merchant',
-      file: 'src/webhooks/store.ts',
-      find: '`select ${COLUMNS} from webhook_endpoints where merchant_id = $1 and id = $2`',
-      replace: '`select ${COLUMNS} from webhook_endpoints where $1 > 0 and id = $2`',
-      test: 'of another merchant look like endpoints that do not exist',
-    },
-    {
       name: 'only the new secret of a webhook endpoint signs',
       file: 'src/webhooks/channel.ts',
       find: '...(isBothValid ? [previous.secret] : [])',
@@ -62,6 +55,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       find: '>= FAILING_MAX_MS',
       replace: '>= 10 * FAILING_MAX_MS',
       test: 'that only fail are stopped after 5 days, but not if one call succeeds',
+    },
+  ]),
+  ...caughtBy('test/webhooks-access.test.ts', [
+    {
+      name: 'a webhook endpoint is read without its merchant',
+      file: 'src/webhooks/store.ts',
+      find: '`select ${COLUMNS} from webhook_endpoints where merchant_id = $1 and id = $2`',
+      replace: '`select ${COLUMNS} from webhook_endpoints where $1 > 0 and id = $2`',
+      test: 'of another merchant look like endpoints that do not exist',
     },
     {
       name: 'a key gets texts by changing the address of a webhook endpoint',
