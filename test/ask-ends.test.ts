@@ -107,6 +107,8 @@ onEachEngine('the end of an ask', (engine) => {
     const arrived = waitsArrive();
     const waiting = call('GET', `${ASK}/${id}?wait=40`, { token: created.key });
     await arrived;
+    // When this is read, the other has been read, too.
+    await call('GET', `${ASK}/${id}`, { token: created.key });
     await deskbell.call('DELETE', `/api/v1/keys/${created.id}`, { token });
     assertError(await waiting, 401, 'INVALID_TOKEN');
   });

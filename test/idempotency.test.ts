@@ -115,8 +115,8 @@ onEachEngine('an Idempotency-Key', (engine) => {
       assertError(reply, 404, 'NOTIFICATION_NOT_FOUND');
       return replayed(reply);
     };
-    for (let n = 0; n < 1020; n += 30) {
-      await Promise.all(Array.from({ length: 30 }, (_, index) => refused(n + index)));
+    for (let n = 0; n < 1020; n += 10) {
+      await Promise.all(Array.from({ length: 10 }, (_, index) => refused(n + index)));
     }
     assert.equal(await keys(), 1000);
     assert.equal(await refused(0), 'true');
