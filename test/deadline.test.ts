@@ -19,12 +19,16 @@ const DEADLINE = { REQUEST_DEADLINE_SECONDS: '1' };
 const REQUEST_MAX_MS = 2500;
 
 async function assertRefusedInTime(title: string, request: () => Promise<Reply>): Promise<void> {
-  const startedAt = performance.now();
-  const { status, json, text } = await request();
-  const ms = Math.round(performance.now() - startedAt);
-  assert.ok(status === 500 || status === 503, `${title}: ${status} ${text}`);
-  assert.equal(json.code, 'SERVICE_UNAVAILABLE', title);
-  assert.ok(ms <= REQUEST_MAX_MS, `${title} took ${ms} ms`);
+  const tookMs: number[] = [];
+  // Without a deadline it is late each time. A busy machine is only late sometimes.
+  while (tookMs.length < 3 && !tookMs.some((ms) => ms <= REQUEST_MAX_MS)) {
+    const startedAt = performance.now();
+    const { status, json, text } = await request();
+    tookMs.push(Math.round(performance.now() - startedAt));
+    assert.ok(status === 500 || status === 503, `${title}: ${status} ${text}`);
+    assert.equal(json.code, 'SERVICE_UNAVAILABLE', title);
+  }
+  assert.ok(tookMs.at(-1)! <= REQUEST_MAX_MS, `${title} took ${tookMs.join(', ')} ms`);
 }
 
 /** The body takes longer than the deadline. */
@@ -60,8 +64,12 @@ if (engines.includes('postgres')) {
         LOG_LEVEL: 'fatal',
         ...DEADLINE,
       });
-      const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
-      ({ access_token: token, refresh_token } = json);
+      // A busy machine may need more than a second.
+      await until('somebody can sign in', async () => {
+        const { status, json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
+        ({ access_token: token, refresh_token } = json);
+        return status === 200;
+      });
     });
     after(async () => {
       await server?.stop();
@@ -70,7 +78,8 @@ if (engines.includes('postgres')) {
     });
 
     it('a client that sends its body slowly does not use up the time of its request', async () => {
-      assert.equal((await raiseSlowly(server.url, token)).status, 200);
+      // If the body counted, it would be refused each time. On a busy machine it is only refused sometimes.
+      await until('it is accepted', async () => (await raiseSlowly(server.url, token)).status === 200);
     });
 
     it('every request ends within its deadline, whatever it waits for', async () => {
@@ -115,8 +124,8 @@ if (engines.includes('postgres')) {
         assert.ok(performance.now() - start < 15_000, 'not ready again');
         await sleep(50);
       }
-      const reply = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
-      assert.equal(reply.status, 200, reply.text);
+      const raise = () => call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
+      await until('a question is raised', async () => (await raise()).status === 200);
     });
   });
 }
@@ -146,12 +155,15 @@ describe('a command is writing to the embedded database', () => {
   const deskbell = useDeskbell('sqlite', DEADLINE);
   it('a request waits for it until its deadline, and then writes nothing', async () => {
     const token = await deskbell.signIn();
-    const ids = async () => (await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).json.length;
-    const before = await ids();
+    const raise = () => deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
+    const count = async () => {
+      const sql = 'select count(*) as count from notifications where merchant_id = 1';
+      return (await deskbell.database.one<{ count: number }>(sql))!.count;
+    };
+    const before = await count();
     const command = new DatabaseSync(databaseFile(deskbell.config.dataDir));
     command.exec('begin immediate');
     try {
-      const raise = () => deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
       const first = assertRefusedInTime('raise', raise);
       await sleep(500);
       // This one waits behind the first, and its time ends later.
@@ -160,9 +172,9 @@ describe('a command is writing to the embedded database', () => {
       command.exec('rollback');
       command.close();
     }
-    assert.equal(await ids(), before);
-    await deskbell.call('POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
-    assert.equal(await ids(), before + 1);
+    assert.equal(await count(), before);
+    await until('it is raised', async () => (await raise()).status === 200);
+    assert.equal(await count(), before + 1);
   });
 });
 
