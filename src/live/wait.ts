@@ -103,7 +103,6 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
         });
       }
       hasChanged = false;
-      if (isRevoked) throw tokenInvalid();
       if (!isOver) result = await read();
     }
     if (isRevoked) throw tokenInvalid();

@@ -89,8 +89,8 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a revoked key goes on waiting',
       file: 'src/live/wait.ts',
-      find: '      if (isRevoked) throw tokenInvalid();\n      if (!isOver)',
-      replace: '      if (!isOver)',
+      find: 'if (isRevoked) throw tokenInvalid();',
+      replace: '',
       test: 'a wait ends when its key is revoked',
     },
   ]),
