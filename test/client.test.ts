@@ -190,7 +190,7 @@ onEachEngine('the client', (engine) => {
     assert.equal((await conversations.get(id)).customer_name, 'Ana B.');
     assert.equal((await conversations.find(reference))!.id, id);
 
-    const at = new Date('2026-11-16T10:00:00.000Z').getTime();
+    const at = deskbell.clock.now().getTime() - 3_600_000;
     const said = Array.from({ length: 130 }, (_, n) => ({
       from: n % 2 === 0 ? ('customer' as const) : ('assistant' as const),
       text: `Message ${n}`,

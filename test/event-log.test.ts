@@ -239,7 +239,7 @@ onEachEngine('the log of events', (engine) => {
     await raise(deskbell, token);
     await listener.next('notification.requested');
     await deskbell.call('DELETE', `/api/v1/keys/${id}`, { token });
-    await listener.ended;
+    await until('the stream ends', listener.hasEnded);
     assert.deepEqual(
       listener.events.map(({ event }) => event),
       ['connected', 'notification.requested'],

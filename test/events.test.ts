@@ -15,6 +15,7 @@ import {
   useDeskbell,
 } from './harness.ts';
 import { EVENTS, type Listener, listen } from './listening.ts';
+import { until } from './shops.ts';
 
 /** Long enough for every signalled change; polling takes five seconds. */
 const WAIT_MS = 300;
@@ -234,7 +235,7 @@ onEachEngine('the end of a stream', (engine) => {
       await deskbell.database.run('update sessions set expires_at = $1', [new Date(0).toISOString()]);
       await deskbell.clock.advance(901);
       await raise(deskbell, await deskbell.signIn());
-      await listener.ended;
+      await until('the stream ends', listener.hasEnded);
       assert.deepEqual(
         listener.events.slice(seen).filter(({ event }) => event !== 'connected'),
         [],

@@ -24,6 +24,7 @@ export interface Listener {
   next(event: string, withinMs?: number): Promise<StreamEvent>;
   /** Resolves when the server ends the stream. */
   ended: Promise<void>;
+  hasEnded(): boolean;
   stop(): void;
 }
 
@@ -41,6 +42,7 @@ export async function listen(
   const events: StreamEvent[] = [];
   const waited = new Map<string, number>();
   let text = '';
+  let isOver = false;
   let wake = () => {};
 
   const ended = (async () => {
@@ -55,6 +57,7 @@ export async function listen(
         parser.feed(part);
         wake();
       }
+      isOver = true;
     } catch (error) {
       if (!leave.signal.aborted) throw error;
     }
@@ -81,6 +84,7 @@ export async function listen(
       }
     },
     ended,
+    hasEnded: () => isOver,
     stop: () => leave.abort(),
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { before, it } from 'node:test';
 import { lastDays } from '../src/notifications/days.ts';
 import { assertError, BOREALIS, type Deskbell, OPERATOR, onEachEngine, useDeskbell } from './harness.ts';
 
@@ -18,6 +18,8 @@ async function answered({ database }: Deskbell, at: string, seconds: number, typ
 
 onEachEngine('the overview', (engine) => {
   const deskbell = useDeskbell(engine);
+  // The day must not change between two calls.
+  before(() => deskbell.clock.stop());
   const overview = (token: string, query = '') => deskbell.call('GET', OVERVIEW + query, { token });
   const ago = (days: number) => new Date(deskbell.clock.now().getTime() - days * 86_400_000).toISOString();
 
