@@ -41,7 +41,7 @@ const NOT_QUICK: Readonly<Record<string, readonly string[]>> = {
     'test/openapi-tools.test.ts',
     'test/new-channel.test.ts',
   ],
-  'compute many password hashes': ['test/sign-in-limits.test.ts'],
+  'compute many password hashes': ['test/sign-in-limits.test.ts', 'test/sign-in-queue.test.ts'],
   'wait for time-outs': ['test/events.test.ts', 'test/wire.test.ts'],
 };
 const SLOWEST_SHOWN = 15;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { SERVER } from '../src/audit/record.ts';
 import { createPasswords } from '../src/auth/passwords/passwords.ts';
 import { setPassword } from '../src/auth/users.ts';
@@ -10,7 +10,6 @@ import {
   addUser,
   assertError,
   BOREALIS,
-  call,
   type Deskbell,
   login,
   onEachEngine,
@@ -18,7 +17,6 @@ import {
   startDeskbell,
   useDeskbell,
 } from './harness.ts';
-import { serve } from './process.ts';
 
 const FAILURES_MAX = 10;
 const WINDOW_SECONDS = 15 * 60;
@@ -299,75 +297,6 @@ onEachEngine('failed sign-ins over all accounts and addresses', (engine) => {
       engine === 'sqlite' ? 'drop trigger refuse;' : `alter table ${table} drop constraint refuse;`,
     );
     assert.match(deskbell.logged.join(''), /cannot remember from where a user signed in/);
-  });
-});
-
-// The queue for the password hash uses no database: one engine is enough.
-describe('while more sign-ins arrive than can be checked', () => {
-  /** Fills the queue of a new server, and keeps it full during `work`. Returns the replies to the others. */
-  async function withFullQueue(
-    addressOf: (guest: number) => string,
-    work: (server: Caller, fill: () => Promise<void>) => Promise<void>,
-  ) {
-    const testDatabase = await createDemoDatabase('sqlite', 'weak');
-    const settings = { TRUST_PROXY: '1', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'error' };
-    const program = await serve({ ...testDatabase.env, ...settings });
-    const server: Caller = { call: (...request) => call(program.url, ...request) };
-    const replies: Reply[] = [];
-    const isFull = Promise.withResolvers<void>();
-    let guests = 0;
-    let isOver = false;
-    const sendGuests = async () => {
-      while (!isOver) {
-        guests += 1;
-        const guest = { email: `guest-${guests}@limits.example`, password: 'guess' };
-        const reply = await login(server, guest, from(addressOf(guests)));
-        replies.push(reply);
-        if (reply.status === 503) isFull.resolve();
-        await sleep(20);
-      }
-    };
-    let others: Promise<unknown> = Promise.resolve();
-    const fill = () => {
-      others = Promise.allSettled(Array.from({ length: 260 }, sendGuests));
-      return isFull.promise;
-    };
-    try {
-      await work(server, fill);
-    } finally {
-      isOver = true;
-      // The process dies with its queue: checking two hundred passwords would take seconds.
-      await program.stop('SIGKILL');
-      await others;
-      await testDatabase.remove();
-    }
-    return Map.groupBy(replies, ({ status }) => status);
-  }
-
-  it('from one address, the owner at another one gets in, and those that do not fit get 503 with Retry-After', async () => {
-    const replies = await withFullQueue(
-      () => '203.0.113.7',
-      async (server, fill) => {
-        await fill();
-        for (let n = 0; n < 4; n += 1) await assertOpen(server, AURORA, from(`198.51.100.${n}`));
-      },
-    );
-    for (const reply of replies.get(503)!) {
-      assertError(reply, 503, 'SERVICE_UNAVAILABLE');
-      assert.ok(retryAfter(reply) > 0);
-    }
-  });
-
-  it('from hundreds of addresses, the owner gets in from where the owner has signed in before', async () => {
-    await withFullQueue(
-      (guest) => `10.1.${guest >> 8}.${guest & 255}`,
-      async (server, fill) => {
-        const home = from('192.0.2.1');
-        await assertOpen(server, AURORA, home);
-        await fill();
-        for (let n = 0; n < 4; n += 1) await assertOpen(server, AURORA, home);
-      },
-    );
   });
 });
 

@@ -4,6 +4,7 @@ import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import type { Mutation } from './mutation.ts';
+import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
@@ -11,6 +12,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
+  ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...CLIENT_MUTATIONS,
