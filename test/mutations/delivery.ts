@@ -33,6 +33,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       replace: 'if (hmac.digest().length === signature.length) return secret;',
       test: 'refuses a body without a valid signature, and changes nothing',
     },
+  ]),
+  ...caughtBy('test/whatsapp-statuses.test.ts', [
     {
       name: 'a late status moves a delivery back',
       file: 'src/delivery/queue/statuses.ts',
