@@ -18,17 +18,19 @@ import { until } from './shops.ts';
 const DEADLINE = { REQUEST_DEADLINE_SECONDS: '1' };
 const REQUEST_MAX_MS = 2500;
 
+/** Returns how long it took. */
+async function assertRefused(title: string, request: () => Promise<Reply>): Promise<number> {
+  const startedAt = performance.now();
+  const { status, json, text } = await request();
+  const ms = Math.round(performance.now() - startedAt);
+  assert.ok(status === 500 || status === 503, `${title}: ${status} ${text}`);
+  assert.equal(json.code, 'SERVICE_UNAVAILABLE', title);
+  return ms;
+}
+
 async function assertRefusedInTime(title: string, request: () => Promise<Reply>): Promise<void> {
-  const tookMs: number[] = [];
-  // Without a deadline it is late each time. A busy machine is only late sometimes.
-  while (tookMs.length < 3 && !tookMs.some((ms) => ms <= REQUEST_MAX_MS)) {
-    const startedAt = performance.now();
-    const { status, json, text } = await request();
-    tookMs.push(Math.round(performance.now() - startedAt));
-    assert.ok(status === 500 || status === 503, `${title}: ${status} ${text}`);
-    assert.equal(json.code, 'SERVICE_UNAVAILABLE', title);
-  }
-  assert.ok(tookMs.at(-1)! <= REQUEST_MAX_MS, `${title} took ${tookMs.join(', ')} ms`);
+  const ms = await assertRefused(title, request);
+  assert.ok(ms <= REQUEST_MAX_MS, `${title} took ${ms} ms`);
 }
 
 /** The body takes longer than the deadline. */
@@ -77,6 +79,9 @@ if (engines.includes('postgres')) {
       await postgres?.stop();
     });
 
+    const untilReady = () =>
+      until('it is ready', async () => (await call(server.url, 'GET', '/readyz')).status === 200);
+
     it('a client that sends its body slowly does not use up the time of its request', async () => {
       // If the body counted, it would be refused each time. On a busy machine it is only refused sometimes.
       await until('it is accepted', async () => (await raiseSlowly(server.url, token)).status === 200);
@@ -107,23 +112,24 @@ if (engines.includes('postgres')) {
         'retry messages': () => ask('POST', '/api/v1/delivery/retry', { state: 'failed' }),
         events: () => ask('GET', '/api/v1/events'),
       };
-      // Opens connections, so that the first requests wait on one that is open, and the others for a new one.
-      await Promise.all(Array.from({ length: 10 }, requests.me!));
-      network.dropTraffic();
       const all = Object.entries(requests);
-      for (const _ of [1, 2]) {
-        await Promise.all(all.map(([title, request]) => assertRefusedInTime(title, request)));
+      const refuseAll = () => Promise.all(all.map(([title, request]) => assertRefused(title, request)));
+      // Without a deadline some are late each time. A busy machine is only late sometimes.
+      for (let tries = 1; ; tries += 1) {
+        // Opens connections, so that the first requests wait on one that is open, and the others for a new one.
+        await Promise.all(Array.from({ length: 10 }, requests.me!));
+        network.dropTraffic();
+        const longestMs = Math.max(...(await refuseAll()), ...(await refuseAll()));
+        if (longestMs <= REQUEST_MAX_MS) break;
+        assert.ok(tries < 3, `one took ${longestMs} ms`);
+        network.passTraffic();
+        await untilReady();
       }
     });
 
     it('the server works again when the network does', async () => {
       network.passTraffic();
-      const ready = async () => (await call(server.url, 'GET', '/readyz')).status;
-      const start = performance.now();
-      while ((await ready()) !== 200) {
-        assert.ok(performance.now() - start < 15_000, 'not ready again');
-        await sleep(50);
-      }
+      await untilReady();
       const raise = () => call(server.url, 'POST', `${NOTIFICATIONS}/request`, { token, body: QUESTION });
       await until('a question is raised', async () => (await raise()).status === 200);
     });

@@ -4,6 +4,13 @@ import { caughtBy, type Mutation } from './mutation.ts';
 export const ACCESS_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/deadline.test.ts', [
     {
+      name: 'an overloaded server accepts every request',
+      file: 'src/http/limits/overload.ts',
+      find: 'overloaded = delay.mean / 1e6 > delayMaxMs;',
+      replace: 'overloaded = delay.mean < 0;',
+      test: 'refuses requests, except health checks, until it is no longer',
+    },
+    {
       name: 'the statements of a request do not share its deadline',
       file: 'src/database/deadline.ts',
       find: 'return deadline ? deadline.endsAtMs - performance.now() : Number.POSITIVE_INFINITY;',
