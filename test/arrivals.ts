@@ -1,18 +1,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const REQUEST_START = 'http.server.request.start';
 
-/** Resolves when this many requests with `?wait=` have arrived at servers of this process. */
-export function waitsArrive(count = 1): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let arrived = 0;
+/** Resolves with the responses when this many requests with `?wait=` have arrived at servers of this process. */
+export function waitsArrive(count = 1): Promise<ServerResponse[]> {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse[]>();
+  const responses: ServerResponse[] = [];
   const onRequest = (message: unknown) => {
-    const { request } = message as { request: IncomingMessage };
-    if (/[?&]wait=/.test(request.url ?? '')) arrived += 1;
-    if (arrived < count) return;
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (/[?&]wait=/.test(request.url ?? '')) responses.push(response);
+    if (responses.length < count) return;
     unsubscribe(REQUEST_START, onRequest);
-    resolve();
+    resolve(responses);
   };
   subscribe(REQUEST_START, onRequest);
   return promise;

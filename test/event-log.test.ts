@@ -67,6 +67,31 @@ onEachEngine('the log of events', (engine) => {
     );
   });
 
+  it('tells who answered or resolved a notification that was not asked by an assistant', async () => {
+    const token = await deskbell.signIn();
+    const from = await lastId(token);
+    const key = await createKey(deskbell, ['answer']);
+    const answer = async (by: string, body: object) => {
+      const reply = await deskbell.call('POST', `${await raise(deskbell, token)}/answer`, {
+        token: by,
+        body,
+      });
+      assert.equal(reply.status, 200, reply.text);
+    };
+    await answer(token, { answer: 'Yes, "we" do.' });
+    await answer(token, { resolve_only: true });
+    await answer(key, { answer: 'Yes.' });
+    const ended = (await logOf(token, from)).events.filter(({ data }) => 'answered_by' in data);
+    assert.deepEqual(
+      ended.map(({ type, data }) => [type, data.answer, data.answered_by]),
+      [
+        ['notification.answered', 'Yes, "we" do.', 'Alma Reyes'],
+        ['notification.resolved', undefined, 'Alma Reyes'],
+        ['notification.answered', 'Yes.', 'Test key'],
+      ],
+    );
+  });
+
   it('tells of every way a notification ends', async () => {
     const token = await deskbell.signIn();
     const key = await createKey(deskbell);

@@ -152,6 +152,27 @@ onEachEngine('an Idempotency-Key', (engine) => {
     assert.equal((await write('limited-3', DAY_SECONDS)).message, 'done: limited-3');
   });
 
+  it('is counted once, also if its write runs again because another one at the same moment fails', async () => {
+    const { database, clock } = deskbell;
+    const performOnce = createPerformOnce(database, 2);
+    const write = (key: string) =>
+      performOnce({
+        merchantId: 2 as MerchantId,
+        key,
+        request: 'a request',
+        at: clock.now(),
+        perform: async () => ({ message: `done: ${key}`, headers: {} }),
+      });
+    const first = write('shared-1');
+    const failing = database.chain([
+      { name: 'failing', sql: 'insert into merchants (id) values (1) returning id' },
+    ]);
+    await assert.rejects(failing);
+    assert.equal((await first).message, 'done: shared-1');
+    assert.equal((await write('shared-2')).message, 'done: shared-2');
+    await assert.rejects(write('shared-3'), { code: 'RATE_LIMITED' });
+  });
+
   it('refuses another body or another path with the same key with 422', async () => {
     const body = (context: string) =>
       `{"notification_type":"user_question_request","conversation_id":1,"context":${context}}`;

@@ -102,7 +102,10 @@ const Cancellation = Type.Object(
   { cancelled: Type.Literal(true) },
   { title: 'Cancellation', description: 'The assistant cancelled it.' },
 );
-const answeredBy = NullOr(Type.String(), 'The name of the person or key, or null while it is pending.');
+const answeredBy = NullOr(
+  Type.String(),
+  'The name of the person or key. Null while it is pending, or if the person no longer exists.',
+);
 const ANSWER = { description: 'The answer, or null while it is pending.' };
 const delivery = Type.Union(
   [

@@ -53,8 +53,9 @@ export interface Transaction extends Queries {
 
 export interface Database extends Queries {
   /**
-   * All or nothing. `work` must only await its own queries. It runs again, up to three times, when PostgreSQL ends it
-   * because of a deadlock or a serialization failure, so it must have no effect outside the transaction.
+   * All or nothing. `work` must only await its own queries, and have no effect outside the transaction, because it may
+   * run again: on PostgreSQL, up to three times, after a deadlock or a serialization failure; on SQLite once, when a
+   * chain that shares its commit has failed.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   snapshot(): Promise<Snapshot>;

@@ -1,18 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { ChangedMany, ManyDeliveries } from '../contract/delivery.ts';
-import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import { CHANGES } from '../database/database.ts';
 import { invalid, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
 import { cancelMany, type ManyResult, retryMany } from './queue/control.ts';
+import { field, readState, stateInvalid } from './requests.ts';
 import type { DeliveryParts } from './routes.ts';
 
 const RETRYABLE = ['failed', 'cancelled'] as const;
 const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
-export const stateInvalid = (states: readonly string[] = DELIVERY_STATES) =>
-  invalid('state', `state must be one of ${states.join(', ')}`);
 const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
 const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 
@@ -80,17 +78,6 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
     );
   };
 }
-
-export function readState<State extends string>(given: unknown, states: readonly State[]): State {
-  const state = states.find((name) => name === given);
-  if (!state) throw stateInvalid(states);
-  return state;
-}
-
-export const field = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, name)
-    ? (body as Record<string, unknown>)[name]
-    : undefined;
 
 function readMany<State extends string>(body: unknown, states: readonly State[]) {
   const since = field(body, 'since') ?? undefined;

@@ -25,13 +25,13 @@ import {
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
-import { field, readState, stateInvalid } from './manyRoutes.ts';
 import type { CountryCode } from './phone.ts';
 import { cancelDelivery, retryDelivery } from './queue/control.ts';
 import { findDelivery, listDeliveries } from './queue/deliveries.ts';
 import type { Outbox } from './queue/enqueue.ts';
 import { readTimeline } from './queue/events.ts';
 import { readQuota } from './quota.ts';
+import { field, readState, stateInvalid } from './requests.ts';
 
 export interface DeliveryParts {
   database: Database;

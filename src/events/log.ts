@@ -10,6 +10,8 @@ const DAY_MS = 24 * 60 * 60_000;
 export const EXPIRING_EVENTS: Expiring = { table: 'events', column: 'at', keptMs: 30 * DAY_MS };
 
 const NUMBER_MAX = 1000;
+/** Of one merchant in one round, so that the others get their turn. */
+const BATCHES_MAX = 10;
 /** Of a merchant. The oldest are removed when new ones are numbered. */
 const KEPT_MAX = 100_000;
 
@@ -74,7 +76,7 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
       [merchantId],
     );
     if (rows.length === 0) return 0;
-    // By name: one with a lower `seq` may have been committed meanwhile.
+    // Each by its `seq`, not up to the last: one with a lower `seq` may have been committed meanwhile.
     const isNumbered = ownIdIn(tx.engine, '$1', '$2', 'seq');
     const seqs = rows.map(({ seq }) => seq);
     await tx.run(
@@ -96,8 +98,8 @@ export async function numberBatch(database: Database, merchantId: MerchantId): P
 }
 
 /**
- * Numbers a batch of each merchant that has more new events than that, or one of yesterday. So what nobody reads stays
- * bounded and is removed in time, too.
+ * Numbers some batches of each merchant that has more new events than that, or one older than a day. So what nobody reads
+ * stays bounded and is removed in time, too.
  */
 export async function numberUnread(
   database: Database,
@@ -113,7 +115,8 @@ export async function numberUnread(
   );
   const yesterday = new Date(at.getTime() - DAY_MS).toISOString();
   for (const { id, waiting, oldest } of merchants) {
-    if (waiting !== null || (oldest !== null && oldest < yesterday)) await numberBatch(database, id);
+    if (waiting === null && (oldest === null || oldest >= yesterday)) continue;
+    for (let left = BATCHES_MAX; left > 0 && (await numberBatch(database, id)); left -= 1);
   }
 }
 
@@ -133,8 +136,8 @@ export const lastPosition = async (queries: Queries, merchantId: MerchantId): Pr
   (await lastPositions(queries, [merchantId])).get(merchantId) ?? 0;
 
 /**
- * The position before the first event since this time. Searches by halves, because no index has a merchant’s events by time. Some
- * may have got their positions in another order than their times, so it begins a minute earlier.
+ * The position before the first event since this time. Searches by halves, because there is no index on merchant
+ * and time. Some may have got their positions in another order than their times, so it begins a minute earlier.
  */
 export async function positionBefore(queries: Queries, merchantId: MerchantId, since: Date): Promise<number> {
   const from = new Date(since.getTime() - 60_000).toISOString();
@@ -161,11 +164,9 @@ export interface LoggedEvent {
   content: string | null;
   reference: string | null;
   metadata: string | null;
-  /** Of the ask. */
-  answered_by: string | null;
 }
 
-const askColumn = (column: 'reference' | 'metadata' | 'answered_by') =>
+const askColumn = (column: 'reference' | 'metadata') =>
   `(select k.${column} from asks k where k.merchant_id = e.merchant_id and k.id = e.notification_id)`;
 
 /** Oldest first. Call `numberEvents` before. */
@@ -176,17 +177,15 @@ export function readEvents(
 ): Promise<LoggedEvent[]> {
   return queries.all<LoggedEvent>(
     `select e.position as id, e.type, e.at, e.data, e.content, ${askColumn('reference')} as reference,
-        ${askColumn('metadata')} as metadata, ${askColumn('answered_by')} as answered_by
+        ${askColumn('metadata')} as metadata
       from events e where e.merchant_id = $1 and e.position > $2 order by e.position limit $3`,
     [merchantId, after, limit],
   );
 }
 
-const ENDED: readonly EventType[] = ['notification.answered', 'notification.resolved'];
-
 /** As callers see it. */
 export const eventOf = (
-  { id, type, at, data, content, reference, metadata, answered_by }: LoggedEvent,
+  { id, type, at, data, content, reference, metadata }: LoggedEvent,
   withContent: boolean,
 ): Event => ({
   id,
@@ -197,6 +196,5 @@ export const eventOf = (
     reference,
     metadata: metadata === null ? null : JSON.parse(metadata),
     ...(withContent && content !== null ? JSON.parse(content) : {}),
-    ...(withContent && ENDED.includes(type) ? { answered_by } : {}),
   },
 });

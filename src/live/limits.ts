@@ -20,7 +20,7 @@ export interface StreamLimits {
 }
 
 const RETRY_STREAM_AFTER_SECONDS = 10;
-/** Shorter: whoever may not wait gets the answer by polling. */
+/** Shorter than for streams: until then the client can only poll. */
 const RETRY_WAIT_AFTER_SECONDS = 5;
 /** A process that was killed ends no streams. In Redis they stop counting after this time. */
 const LEASE_MS = 60_000;

@@ -13,7 +13,6 @@ const logged = (id: number, length = 0): LoggedEvent => ({
   content: null,
   reference: null,
   metadata: null,
-  answered_by: null,
 });
 
 describe('an event stream', () => {

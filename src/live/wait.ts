@@ -52,6 +52,8 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   const { request, reply, seconds, read, isDone } = wait;
   let result = await read();
   if (seconds === 0 || isDone(result)) return result;
+  // The client may have gone during the read. Waiting for nobody would take a place from others.
+  if (reply.raw.destroyed || request.raw.errored) return result;
   const caller = callerOf(request);
   const leave = wait.limits.enter(merchantOf(request), caller.callerId);
   if (leave instanceof Error) {

@@ -11,7 +11,7 @@ export interface McpParts {
 
 /** The Model Context Protocol over HTTP. Its library takes 30 MB, so it is loaded with the first request. */
 export const mcpRoutes: FastifyPluginAsync<McpParts> = async (app, { corsOrigins, publicUrl }) => {
-  // The specification requires this, against DNS rebinding. Only browsers send an origin.
+  // The specification requires this, against DNS rebinding. Programs other than browsers rarely send an origin.
   app.addHook('onRequest', async ({ headers: { origin } }) => {
     if (origin === undefined || origin === publicUrl || corsOrigins === '*') return;
     if (!corsOrigins.includes(origin)) throw originRefused();

@@ -67,11 +67,11 @@ export async function answerNotification(
     answeredBy: author,
     at,
     event: {
-      members: askMembers(notification, at),
-      content: decision.send === 'nothing' ? null : JSON.stringify({ answer: decision.content }),
+      data: askMembers(notification, at),
+      texts: decision.send === 'nothing' ? null : `"answer":${JSON.stringify(decision.content)},`,
     },
   });
-  const event = answerEvent(mark, outcome.status);
+  const event = answerEvent(queries.engine, mark, outcome.status);
   /** Only one answer wins: another request may have answered or deleted the notification since it was read. */
   const assertWon = async (rows: readonly unknown[]) => {
     if (rows.length > 0) return;

@@ -72,14 +72,11 @@ export function createPerformOnce(
     if (own.keys >= keysMax)
       throw tooManyIdempotencyKeys(keysMax, Math.ceil((own.endsAtMs - at.getTime()) / 1000));
     try {
-      const outcome = { done: await perform(tx) };
-      own.keys += 1;
-      return outcome;
+      return { done: await perform(tx) };
     } catch (error) {
       // When something has been deleted, a retry may succeed.
       if (!(error instanceof ApiError) || isFailure(error.code) || error.code === 'STORAGE_FULL') throw error;
       if (own.refusals >= REFUSALS_MAX) throw error;
-      own.refusals += 1;
       return { refused: error.body() };
     }
   }
@@ -117,6 +114,8 @@ export function createPerformOnce(
       return { outcome, headers: {} };
     });
 
+    // Only now: the transaction may have run more than once.
+    if (headers !== REPLAYED) storedOf(merchantId, at)['refused' in outcome ? 'refusals' : 'keys'] += 1;
     if ('refused' in outcome) {
       const { code, detail, field } = outcome.refused;
       throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });

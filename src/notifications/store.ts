@@ -263,10 +263,10 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
   return row.schema;
 }
 
-/** What the event of an answer has more than others, as JSON texts. */
+/** Members that the event of an answer has more than others, as JSON. */
 interface AnswerEvent {
-  members: string | null;
-  content: string | null;
+  data: string | null;
+  texts: string | null;
 }
 
 /** If several answers arrive at the same time, exactly one finds the notification still requested. */
@@ -284,8 +284,8 @@ export const markAnswered = (
       answered_by: 'bigint',
       key_id: 'bigint',
       at: 'text',
-      event_members: 'text',
-      event_content: 'text',
+      event_data: 'text',
+      event_texts: 'text',
     },
     values: [
       {
@@ -295,8 +295,8 @@ export const markAnswered = (
         answered_by: change.answeredBy.userId,
         key_id: change.answeredBy.keyId,
         at: change.at.toISOString(),
-        event_members: change.event?.members ?? null,
-        event_content: change.event?.content ?? null,
+        event_data: change.event?.data ?? null,
+        event_texts: change.event?.texts ?? null,
       },
     ],
   },
@@ -309,11 +309,12 @@ export const markAnswered = (
 });
 
 /** The event of `markAnswered`. */
-export const answerEvent = (mark: Step, what: 'answered' | 'resolved'): string =>
+export const answerEvent = (engine: Engine, mark: Step, what: 'answered' | 'resolved'): string =>
   notificationEvent(mark.name, what, {
     joins: `join ${mark.name}_rows r on r.merchant_id = n.merchant_id and r.id = n.id`,
-    members: 'r.event_members',
-    content: 'r.event_content',
+    members: 'r.event_data',
+    content: `concat('{', r.event_texts, '"answered_by":',
+      ${JSON_TEXT[engine](authorNameOf('n.merchant_id', 'r.answered_by', 'r.key_id'))}, '}')`,
   });
 
 /** Something about it changed that is not stored with it. */

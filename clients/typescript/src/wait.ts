@@ -24,7 +24,7 @@ export async function waitForAnswer(
   let last: AskState | undefined;
   for (let failures = 0; ; ) {
     const polledAt = performance.now();
-    // Rounded: the last call must not wait, since the server may have too many that do.
+    // Rounded down at the end, because a timer may fire a millisecond early: the last call must not wait again.
     const waitSeconds = Math.min(POLL_MAX_SECONDS, Math.max(0, Math.round((endsAt - polledAt) / 1000)));
     let pauseMs: number;
     try {
