@@ -78,7 +78,7 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     const figures = async () => [
       await count('inbound_updates where done_at is null'),
       await count('conversation_messages where conversation_id = $1', id),
-      await count(`events where type = 'message.received'`),
+      await count(`new_events where type = 'message.received'`),
     ];
     assert.equal(await work(failing), 0);
     assert.deepEqual(await figures(), [1, 0, 0]);

@@ -53,7 +53,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
   let result = await read();
   if (seconds === 0 || isDone(result)) return result;
   // The client may have gone during the read. Waiting for nobody would take a place from others.
-  if (reply.raw.destroyed || request.raw.errored) return result;
+  if (reply.raw.destroyed || request.raw.errored || request.raw.socket.destroyed) return result;
   const caller = callerOf(request);
   const leave = wait.limits.enter(merchantOf(request), caller.callerId);
   if (leave instanceof Error) {
