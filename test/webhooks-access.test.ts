@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { createDemoDatabase } from './databases.ts';
 import {
   AURORA,
   assertError,
@@ -138,14 +139,29 @@ onEachEngine('webhook endpoints', (engine) => {
 onEachEngine('webhook endpoints in a private network', (engine) => {
   it('are refused, by address and by name, unless that is allowed', async () => {
     const receiver = await startReceiver();
-    const deskbell = await startDeskbell(engine, { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' });
+    const database = await createDemoDatabase(engine, 'weak');
+    const start = (allowed: boolean) =>
+      startDeskbell(engine, { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: String(allowed) }, database);
+    let deskbell = await start(true);
     try {
-      const token = await deskbell.signIn();
+      let token = await deskbell.signIn();
       const add = (url: string) => deskbell.call('POST', WEBHOOKS, { token, body: { url } });
-      for (const url of [receiver.url, 'https://10.0.0.1/', 'https://[::1]/', 'http://shop.example/']) {
-        assertError(await add(url), 422, 'VALIDATION_ERROR', 'url');
+      const named = `http://localhost:${receiver.port}/`;
+      const { json } = await add(named);
+      await deskbell.close();
+      deskbell = await start(false);
+      token = await deskbell.signIn();
+      assertError(await add('http://shop.example/'), 422, 'VALIDATION_ERROR', 'url');
+      for (const url of [
+        ...[receiver.url, 'https://10.0.0.1/', 'https://[::1]/'],
+        ...[named, 'https://LOCALHOST/', 'https://localhost./', 'http://shop.localhost/'],
+      ]) {
+        const refused = await add(url);
+        assertError(refused, 422, 'VALIDATION_ERROR', 'url');
+        assert.match(refused.text, /url must not lead into a private network/);
       }
-      const { json } = await add(`http://localhost:${receiver.port}/`);
+      for (const url of ['https://notlocalhost/', 'https://localhost.example/'])
+        assert.equal((await add(url)).status, 200);
       await deskbell.call('POST', `${WEBHOOKS}/${json.id}/test`, { token });
       await deskbell.allSent();
       const log = await deskbell.call('GET', `${WEBHOOKS}/${json.id}/attempts`, { token });
@@ -153,6 +169,7 @@ onEachEngine('webhook endpoints in a private network', (engine) => {
       assert.equal(receiver.received.length, 0);
     } finally {
       await deskbell.close();
+      await database.remove();
       await receiver.close();
     }
   });

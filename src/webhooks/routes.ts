@@ -14,8 +14,8 @@ import {
   WebhookWithSecret,
 } from '../contract/webhooks.ts';
 import type { Transaction } from '../database/database.ts';
-import { isPrivateOnTheWire, isWebAddress } from '../delivery/channels/fields.ts';
-import { refusesLiteral } from '../delivery/channels/webhook/publicAddress.ts';
+import { isWebAddress } from '../delivery/channels/fields.ts';
+import { isClearlyPrivate } from '../delivery/channels/webhook/publicAddress.ts';
 import { removeQueue, resumeQueue } from '../delivery/queue/endpointEvents.ts';
 import { invalid, required, tooManyWebhooks, webhookNotFound } from '../errors.ts';
 import { lastPosition, numberEvents } from '../events/log.ts';
@@ -66,11 +66,12 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
 
   /** Never repeats the address: it may contain a key. */
   function checkUrl(text: string): string {
-    if (!(allowPrivate ? isWebAddress(text) : isPrivateOnTheWire(text))) throw urlInvalid();
-    const url = new URL(text);
+    const url = URL.parse(text);
+    if (!url || !isWebAddress(text)) throw urlInvalid();
     if (url.username || url.password) throw invalid('url', 'url must not contain a user name or a password');
-    if (!allowPrivate && refusesLiteral(url))
+    if (!allowPrivate && isClearlyPrivate(url))
       throw invalid('url', 'url must not lead into a private network');
+    if (!allowPrivate && url.protocol !== 'https:') throw urlInvalid();
     return text;
   }
 

@@ -84,7 +84,7 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a webhook endpoint may have a private address',
       file: 'src/webhooks/routes.ts',
-      find: 'if (!allowPrivate && refusesLiteral(url))',
+      find: 'if (!allowPrivate && isClearlyPrivate(url))',
       replace: 'if (false)',
       test: 'are refused, by address and by name, unless that is allowed',
     },

@@ -67,6 +67,10 @@ export function refusesLiteral(url: URL): boolean {
   return isIP(host) !== 0 && !isPublicAddress(host);
 }
 
+/** Whether the address itself shows that it is not public. Other names are checked when they are looked up. */
+export const isClearlyPrivate = (url: URL): boolean =>
+  refusesLiteral(url) || /(^|\.)localhost\.?$/.test(url.hostname);
+
 export type Resolve = (
   host: string,
   options: LookupAllOptions,
