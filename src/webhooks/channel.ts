@@ -40,10 +40,8 @@ export function createEndpoints(parts: EndpointParts): EndpointChannels {
   };
 }
 
-function openEndpoint(
-  endpoint: Endpoint,
-  { database, now, webhookEndpointsAllowPrivate: allowPrivate }: EndpointParts,
-): Channel {
+function openEndpoint(endpoint: Endpoint, parts: EndpointParts): Channel {
+  const { database, now, webhookEndpointsAllowPrivate: allowPrivate } = parts;
   const { url, secret, previous } = endpoint.settings;
   const target = { url: new URL(url), rules: { allowPrivate, timeoutMs: TIMEOUT_MS } };
   return {
@@ -58,6 +56,8 @@ function openEndpoint(
       const body = endpoint.includeContent ? content : withoutTexts(content);
       const posted = await postSigned({ ...target, signers }, { id: reference!, body }, at);
       const result = retryable(resultOf(posted, now()));
+      if ('code' in result && (await isChanged(parts, endpoint)))
+        return { outcome: 'retry', code: result.code, afterSeconds: 0, notCounted: true };
       return (await isFailingTooLong(database, endpoint, result, now()))
         ? { outcome: 'channel_stopped', code: 'FAILED_TOO_LONG', reason: FAILED_TOO_LONG }
         : result;
@@ -76,6 +76,15 @@ function withoutTexts(body: string): string {
 /** The address may lead somewhere else later, so an event is not given up at once. */
 const retryable = (result: SendResult): SendResult =>
   result.outcome === 'failed' ? { ...result, outcome: 'retry' } : result;
+
+/** Whether somebody has repaired it since this attempt began. Then its failure says nothing, and it is sent again now. */
+async function isChanged({ database, vault }: EndpointParts, endpoint: Endpoint): Promise<boolean> {
+  // If it cannot be read, the result of this attempt must not be lost.
+  const current = await findEndpoint(database, vault, endpoint.merchant_id, endpoint.id).catch(
+    () => undefined,
+  );
+  return current?.enabled === true && current.updated_at !== endpoint.updated_at;
+}
 
 /** Notes when failing begins and ends. */
 async function isFailingTooLong(

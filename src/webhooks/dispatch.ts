@@ -2,7 +2,13 @@ import type { Logger } from 'pino';
 import type { Event } from '../contract/events.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
-import { countQueued, enqueueEvents, type NewEventDelivery } from '../delivery/queue/endpointEvents.ts';
+import {
+  countQueued,
+  enqueueEvents,
+  findQueued,
+  hurryEvents,
+  type NewEventDelivery,
+} from '../delivery/queue/endpointEvents.ts';
 import {
   eventOf,
   type LoggedEvent,
@@ -84,18 +90,18 @@ async function safely(parts: DispatchParts, endpoint: EndpointKey, last: number)
   }
 }
 
-/** New events first: a replay continues when there are none. */
+/** New events first: a replay continues when there are none, or no room for them. */
 async function dispatchTo(parts: DispatchParts, key: EndpointKey, last: number): Promise<number> {
   const { database, vault } = parts;
   const { merchant_id: merchantId, id } = key;
   const room = QUEUED_MAX - (await countQueued(database, merchantId, id, QUEUED_MAX));
-  if (room <= 0) return 0;
+  if (room === 0 && key.replay_position === null) return 0;
   const endpoint = await findEndpoint(database, vault, merchantId, id);
   if (!endpoint?.enabled) return 0;
-  const limit = Math.min(EVENTS_AT_ONCE, room);
   // Another worker may have been faster.
   const isNew = last > endpoint.position;
-  return isNew ? dispatchNew(parts, endpoint, { last, limit }) : replay(parts, endpoint, limit);
+  if (!isNew || room === 0) return replay(parts, endpoint, room);
+  return dispatchNew(parts, endpoint, { last, limit: Math.min(EVENTS_AT_ONCE, room) });
 }
 
 /** `last` is a position that was read before the events: whatever is up to it can be seen here. */
@@ -116,18 +122,28 @@ async function dispatchNew(
   return events.length;
 }
 
-async function replay({ database, now }: DispatchParts, endpoint: Endpoint, limit: number): Promise<number> {
+/** An event that still waits for its next attempt is sent now. It needs no second copy, and no room. */
+async function replay({ database, now }: DispatchParts, endpoint: Endpoint, room: number): Promise<number> {
   const { merchant_id: merchantId, id, replay_position: from, replay_until, replay_since } = endpoint;
   if (from === null) return 0;
-  const read = await readEvents(database, merchantId, { after: from, limit });
+  const read = await readEvents(database, merchantId, { after: from, limit: EVENTS_AT_ONCE });
   const until = replay_until ?? 0;
   const inRange = read.filter((event) => event.id <= until);
-  const { events, deliveries } = takeBatch(endpoint, inRange, ({ at }) => at >= (replay_since ?? ''));
+  const batch = takeBatch(endpoint, inRange, ({ at }) => at >= (replay_since ?? ''));
+  const webhookIds = batch.deliveries.map(({ webhookId }) => webhookId);
+  const queued = await findQueued(database, merchantId, id, webhookIds);
+  const added = batch.deliveries.filter(({ webhookId }) => !queued.has(webhookId));
+  // The first one for which there is no room.
+  const end = added[room]?.eventId ?? Number.POSITIVE_INFINITY;
+  const events = batch.events.filter((event) => event.id < end);
+  if (events.length === 0 && batch.events.length > 0) return 0;
   const last = events.at(-1)?.id;
   const to = last === undefined || last >= until ? undefined : last;
+  const hurried = events.flatMap((event) => queued.get(webhookIdOf(merchantId, event.id)) ?? []);
   await database.transaction(async (tx) => {
     if (!(await moveReplay(tx, endpoint, { from, to }))) return;
-    await enqueueEvents(tx, merchantId, id, deliveries, now());
+    await hurryEvents(tx, merchantId, id, hurried, now());
+    await enqueueEvents(tx, merchantId, id, added.slice(0, room), now());
   });
   return events.length;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { merchantOf } from '../auth/guard.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import {
@@ -14,7 +15,9 @@ import type { Queries } from '../database/database.ts';
 import {
   countQueued,
   enqueueEvents,
-  isQueued,
+  findQueued,
+  hurryEvents,
+  hurryQueue,
   listEventDeliveries,
 } from '../delivery/queue/endpointEvents.ts';
 import {
@@ -25,7 +28,7 @@ import {
   webhookNotFound,
   webhookQueueFull,
 } from '../errors.ts';
-import { lastPosition, numberEvents, positionBefore, readEvents } from '../events/log.ts';
+import { numberEvents, positionBefore, readEvents } from '../events/log.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
 import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { readTime } from '../http/times.ts';
@@ -45,10 +48,14 @@ export function webhookEventRoutes({
   outbox,
   now,
 }: WebhookParts): FastifyPluginAsyncTypebox {
-  async function checkRoom(tx: Queries, merchantId: MerchantId, { id, enabled }: Endpoint): Promise<void> {
-    if (!enabled) throw webhookIsOff();
-    if ((await countQueued(tx, merchantId, id, QUEUED_MAX)) >= QUEUED_MAX) throw webhookQueueFull();
+  async function findEnabled(tx: Queries, request: FastifyRequest): Promise<Endpoint> {
+    const endpoint = await findRequested(tx, vault, request);
+    if (!endpoint.enabled) throw webhookIsOff();
+    return endpoint;
   }
+
+  const isFull = async (tx: Queries, merchantId: MerchantId, { id }: Endpoint): Promise<boolean> =>
+    (await countQueued(tx, merchantId, id, QUEUED_MAX)) >= QUEUED_MAX;
 
   return async (app) => {
     guardWebhooks(app);
@@ -73,8 +80,8 @@ export function webhookEventRoutes({
         const type = 'webhook.test';
         const webhookId = `evt_${merchantId}_test_${randomUUID()}`;
         await database.transaction(async (tx) => {
-          const endpoint = await findRequested(tx, vault, request);
-          await checkRoom(tx, merchantId, endpoint);
+          const endpoint = await findEnabled(tx, request);
+          if (await isFull(tx, merchantId, endpoint)) throw webhookQueueFull();
           const data = { event_id: null, webhook_endpoint_id: endpoint.id };
           const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
           await enqueueEvents(tx, merchantId, endpoint.id, [{ webhookId, eventId: null, type, body }], at);
@@ -93,7 +100,7 @@ export function webhookEventRoutes({
             operationId: 'replayEvents',
             description:
               'One event by its id, or all since a time that the endpoint receives. They have the same `webhook-id` ' +
-              'as before.',
+              'as before. Those that wait for their next attempt are sent now, and only once.',
             errors: [
               ...[...ERRORS, webhookNotFound(), eventNotFound(), oneOfBoth(), sinceInvalid()],
               ...[webhookIsOff(), webhookIsReplaying(), webhookQueueFull()],
@@ -114,12 +121,15 @@ export function webhookEventRoutes({
           if (!time) throw sinceInvalid();
           const from = await positionBefore(database, merchantId, time);
           await database.transaction(async (tx) => {
-            const { id, enabled } = await findRequested(tx, vault, request);
-            if (!enabled) throw webhookIsOff();
-            const until = await lastPosition(tx, merchantId);
-            if (!(await startReplay(tx, merchantId, id, { from, until, since: time })))
+            const endpoint = await findEnabled(tx, request);
+            const { id, position } = endpoint;
+            // What comes after its position has not been sent yet, and will be.
+            if (!(await startReplay(tx, merchantId, id, { from, until: position, since: time })))
               throw webhookIsReplaying();
             await recordFor(tx, request, { what: 'webhook.changed', id, at: now() });
+            // Otherwise the replay could not begin before the next of them is due.
+            if (await isFull(tx, merchantId, endpoint))
+              await hurryQueue(tx, merchantId, id, { since: time, at: now() });
           });
           outbox.announce();
           return { message: 'The events will be sent again.', webhook_id: null };
@@ -127,16 +137,22 @@ export function webhookEventRoutes({
         const [event] = await readEvents(database, merchantId, { after: eventId - 1, limit: 1 });
         const webhookId = webhookIdOf(merchantId, eventId);
         const isNew = await database.transaction(async (tx) => {
-          const endpoint = await findRequested(tx, vault, request);
-          await checkRoom(tx, merchantId, endpoint);
+          const endpoint = await findEnabled(tx, request);
           if (event?.id !== eventId) throw eventNotFound();
-          if (await isQueued(tx, merchantId, endpoint.id, webhookId)) return false;
+          const queued = await findQueued(tx, merchantId, endpoint.id, [webhookId]);
+          if (queued.size > 0) {
+            await hurryEvents(tx, merchantId, endpoint.id, [...queued.values()], now());
+            return false;
+          }
+          if (await isFull(tx, merchantId, endpoint)) throw webhookQueueFull();
           const delivery = eventDelivery(merchantId, event, endpoint.includeContent);
           await enqueueEvents(tx, merchantId, endpoint.id, [delivery], now());
           return true;
         });
         outbox.announce();
-        const message = isNew ? 'The event is queued.' : 'The event is already in the queue.';
+        const message = isNew
+          ? 'The event is queued.'
+          : 'The event was already in the queue. It is sent now.';
         return { message, webhook_id: webhookId };
       },
     );

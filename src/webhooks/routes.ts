@@ -16,7 +16,7 @@ import {
 import type { Transaction } from '../database/database.ts';
 import { isWebAddress } from '../delivery/channels/fields.ts';
 import { isClearlyPrivate } from '../delivery/channels/webhook/publicAddress.ts';
-import { removeQueue, resumeQueue } from '../delivery/queue/endpointEvents.ts';
+import { hurryQueue, removeQueue, resumeQueue } from '../delivery/queue/endpointEvents.ts';
 import { invalid, required, tooManyWebhooks, webhookNotFound } from '../errors.ts';
 import { lastPosition, numberEvents } from '../events/log.ts';
 import { describeRoute, parameterSchema } from '../http/openapi.ts';
@@ -161,7 +161,8 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
             operationId: 'changeWebhook',
             description:
               'Only the fields that are given. While it is turned off, events wait for it. When it is turned on, it ' +
-              'continues where it stopped.',
+              'continues where it stopped. A new `url`, or `enabled: true`, sends events that wait for their next ' +
+              'attempt now.',
             errors: [...ERRORS, webhookNotFound(), urlInvalid()],
           }),
           params: parameterSchema('webhook_id'),
@@ -174,21 +175,27 @@ export function webhookRoutes(parts: WebhookRouteParts): FastifyPluginAsyncTypeb
         const merchantId = merchantOf(request);
         const id = idOf(request);
         if (url !== undefined) checkUrl(url);
+        let isMoved = false;
+        let isMoreWaiting = false;
         const endpoint = await change(
           request,
-          ({ settings }) => ({
-            // Who sets the address decides what is sent there, so a key cannot read more than its scopes allow.
-            ...(url === undefined
-              ? {}
-              : { settings: { ...settings, url }, includeContent: mayRead(request) }),
-            ...(events === undefined ? {} : { events }),
-            ...(description === undefined ? {} : { description }),
-            ...(enabled === undefined ? {} : { enabled }),
-          }),
+          ({ settings }) => {
+            isMoved = url !== undefined && url !== settings.url;
+            return {
+              // Who sets the address decides what is sent there, so a key cannot read more than its scopes allow.
+              ...(isMoved ? { settings: { ...settings, url: url! }, includeContent: mayRead(request) } : {}),
+              ...(events === undefined ? {} : { events }),
+              ...(description === undefined ? {} : { description }),
+              ...(enabled === undefined ? {} : { enabled }),
+            };
+          },
           async (tx) => {
-            if (url !== undefined || enabled) await resumeQueue(tx, merchantId, id, now());
+            isMoreWaiting = (isMoved || enabled === true) && (await resumeQueue(tx, merchantId, id, now()));
           },
         );
+        while (isMoreWaiting) {
+          isMoreWaiting = await database.transaction((tx) => hurryQueue(tx, merchantId, id, { at: now() }));
+        }
         outbox.announce();
         return viewOf(endpoint, now());
       },

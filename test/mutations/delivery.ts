@@ -59,6 +59,36 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       test: 'that only fail are stopped after 5 days, but not if one call succeeds',
     },
   ]),
+  ...caughtBy('test/webhooks-repair.test.ts', [
+    {
+      name: 'the events of a repaired webhook endpoint wait for their old times',
+      file: 'src/delivery/queue/endpointEvents.ts',
+      find: 'return hurryQueue(tx, merchantId, endpointId, { at });',
+      replace: 'await tx.chain([queueStep(merchantId, at.toISOString(), { endpointId })]);\n  return false;',
+      test: 'gets what waits at once, at its new address',
+    },
+    {
+      name: 'a replay queues a second copy of an event that waits',
+      file: 'src/webhooks/dispatch.ts',
+      find: 'filter(({ webhookId }) => !queued.has(webhookId))',
+      replace: 'filter(() => true)',
+      test: 'gets one waiting event at once with its id, and all since a time, each once',
+    },
+    {
+      name: 'a late answer of the old address turns a webhook endpoint off',
+      file: 'src/webhooks/channel.ts',
+      find: 'current.updated_at !== endpoint.updated_at',
+      replace: 'false',
+      test: 'gets the event at once whose attempt at the old address was still running',
+    },
+    {
+      name: 'a key removes the texts of an endpoint without changing its address',
+      file: 'src/webhooks/routes.ts',
+      find: 'isMoved = url !== undefined && url !== settings.url;',
+      replace: 'isMoved = url !== undefined;',
+      test: 'keeps its texts when a key sets the address that it has',
+    },
+  ]),
   ...caughtBy('test/webhooks-access.test.ts', [
     {
       name: 'a webhook endpoint is read without its merchant',
@@ -70,8 +100,8 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a key gets texts by changing the address of a webhook endpoint',
       file: 'src/webhooks/routes.ts',
-      find: '{ settings: { ...settings, url }, includeContent: mayRead(request) }',
-      replace: '{ settings: { ...settings, url } }',
+      find: '{ settings: { ...settings, url: url! }, includeContent: mayRead(request) }',
+      replace: '{ settings: { ...settings, url: url! } }',
       test: 'are for owners and for keys with the scope, and texts only for those that may read them',
     },
     {

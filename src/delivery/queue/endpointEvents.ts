@@ -7,6 +7,8 @@ import { lockLanes } from './release.ts';
 import {
   type DeliveryState,
   ENDPOINT,
+  firstOfLane,
+  NEVER,
   NEW_DELIVERY,
   newDeliveriesQueueStep,
   OPEN,
@@ -71,17 +73,77 @@ export async function enqueueEvents(
   ]);
 }
 
-export async function isQueued(
+/** Those of these events that are still in the queue: the delivery of each, by its webhook id. */
+export async function findQueued(
   queries: Queries,
   merchantId: MerchantId,
   endpointId: number,
-  webhookId: string,
-): Promise<boolean> {
-  const row = await queries.one(
-    `select id from deliveries where merchant_id = $1 and recipient = $2 and mode = 'reply' and state in ${OPEN} limit 1`,
-    [merchantId, laneOf(endpointId, webhookId)],
+  webhookIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (webhookIds.length === 0) return new Map();
+  const rows = await queries.chain<{ webhook_id: string; delivery_id: number | null }>([
+    {
+      name: 'first_ones',
+      rows: {
+        columns: { merchant_id: 'bigint', lane: 'text', webhook_id: 'text' },
+        values: webhookIds.map((webhookId) => ({
+          merchant_id: merchantId,
+          lane: laneOf(endpointId, webhookId),
+          webhook_id: webhookId,
+        })),
+      },
+      sql: `select r.webhook_id, ${firstOfLane[queries.engine]('r.merchant_id', 'r.lane', `'reply'`)} as delivery_id
+        from first_ones_rows r`,
+    },
+  ]);
+  return new Map(
+    rows.flatMap(({ webhook_id, delivery_id }) => (delivery_id === null ? [] : [[webhook_id, delivery_id]])),
   );
-  return row !== undefined;
+}
+
+/** These events are sent now, unless they are being sent already. */
+export async function hurryEvents(
+  tx: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  ids: readonly number[],
+  at: Date,
+): Promise<void> {
+  if (ids.length === 0) return;
+  const time = at.toISOString();
+  await tx.run(
+    `update deliveries set due_at = $3 where ${ownIdIn(tx.engine, '$1', '$2')} and state = 'queued' and due_at > $3
+      returning id`,
+    [merchantId, ids, time],
+  );
+  await tx.chain([queueStep(merchantId, time, { endpointId })]);
+}
+
+const HURRIED_AT_ONCE = 1000;
+
+/**
+ * The same for all events that were queued since then. Returns whether there may be more: call it again, in another
+ * transaction. What is held behind a copy of the same event stays held.
+ */
+export async function hurryQueue(
+  tx: Queries,
+  merchantId: MerchantId,
+  endpointId: number,
+  { since, at }: { since?: Date; at: Date },
+): Promise<boolean> {
+  const time = at.toISOString();
+  // The condition stands twice: a worker may take one of them before this statement has locked it.
+  const waits = `state = 'queued' and due_at > $3 and due_at < '${NEVER}'`;
+  const rows = await tx.run(
+    `update deliveries set due_at = $3 where merchant_id = $1 and ${waits} and id in (
+        select id from deliveries where merchant_id = $1 and endpoint_id = $2 and mode = 'reply' and state in ${OPEN}
+          and ${waits} and created_at >= $4
+          order by due_at, id limit ${HURRIED_AT_ONCE})
+      returning id`,
+    [merchantId, endpointId, time, since?.toISOString() ?? ''],
+  );
+  await tx.chain([queueStep(merchantId, time, { endpointId })]);
+  return rows.length === HURRIED_AT_ONCE;
 }
 
 /** How many events wait for this endpoint; counts up to `max`. */
@@ -99,15 +161,15 @@ export async function countQueued(
   return row?.queued ?? 0;
 }
 
-/** Makes the endpoint's queue due and forgets that it did not answer: its address may be another now. */
+/** Like `hurryQueue`, and forgets that the endpoint did not answer: its address may be another now. */
 export async function resumeQueue(
   tx: Queries,
   merchantId: MerchantId,
   endpointId: number,
   at: Date,
-): Promise<void> {
+): Promise<boolean> {
   await removeStop(tx, merchantId, endpointId);
-  await tx.chain([queueStep(merchantId, at.toISOString(), { endpointId })]);
+  return hurryQueue(tx, merchantId, endpointId, { at });
 }
 
 async function removeStop(tx: Queries, merchantId: MerchantId, endpointId: number): Promise<void> {
@@ -165,7 +227,7 @@ export async function listEventDeliveries(
 ): Promise<EventDelivery[]> {
   const rows = await queries.all<Omit<EventDelivery, 'event_id' | 'type' | 'history'> & { context: string }>(
     `select id, reference as webhook_id, context, state, attempts, last_code,
-        case when state = 'queued' then due_at end as next_attempt_at, created_at, updated_at
+        case when state = 'queued' and due_at < '${NEVER}' then due_at end as next_attempt_at, created_at, updated_at
       from deliveries where merchant_id = $1 and endpoint_id > 0 and endpoint_id = $2
         ${beforeId === undefined ? '' : 'and id < $4'} order by id desc limit $3`,
     [merchantId, endpointId, limit, ...(beforeId === undefined ? [] : [beforeId])],
