@@ -117,7 +117,12 @@ export const TOKEN_ERRORS = [tokenMissing(), tokenInvalid(), merchantTokenRequir
 export const ownerRequired = () => new ApiError('FORBIDDEN', 'Only an owner of the merchant can do this.');
 // Keys
 export const insufficientScope = (scopes: readonly string[]) =>
-  new ApiError('INSUFFICIENT_SCOPE', `This key lacks the scope: ${scopes.join(' or ')}.`);
+  new ApiError(
+    'INSUFFICIENT_SCOPE',
+    scopes.length === 1
+      ? `This key lacks the scope: ${scopes[0]}.`
+      : `This key needs one of these scopes: ${scopes.join(', ')}.`,
+  );
 export const notForKeys = () =>
   new ApiError('INSUFFICIENT_SCOPE', 'This endpoint is only for people: sign in to use it.');
 export const keyInvalid = () =>
@@ -203,6 +208,12 @@ export const phoneRequired = () =>
     'customer.phone is required, because Deskbell sends the answer, unless deliver is assistant.',
   );
 
+/** An answer that waits would go to the other number. */
+export const phoneDiffers = () =>
+  invalid(
+    'customer.phone',
+    'customer.phone is not the number of this conversation, and a question cannot change it. Leave it out, or change the number with POST /api/v1/conversation/ first.',
+  );
 export const customerRequired = () => invalid('customer.reference', 'customer needs a reference or a phone');
 
 // Deliveries

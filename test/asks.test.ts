@@ -4,6 +4,8 @@ import { ASK, useAsks } from './asking.ts';
 import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 
+const CONVERSATION = '/api/v1/conversation/';
+
 onEachEngine('asking the merchant', (engine) => {
   const deskbell = useDeskbell(engine);
   const { call, ask, answer, customer, question } = useAsks(deskbell);
@@ -66,15 +68,21 @@ onEachEngine('asking the merchant', (engine) => {
 
   it('answers from the knowledge base if it is sure, and raises nothing', async () => {
     const token = await deskbell.signIn();
-    const before = (await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).json.length;
+    const count = async () => (await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).json.length;
     const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token })).json;
+    const before = await count();
     const known = await ask({ question: document.title, customer: customer(), reference: 'r' });
     assert.deepEqual(
       [known.json.status, known.json.document_id, known.json.answer, known.json.reference],
       ['known', document.id, document.body, 'r'],
     );
     assert.equal(known.json.candidates[0].confident, true);
-    assert.equal((await deskbell.call('GET', `${NOTIFICATIONS}/`, { token })).json.length, before);
+    assert.equal(known.json.conversation_id, null);
+    assert.equal(await count(), before);
+    const one = customer();
+    const { conversation_id } = (await ask({ question: question(), customer: one })).json;
+    const again = await ask({ question: document.title, customer: one });
+    assert.deepEqual([again.json.status, again.json.conversation_id], ['known', conversation_id]);
     const raised = await ask({ question: document.title, customer: customer(), if_known: 'raise' });
     assert.equal(raised.json.status, 'asked');
     assert.equal(raised.json.candidates[0].document_id, document.id);
@@ -154,6 +162,87 @@ onEachEngine('asking the merchant', (engine) => {
     assert.equal(byReference.conversation_id, named.conversation_id);
     const byId = (await ask({ question: question(), conversation_id: named.conversation_id })).json;
     assert.equal(byId.conversation_id, named.conversation_id);
+  });
+
+  it('an ask completes the conversation, and never changes the number or the name that it has', async () => {
+    const reference = `wa-8-${engine}`;
+    const conversationOf = async () => {
+      const [{ customer_name, customer_phone }] = (
+        await call('GET', `${CONVERSATION}?reference=${reference}`)
+      ).json;
+      return [customer_name, customer_phone];
+    };
+    const given = (more: object) => ({ question: question(), customer: { reference, ...more } });
+    await ask({ ...given({}), deliver: 'assistant' });
+    assert.deepEqual(await conversationOf(), ['Customer', '']);
+    const { json: first } = await ask(given({ phone: '+34 611 88 00 01' }));
+    assert.deepEqual(await conversationOf(), ['Customer', '+34611880001']);
+    await ask(given({ name: 'Lucía' }));
+    assert.deepEqual(await conversationOf(), ['Lucía', '+34611880001']);
+    const same = await ask(given({ phone: '0034611880001', name: 'Eva' }));
+    assert.equal(same.json.conversation_id, first.conversation_id);
+    assert.deepEqual(await conversationOf(), ['Lucía', '+34611880001']);
+
+    const token = await deskbell.signIn();
+    const [document] = (await deskbell.call('GET', '/api/v1/knowledge/', { token })).json;
+    const open = async () => (await call('GET', ASK)).text;
+    const before = await open();
+    const other = given({ phone: '+34611880002', name: 'Eva' });
+    for (const [body, headers] of [
+      [other, {}],
+      [other, { 'idempotency-key': `other-number-${engine}` }],
+      [{ ...other, deliver: 'assistant' }, {}],
+      [{ ...other, question: document.title }, {}],
+    ] as const) {
+      const refused = await ask(body, { headers });
+      assertError(refused, 422, 'VALIDATION_ERROR', 'customer.phone');
+      assert.match(refused.json.detail, /POST \/api\/v1\/conversation\//);
+      assert.doesNotMatch(refused.text, /611/);
+    }
+    assert.equal(await open(), before);
+    assert.deepEqual(await conversationOf(), ['Lucía', '+34611880001']);
+    await answer(first.id);
+    const { delivery } = (await call('GET', `${ASK}/${first.id}`)).json;
+    const { recipient } = (await deskbell.call('GET', `/api/v1/delivery/${delivery.id}`, { token })).json;
+    assert.equal(recipient, '+34611880001');
+
+    const body = { reference, customer_name: 'Eva', customer_phone: '+34611880002' };
+    assert.equal((await call('POST', CONVERSATION, { body })).status, 200);
+    assert.equal((await ask(other)).json.conversation_id, first.conversation_id);
+  });
+
+  it('of several numbers for a new customer that arrive at once, one is kept', async () => {
+    const reference = `wa-9-${engine}`;
+    await ask({ question: question(), customer: { reference }, deliver: 'assistant' });
+    const phones = [1, 2, 3, 4].map((n) => `+3461199000${n}`);
+    beginTogether(phones.length);
+    const replies = await Promise.all(
+      phones.map((phone) => ask({ question: question(), customer: { reference, phone } })),
+    );
+    const kept = phones.filter((_, index) => replies[index]!.status === 200);
+    assert.equal(kept.length, 1);
+    for (const reply of replies.filter(({ status }) => status !== 200))
+      assertError(reply, 422, 'VALIDATION_ERROR', 'customer.phone');
+    const [{ customer_phone }] = (await call('GET', `${CONVERSATION}?reference=${reference}`)).json;
+    assert.equal(customer_phone, kept[0]);
+  });
+
+  it('a refused ask leaves no conversation, also with an Idempotency-Key', async () => {
+    const reference = `wa-10-${engine}`;
+    const headers = { 'idempotency-key': `no-phone-${engine}` };
+    const refused = await ask({ question: question(), customer: { reference } }, { headers });
+    assertError(refused, 422, 'VALIDATION_ERROR', 'customer.phone');
+    assert.deepEqual((await call('GET', `${CONVERSATION}?reference=${reference}`)).json, []);
+  });
+
+  it('numbers in metadata are kept as JavaScript reads them', async () => {
+    const sent = JSON.stringify({ question: question(), customer: customer(), metadata: 'M' });
+    const metadata = '{"id":12345678901234567890,"large":1e400,"text":"12345678901234567890"}';
+    const headers = { 'content-type': 'application/json' };
+    const { json } = await call('POST', ASK, { body: sent.replace('"M"', metadata), headers });
+    const kept = { id: 12345678901234567e3, large: null, text: '12345678901234567890' };
+    assert.deepEqual(json.metadata, kept);
+    assert.deepEqual((await call('GET', `${ASK}/${json.id}`)).json.metadata, kept);
   });
 
   it('bad input is refused by field, and raises nothing', async () => {
@@ -239,6 +328,9 @@ onEachEngine('asking the merchant', (engine) => {
     );
     const next = (await call('GET', `${ASK}?limit=2&cursor=${page.next_cursor}`)).json;
     assert.equal(next.asks[0].id, asked[0]);
+    const wrong = await call('GET', `${ASK}?cursor=zz`);
+    assertError(wrong, 422, 'VALIDATION_ERROR', 'cursor');
+    assert.equal(wrong.json.detail, 'cursor must come from the next_cursor of a page');
   });
 
   it('a wrong customer is refused, also if the answer is known', async () => {

@@ -104,6 +104,28 @@ onEachEngine('an assistant over MCP', (engine) => {
         assert.equal(state.status, 'cancelled');
       });
 
+      it('cannot send a customer’s answers to another number, and learns why', async () => {
+        const reference = `eva, ${name}`;
+        const ask = (tool: string, text: object, phone: string) =>
+          assistant.use(tool, { ...text, customer: { phone, reference } });
+        const tools: [string, object][] = [
+          ['ask_merchant', { question: 'Where is my parcel?' }],
+          ['request_human', { reason: 'My parcel is lost.' }],
+        ];
+        for (const [tool, text] of tools) {
+          const { structuredContent: asked } = await ask(tool, text, '+34611550177');
+          assert.equal(asked.status, 'asked');
+          const { isError, content } = await ask(tool, text, '+34611550178');
+          assert.equal(isError, true);
+          assert.match(
+            content[0].text,
+            /^customer\.phone is not the number of this conversation.*Leave it out.*\(VALIDATION_ERROR\)$/,
+          );
+          const { structuredContent: again } = await ask(tool, text, '+34611550177');
+          assert.deepEqual([again.id, again.duplicate], [asked.id, true]);
+        }
+      });
+
       it('reads what is wrong with a call, and what it may not know', async () => {
         const refused = async (tool: string, given: Record<string, unknown>) => {
           const { isError, content } = await assistant.use(tool, given);

@@ -14,6 +14,11 @@ export interface Conversation {
 
 const COLUMNS = 'id, reference, customer_name, customer_phone, created_at, updated_at';
 
+/** The name of a customer of whom neither name nor number is known. */
+const NO_NAME = 'Customer';
+/** A new conversation without a name gets the phone number as its name. */
+const nameOf = (name: string, phone: string) => name || phone || NO_NAME;
+
 /** Returns the new id, or undefined if the merchant already has a conversation with this reference. */
 export async function insertConversation(
   queries: Queries,
@@ -24,7 +29,7 @@ export async function insertConversation(
   const [row] = await queries.run<{ id: number }>(
     `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
       values ($1, $2, $3, $4, $5, $5) on conflict (merchant_id, reference) do nothing returning id`,
-    [merchantId, reference, name, phone, at.toISOString()],
+    [merchantId, reference, nameOf(name, phone), phone, at.toISOString()],
   );
   return row?.id;
 }
@@ -86,10 +91,7 @@ export interface GivenCustomer {
   phone?: string;
 }
 
-/**
- * Adds a conversation, or updates the merchant's conversation with this reference. A new one without a name gets the
- * phone number as its name.
- */
+/** Adds a conversation, or updates the merchant's conversation with this reference. */
 export async function upsertConversation(
   queries: Queries,
   merchantId: MerchantId,
@@ -107,10 +109,33 @@ export async function upsertConversation(
         customer_name = case when $6 = '' then conversations.customer_name else excluded.customer_name end,
         customer_phone = case when $4 = '' then conversations.customer_phone else excluded.customer_phone end
       returning ${COLUMNS}`,
-    [merchantId, reference, name || phone || 'Customer', phone, at.toISOString(), name],
+    [merchantId, reference, nameOf(name, phone), phone, at.toISOString(), name],
   );
   if (!row) throw new Error('the insert returned no row');
   return row;
+}
+
+/**
+ * Adds the name and the number that a conversation lacks. False, and nothing is written, if it has got another number
+ * since it was read.
+ */
+export async function completeConversation(
+  queries: Queries,
+  merchantId: MerchantId,
+  { known, customer, at }: { known: Conversation; customer: NewConversation; at: Date },
+): Promise<boolean> {
+  const isNamed = ![NO_NAME, known.customer_phone].includes(known.customer_name);
+  const name = isNamed ? '' : customer.name;
+  const phone = known.customer_phone === '' ? customer.phone : '';
+  if (name === '' && phone === '') return true;
+  const rows = await queries.run(
+    `update conversations set updated_at = $5,
+        customer_name = case when $3 <> '' and customer_name = $6 then $3 else customer_name end,
+        customer_phone = case when $4 = '' then customer_phone else $4 end
+      where merchant_id = $1 and id = $2 and ($4 = '' or customer_phone in ('', $4)) returning id`,
+    [merchantId, known.id, name, phone, at.toISOString(), known.customer_name],
+  );
+  return rows.length > 0;
 }
 
 export function findConversation(

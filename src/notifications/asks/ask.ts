@@ -5,14 +5,21 @@ import { checkConversation, type NewConversation } from '../../conversations/rul
 import {
   CONVERSATION_BYTES,
   type Conversation,
+  completeConversation,
   findByPhone,
   findByReference,
   findConversation,
-  upsertConversation,
+  insertConversation,
 } from '../../conversations/store.ts';
 import { type Database, inTransaction, type Transaction } from '../../database/database.ts';
-import type { CountryCode } from '../../delivery/phone.ts';
-import { conversationNotFound, customerRequired, invalid, phoneRequired } from '../../errors.ts';
+import { type CountryCode, phoneOrText } from '../../delivery/phone.ts';
+import {
+  conversationNotFound,
+  customerRequired,
+  invalid,
+  phoneDiffers,
+  phoneRequired,
+} from '../../errors.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
@@ -40,20 +47,26 @@ export function ask(
     const deliver = body.deliver ?? (await deliverOf(tx, merchantId));
     if (best?.confident && body.if_known !== 'raise') {
       const { conversation_id: id } = body;
-      if (id !== undefined && !(await findConversation(tx, merchantId, id))) throw conversationNotFound();
       // A mistake must not appear only when an answer is not known.
-      if (id === undefined)
-        await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' });
-      return { known: best, conversationId: id ?? null };
+      const conversation =
+        id === undefined
+          ? await findCustomer(
+              tx,
+              merchantId,
+              await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' }),
+            )
+          : await findConversation(tx, merchantId, id);
+      if (id !== undefined && !conversation) throw conversationNotFound();
+      return { known: best, conversationId: conversation?.id ?? null };
     }
-    const conversation = await conversationOf(tx, parts, merchantId, { body, deliver, at });
+    const conversationId = await conversationOf(tx, parts, merchantId, { body, deliver, at });
     const expiresAt =
       body.expires_in_seconds === undefined
         ? undefined
         : new Date(at.getTime() + body.expires_in_seconds * 1000);
     // The same question of this customer may arrive at the same time.
-    await tx.lock(`ask ${merchantId} ${conversation.id}`);
-    const pending = await findPendingAsk(tx, merchantId, conversation.id, question.key);
+    await tx.lock(`ask ${merchantId} ${conversationId}`);
+    const pending = await findPendingAsk(tx, merchantId, conversationId, question.key);
     if (pending) {
       // The list shows that it had expired, so it must be read again.
       if (pending.status === 'expired') await touchNotification(tx, merchantId, pending.id, at);
@@ -63,7 +76,6 @@ export function ask(
     const contextText = JSON.stringify(question.context);
     const bytes = Buffer.byteLength(contextText) + Buffer.byteLength(question.metadata ?? '') + 2 * ROW_BYTES;
     await parts.storage.reserve(tx, merchantId, bytes);
-    const conversationId = conversation.id;
     const id = await insertNotification(tx, {
       merchantId,
       type: question.type,
@@ -82,34 +94,49 @@ export function ask(
   });
 }
 
+/** The id of the conversation. It is created if needed, and gets what it lacks. What it has never changes here. */
 async function conversationOf(
   tx: Transaction,
   { storage, defaultCountry }: AskParts,
   merchantId: MerchantId,
   { body, deliver, at }: { body: AskBody; deliver: Deliver; at: Date },
-): Promise<Conversation> {
+): Promise<number> {
   const isSent = deliver === 'deskbell';
-  const withPhone = (conversation: Conversation) => {
-    if (isSent && conversation.customer_phone === '') throw phoneRequired();
-    return conversation;
-  };
   if (body.conversation_id !== undefined) {
     const found = await findConversation(tx, merchantId, body.conversation_id);
     if (!found) throw conversationNotFound();
-    return withPhone(found);
+    if (isSent && found.customer_phone === '') throw phoneRequired();
+    return found.id;
   }
   const customer = await checkCustomer(tx, { storage, defaultCountry }, merchantId, { body, isSent });
   const { reference, phone } = customer;
   // A new customer's questions may arrive at the same time.
   await tx.lock(`customer ${merchantId} ${reference ?? phone}`);
-  const known =
-    reference === null
-      ? await findByPhone(tx, merchantId, phone)
-      : await findByReference(tx, merchantId, reference);
-  if (!known) await storage.reserve(tx, merchantId, CONVERSATION_BYTES);
-  // A customer who is known by the number keeps the conversation.
-  if (known && reference === null) return known;
-  return withPhone(await upsertConversation(tx, merchantId, customer, at));
+  let known = await findCustomer(tx, merchantId, customer);
+  // Before the first write: a refusal may be stored in this transaction.
+  if (isSent && phone === '' && !known?.customer_phone) throw phoneRequired();
+  if (!known) {
+    await storage.reserve(tx, merchantId, CONVERSATION_BYTES);
+    const id = await insertConversation(tx, merchantId, customer, at);
+    if (id !== undefined) return id;
+    // It was recorded a moment ago.
+    known = await findCustomer(tx, merchantId, customer);
+  }
+  if (!known || !(await completeConversation(tx, merchantId, { known, customer, at }))) throw phoneDiffers();
+  return known.id;
+}
+
+/** Throws if the number is another: the answers that wait for this customer would go to it. */
+async function findCustomer(
+  tx: Transaction,
+  merchantId: MerchantId,
+  { reference, phone }: NewConversation,
+): Promise<Conversation | undefined> {
+  if (reference === null) return findByPhone(tx, merchantId, phone);
+  const known = await findByReference(tx, merchantId, reference);
+  if (known?.customer_phone && phone !== '' && phoneOrText(known.customer_phone) !== phone)
+    throw phoneDiffers();
+  return known;
 }
 
 async function checkCustomer(

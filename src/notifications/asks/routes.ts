@@ -20,6 +20,7 @@ import {
   conversationNotFound,
   idempotencyKeyInFlight,
   idempotencyKeyReused,
+  phoneDiffers,
   phoneRequired,
   required,
   storageFull,
@@ -61,6 +62,7 @@ const CANDIDATES_MAX = 5;
 const DELIVERY = `${deliveryWire('asks.merchant_id', 'asks.id')} as delivery`;
 const CONTEXT = `${contextOf('asks.merchant_id', 'asks.id')} as context`;
 const SCOPES = ['ask'] as const;
+const CURSOR_SOURCE = 'the next_cursor of a page';
 
 /** Ask the merchant, get or wait for the answer, cancel. */
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
@@ -123,6 +125,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
               required('question'),
               conversationNotFound(),
               phoneRequired(),
+              phoneDiffers(),
               storageFull(),
               idempotencyKeyReused(),
               idempotencyKeyInFlight(),
@@ -178,7 +181,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
           ...describeRoute('asks', 'List open questions', {
             operationId: 'listOpenAsks',
             description: 'The questions that wait for the merchant, newest first.',
-            errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid()],
+            errors: [...TOKEN_ERRORS, limitInvalid(OPEN_ASKS_MAX), cursorInvalid(CURSOR_SOURCE)],
           }),
           querystring: OpenAsksQuery,
           response: { 200: OpenAsks },
@@ -187,7 +190,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
       async (request, reply) => {
         const query = request.query as Record<string, unknown>;
         const limit = readLimit(query.limit, OPEN_ASKS_MAX) ?? OPEN_ASKS_MAX;
-        const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/) ?? [];
+        const [before] = readCursor(query.cursor, /^ask (\d{1,15})$/, CURSOR_SOURCE) ?? [];
         const beforeId = before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
         const { rows, hasMore } = await collectPage<WaitingAsk>(limit, lengthOf, (last, atMost) =>
           listWaiting(database, merchantOf(request), { beforeId: last?.id ?? beforeId, limit: atMost }, [
