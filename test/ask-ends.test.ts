@@ -110,7 +110,9 @@ onEachEngine('the end of an ask', (engine) => {
     // When this is read, the other has been read, too.
     await call('GET', `${ASK}/${id}`, { token: created.key });
     await deskbell.call('DELETE', `/api/v1/keys/${created.id}`, { token });
-    assertError(await waiting, 401, 'INVALID_TOKEN');
+    const ended = await waiting;
+    assertError(ended, 401, 'INVALID_TOKEN');
+    assert.equal(ended.json.detail, 'This key is wrong or was revoked.');
   });
 
   it('an outcome is kept for 30 days, also if the notification is gone; what waits is kept longer', async () => {

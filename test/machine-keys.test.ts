@@ -86,6 +86,9 @@ onEachEngine('keys for machines', (engine) => {
         `${method} ${url}`,
       );
     }
+    const token = await create(['answer']);
+    const refused = await deskbell.call('GET', '/api/v1/conversation/', { token });
+    assert.equal(refused.json.detail, 'This key needs one of these scopes: ask, notifications:read.');
   });
 
   it('every endpoint of the document is closed to keys without one of its scopes, or to all keys', async () => {

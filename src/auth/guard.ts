@@ -63,11 +63,14 @@ export function identifyCallers(app: FastifyInstance, tokens: Tokens, machineKey
   app.addHook('preHandler', (request, _reply, done) => {
     const { caller, method } = request;
     if (method !== 'GET' && caller && !(caller instanceof Error) && tokens.isRevoked(caller)) {
-      request.caller = caller.kind === 'key' ? keyInvalid() : tokenInvalid();
+      request.caller = revoked(caller);
     }
     done();
   });
 }
+
+/** The error for a caller whose token or key was revoked. */
+export const revoked = ({ kind }: Caller): ApiError => (kind === 'key' ? keyInvalid() : tokenInvalid());
 
 /** For responses that outlive the check of their token. */
 export interface WatchRevoked {

@@ -1,7 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { callerOf, hasScope, merchantOf, requireMerchant, type WatchRevoked } from '../auth/guard.ts';
+import {
+  callerOf,
+  hasScope,
+  merchantOf,
+  requireMerchant,
+  revoked,
+  type WatchRevoked,
+} from '../auth/guard.ts';
 import type { Recheck } from '../auth/recheck.ts';
 import type { Caller } from '../auth/tokens.ts';
 import { CONTENT_SCOPES, EVENT_TYPES, EventLog, EventLogQuery, LOG_LIMIT } from '../contract/events.ts';
@@ -10,14 +17,7 @@ import { EventText, ResumeHeaders, ResumeQuery } from '../contract/live.ts';
 import type { Scope } from '../contract/machineKeys.ts';
 import type { Database } from '../database/database.ts';
 import { liftDeadline, withoutDeadline } from '../database/deadline.ts';
-import {
-  invalid,
-  serviceUnavailable,
-  TOKEN_ERRORS,
-  tokenInvalid,
-  tooManyStreams,
-  tooManyWaits,
-} from '../errors.ts';
+import { invalid, serviceUnavailable, TOKEN_ERRORS, tooManyStreams, tooManyWaits } from '../errors.ts';
 import { eventOf, type LoggedEvent, lastPosition, numberEvents, readEvents } from '../events/log.ts';
 import { sendJson } from '../http/json.ts';
 import { createFairSlots } from '../http/limits/fairSlots.ts';
@@ -125,7 +125,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         // The client may have disconnected already.
         if (request.raw.socket.destroyed) stream.destroy();
         // It was revoked meanwhile, or the server stops.
-        if (stream.hasEnded) throw tokenInvalid();
+        if (stream.hasEnded) throw revoked(caller);
         stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
         liftDeadline();
         return sendStream(reply, stream);

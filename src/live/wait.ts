@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf, merchantOf, type WatchRevoked } from '../auth/guard.ts';
+import { callerOf, merchantOf, revoked, type WatchRevoked } from '../auth/guard.ts';
 import type { Machine } from '../auth/tokens.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import { WAIT_MAX_SECONDS } from '../contract/live.ts';
 import { liftDeadline } from '../database/deadline.ts';
-import { type ApiError, invalid, tokenInvalid } from '../errors.ts';
+import { type ApiError, invalid } from '../errors.ts';
 
 export const waitInvalid = () =>
   invalid('wait', `wait must be a whole number of seconds from 0 to ${WAIT_MAX_SECONDS}`);
@@ -107,7 +107,7 @@ export async function waitFor<T>(wait: Wait<T>): Promise<T> {
       hasChanged = false;
       if (!isOver) result = await read();
     }
-    if (isRevoked) throw tokenInvalid();
+    if (isRevoked) throw revoked(caller);
     return result;
   } finally {
     reply.raw.off('close', over);
