@@ -39,7 +39,7 @@ const ASKING = {
   }),
   customer: optionalField(customer, {
     description:
-      'Who asks. Give this or conversation_id, not both: the conversation is found or created. phone is required if Deskbell sends the answer, which is the default; see deliver.',
+      'Who asks. Give this or conversation_id, not both: the conversation is found or created. phone is required if Deskbell sends the answer, which is the default; see deliver. If the conversation already has a number, another phone is refused.',
   }),
   reference,
   // Some models do not understand patterns, or an enum without a type.
