@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { samplesOf } from './docs/samples.ts';
 import { onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { answer, raised } from './merchant.ts';
@@ -29,6 +30,13 @@ it('the links in the README of the client work', () => {
   const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, path]) => path!);
   assert.ok(links.length > 4);
   for (const path of links) assert.ok(existsSync(join(home, path)), path);
+});
+
+it('the README of the client installs it as docs/assistant.md does, whose samples are run', () => {
+  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text]) => text!);
+  const tested = samplesOf('docs/assistant.md').map(({ text }) => text);
+  assert.equal(commands.length, 1);
+  for (const command of commands) assert.ok(tested.includes(command), command);
 });
 
 onEachEngine(`the samples in the README of the client, with ${node}`, (engine) => {

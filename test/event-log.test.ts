@@ -62,8 +62,8 @@ onEachEngine('the log of events', (engine) => {
     }
     const answered = events.find(({ type }) => type === 'notification.answered')!;
     assert.deepEqual(
-      [answered.data.status, answered.data.answer, answered.data.answered_by],
-      ['answered', 'Yes, we do.', 'Alma Reyes'],
+      [answered.data.status, answered.data.answer, answered.data.answered_by, answered.data.deliver],
+      ['answered', 'Yes, we do.', 'Alma Reyes', 'deskbell'],
     );
   });
 
@@ -111,6 +111,12 @@ onEachEngine('the log of events', (engine) => {
     await deskbell.call('DELETE', `/api/v1/ask/${cancelled}`, { token: key });
     const expired = await ask('+34611770014', { expires_in_seconds: 60 });
     await deskbell.clock.advance(61);
+    const notification_type = 'user_question_request';
+    const told = (notification_id: number, status: string) => ({
+      notification_id,
+      notification_type,
+      status,
+    });
     let events: Event[] = [];
     await until('it expires', async () => {
       ({ events } = await logOf(key, from));
@@ -119,12 +125,15 @@ onEachEngine('the log of events', (engine) => {
     assert.deepEqual(
       events
         .filter(({ type }) => type !== 'notification.requested')
-        .map(({ type, data }) => [type, data.notification_id, data.status]),
+        .map(({ type, data: { conversation_id, reference, metadata, ...data } }) => [type, data]),
       [
-        ['notification.resolved', resolved, 'resolved'],
-        ['notification.deleted', deleted, 'deleted'],
-        ['notification.cancelled', cancelled, 'cancelled'],
-        ['notification.expired', expired, 'expired'],
+        [
+          'notification.resolved',
+          { ...told(resolved, 'resolved'), deliver: 'deskbell', late: false, answered_by: 'Alma Reyes' },
+        ],
+        ['notification.deleted', told(deleted, 'deleted')],
+        ['notification.cancelled', told(cancelled, 'cancelled')],
+        ['notification.expired', told(expired, 'expired')],
       ],
     );
   });

@@ -34,7 +34,11 @@ export const AskBody = Type.Object(
             Type.String({ maxLength: 255, description: 'The id of the conversation in your system.' }),
           ),
         },
-        { description: 'Instead of `conversation_id`: the conversation is created if needed.' },
+        {
+          description:
+            'Instead of `conversation_id`: the conversation is created if needed, and gets the name or number that it lacks. ' +
+            'A number that it has is never changed: another `phone` is refused, another `name` is ignored.',
+        },
       ),
     ),
     reference: Type.Optional(
@@ -47,7 +51,7 @@ export const AskBody = Type.Object(
     ),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: `Your own data, at most ${METADATA_MAX_BYTES / 1024} kB as JSON. You get it back like \`reference\`.`,
+        description: `Your own data, at most ${METADATA_MAX_BYTES / 1024} kB as JSON. You get it back like \`reference\`. Numbers are kept as JavaScript reads them: send long ids as strings.`,
       }),
     ),
     expires_in_seconds: Type.Optional(
@@ -118,7 +122,7 @@ const FINAL = {
     delivery: NullOr(Delivery),
   },
   resolved: {
-    resolved_by: NullOr(Type.String()),
+    resolved_by: NullOr(Type.String({ description: 'The name of the person or key.' })),
     resolved_at: Timestamp,
   },
   deleted: { deleted_at: Timestamp },
@@ -178,7 +182,9 @@ export const AskReply = Type.Union(
         document_id: Type.Integer(),
         question: Type.String({ description: 'The document’s title.' }),
         score: Type.Number(),
-        conversation_id: NullOr(Type.Integer()),
+        conversation_id: NullOr(
+          Type.Integer({ description: 'Null if this customer has no conversation yet.' }),
+        ),
         reference: base.reference,
         metadata: base.metadata,
         candidates,

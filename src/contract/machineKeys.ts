@@ -3,7 +3,9 @@ import { Timestamp } from './common.ts';
 
 /** What a key may do. A new scope is one entry here. */
 export const SCOPES = {
-  ask: 'Ask the merchant, wait for answers, and record conversations. It also sees similar answers.',
+  ask:
+    'Ask the merchant, wait, cancel, and record conversations. It also reads all open questions, conversations with their ' +
+    'phone numbers and messages, answers in events, and similar texts of the knowledge base.',
   'notifications:read': 'Read notifications, answers and messages.',
   'knowledge:read': 'Search and read the knowledge base.',
   'knowledge:write': 'Change the knowledge base.',

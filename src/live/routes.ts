@@ -113,7 +113,11 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
             leave();
           },
         });
-        const unwatch = revocations.watch(caller, () => stream.end());
+        let isRevoked = false;
+        const unwatch = revocations.watch(caller, () => {
+          isRevoked = true;
+          stream.end();
+        });
         const joined = await hub.join(merchantId, stream).catch((error) => {
           stream.destroy();
           throw error;
@@ -125,7 +129,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
         // The client may have disconnected already.
         if (request.raw.socket.destroyed) stream.destroy();
         // It was revoked meanwhile, or the server stops.
-        if (stream.hasEnded) throw revoked(caller);
+        if (stream.hasEnded) throw isRevoked ? revoked(caller) : serviceUnavailable();
         stream.begin(known === undefined && after === undefined ? [] : missed(position < last));
         liftDeadline();
         return sendStream(reply, stream);

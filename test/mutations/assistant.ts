@@ -71,6 +71,13 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'the same question of the same customer is pending once, also if it comes many times at once',
     },
     {
+      name: 'a question sends a customer’s answers to another number',
+      file: 'src/notifications/asks/ask.ts',
+      find: 'phoneOrText(known.customer_phone) !== phone',
+      replace: 'false',
+      test: 'an ask completes the conversation, and never changes the number or the name that it has',
+    },
+    {
       name: 'an answer that the assistant relays is sent, too',
       file: 'src/notifications/answer.ts',
       find: `notification.ask_deliver === 'assistant'`,
