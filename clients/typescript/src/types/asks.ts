@@ -17,6 +17,7 @@ export type Deliver = 'deskbell' | 'assistant';
 
 /** The customer who asks. A conversation is created if there is none with this `reference` or `phone`. */
 export interface Customer {
+  /** If the conversation of the `reference` has another number, the question is refused. */
   phone?: string;
   name?: string;
   /** Your own id of the conversation. */
@@ -134,6 +135,7 @@ export interface Known {
   question: string;
   score: number;
   candidates: Candidate[];
+  /** Null if the customer has no conversation yet. */
   conversation_id: number | null;
   reference: string | null;
   metadata: Metadata | null;

@@ -1,4 +1,4 @@
-import type { DeliveryState, Metadata } from './asks.ts';
+import type { Deliver, DeliveryState, Metadata } from './asks.ts';
 
 interface EventBase<Type extends string, Data> {
   /** Grows with each event of a merchant. */
@@ -23,12 +23,18 @@ export interface NotificationData extends About {
   status: string;
 }
 
-/** The merchant's answer, if your key may read it. */
-export interface AnswerData extends NotificationData {
-  answer?: string;
+/** Who ended it, if your key may read it. */
+export interface ResolvedData extends NotificationData {
   answered_by?: string | null;
+  /** Only of a question from `ask`. */
+  deliver?: Deliver;
   /** The question had expired before. */
   late?: boolean;
+}
+
+/** The merchant's answer, if your key may read it. */
+export interface AnswerData extends ResolvedData {
+  answer?: string;
 }
 
 /** A message to a customer. */
@@ -59,7 +65,7 @@ export interface KnowledgeData extends About {
 interface DataByType {
   'notification.requested': NotificationData;
   'notification.answered': AnswerData;
-  'notification.resolved': NotificationData;
+  'notification.resolved': ResolvedData;
   'notification.deleted': NotificationData;
   'notification.expired': NotificationData;
   'notification.cancelled': NotificationData;
