@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
-import { upsertConversation } from '../src/conversations/store.ts';
+import { completeConversation } from '../src/conversations/store.ts';
 import { WHATSAPP } from '../src/delivery/channels/registry.ts';
 import { setOwnChannel } from '../src/delivery/channels/settings.ts';
 import { assertError, BOREALIS, idsOf, onEachEngine, useDeskbell } from './harness.ts';
@@ -223,20 +223,25 @@ onEachEngine('conversations', (engine) => {
     );
   });
 
-  it('can be made with any part missing, for an assistant that asks', async () => {
+  it('keep a number and a name that were recorded while a question completed them', async () => {
     const { database, clock } = deskbell;
-    const upsert = (given: Parameters<typeof upsertConversation>[2]) =>
-      upsertConversation(database, 1 as MerchantId, given, clock.now());
-    const nobody = await upsert({});
-    assert.deepEqual([nobody.customer_name, nobody.customer_phone], ['Customer', '']);
-    const known = await upsert({ reference: 'asked', phone: '+34611550179' });
-    assert.equal(known.customer_name, '+34611550179');
-    assert.deepEqual(await upsert({ reference: 'asked' }), known);
-    const named = await upsert({ reference: 'asked', name: 'Ana' });
-    assert.deepEqual(
-      [named.id, named.customer_name, named.customer_phone],
-      [known.id, 'Ana', '+34611550179'],
-    );
+    const token = await deskbell.signIn();
+    const body = { question: 'Who is first?', customer: { reference: 'raced' }, deliver: 'assistant' };
+    await deskbell.call('POST', '/api/v1/ask', { token, body });
+    const read = async () =>
+      (await deskbell.call('GET', `${CONVERSATIONS}/?reference=raced`, { token })).json[0];
+    const known = await read();
+    const saved = { reference: 'raced', customer_name: 'Ana', customer_phone: '+34611550179' };
+    await create(token, saved);
+    const complete = (phone: string) =>
+      completeConversation(database, 1 as MerchantId, {
+        ...{ known, customer: { reference: 'raced', name: 'Eva', phone }, at: clock.now() },
+      });
+    assert.equal(await complete('+34611550178'), false);
+    assert.equal(await complete('+34611550179'), true);
+    assert.equal(await complete(''), true);
+    const { customer_name, customer_phone } = await read();
+    assert.deepEqual([customer_name, customer_phone], ['Ana', '+34611550179']);
   });
 
   it('are written with a key that may ask, and read with one that may ask or read notifications', async () => {

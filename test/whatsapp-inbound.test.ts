@@ -66,7 +66,12 @@ onEachEngine('an update from WhatsApp’s webhook', (engine) => {
     const { deskbell, meta } = whatsapp;
     const { database, clock } = deskbell;
     const phone = newPhone();
-    const { id } = await upsertConversation(database, 1 as MerchantId, { phone }, clock.now());
+    const { id } = await upsertConversation(
+      database,
+      1 as MerchantId,
+      { reference: null, name: 'Ana', phone },
+      clock.now(),
+    );
     await meta.customerWrites(phone, { text: { body: 'All or nothing.' } });
     const failing: InboundParts['customerMessages'] = {
       ...customerMessages,

@@ -14,7 +14,9 @@ onEachEngine('a message that a customer writes on WhatsApp', (engine) => {
   const [AURORA_ID, BOREALIS_ID] = [1 as MerchantId, 2 as MerchantId];
   const add = async (merchantId: MerchantId, phone: string) => {
     const { database, clock } = whatsapp.deskbell;
-    return (await upsertConversation(database, merchantId, { phone }, clock.now())).id;
+    return (
+      await upsertConversation(database, merchantId, { reference: null, name: 'Ana', phone }, clock.now())
+    ).id;
   };
   async function read(id: number, user?: typeof BOREALIS): Promise<ThreadMessage[]> {
     const token = await whatsapp.deskbell.signIn(user?.email, user?.password);

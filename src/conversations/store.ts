@@ -16,10 +16,10 @@ const COLUMNS = 'id, reference, customer_name, customer_phone, created_at, updat
 
 /** The name of a customer of whom neither name nor number is known. */
 const NO_NAME = 'Customer';
-/** A new conversation without a name gets the phone number as its name. */
-const nameOf = (name: string, phone: string) => name || phone || NO_NAME;
-
-/** Returns the new id, or undefined if the merchant already has a conversation with this reference. */
+/**
+ * Returns the new id, or undefined if the merchant already has a conversation with this reference. Without a name, the
+ * phone number is its name.
+ */
 export async function insertConversation(
   queries: Queries,
   merchantId: MerchantId,
@@ -29,7 +29,7 @@ export async function insertConversation(
   const [row] = await queries.run<{ id: number }>(
     `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
       values ($1, $2, $3, $4, $5, $5) on conflict (merchant_id, reference) do nothing returning id`,
-    [merchantId, reference, nameOf(name, phone), phone, at.toISOString()],
+    [merchantId, reference, name || phone || NO_NAME, phone, at.toISOString()],
   );
   return row?.id;
 }
@@ -83,33 +83,23 @@ export async function upsertConversations(
   return { added, updated: rows.length - added };
 }
 
-/** Of a customer. Absent or empty: what is stored stays. */
-export interface GivenCustomer {
-  reference?: string | null;
-  name?: string;
-  /** E.164, with +. */
-  phone?: string;
-}
-
-/** Adds a conversation, or updates the merchant's conversation with this reference. */
+/** Adds a conversation, or updates the merchant's conversation with this reference. Without a number, it keeps its own. */
 export async function upsertConversation(
   queries: Queries,
   merchantId: MerchantId,
-  { reference = null, name = '', phone = '' }: GivenCustomer,
+  { reference, name, phone }: NewConversation,
   at: Date,
 ): Promise<Conversation> {
   const known = reference === null ? undefined : await findByReference(queries, merchantId, reference);
-  const isCurrent =
-    known && [known.customer_name, ''].includes(name) && [known.customer_phone, ''].includes(phone);
-  if (isCurrent) return known;
+  if (known?.customer_name === name && [known.customer_phone, ''].includes(phone)) return known;
   const [row] = await queries.run<Conversation>(
     `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
       values ($1, $2, $3, $4, $5, $5)
       on conflict (merchant_id, reference) do update set updated_at = excluded.updated_at,
-        customer_name = case when $6 = '' then conversations.customer_name else excluded.customer_name end,
+        customer_name = excluded.customer_name,
         customer_phone = case when $4 = '' then conversations.customer_phone else excluded.customer_phone end
       returning ${COLUMNS}`,
-    [merchantId, reference, nameOf(name, phone), phone, at.toISOString(), name],
+    [merchantId, reference, name, phone, at.toISOString()],
   );
   if (!row) throw new Error('the insert returned no row');
   return row;

@@ -85,6 +85,15 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing',
     },
   ]),
+  ...caughtBy('test/conversations.test.ts', [
+    {
+      name: 'a question replaces a number that was recorded meanwhile',
+      file: 'src/conversations/store.ts',
+      find: `and ($4 = '' or customer_phone in ('', $4))`,
+      replace: '',
+      test: 'keep a number and a name that were recorded while a question completed them',
+    },
+  ]),
   ...caughtBy('test/ask-ends.test.ts', [
     {
       name: 'a late answer is not told',
@@ -96,7 +105,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a revoked key goes on waiting',
       file: 'src/live/wait.ts',
-      find: 'if (isRevoked) throw tokenInvalid();',
+      find: 'if (isRevoked) throw revoked(caller);',
       replace: '',
       test: 'a wait ends when its key is revoked',
     },

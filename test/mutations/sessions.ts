@@ -120,8 +120,8 @@ export const SESSION_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an event stream survives its session',
       file: 'src/live/routes.ts',
-      find: 'const unwatch = revocations.watch(caller, () => stream.end());',
-      replace: 'const unwatch = revocations.watch(caller, () => {});',
+      find: 'isRevoked = true;\n          stream.end();',
+      replace: 'isRevoked = true;',
       test: 'signing out ends access tokens that were used before, and event streams',
     },
   ]),
