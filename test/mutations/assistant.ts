@@ -142,8 +142,8 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'events that nobody reads stay forever',
       file: 'src/events/log.ts',
-      find: 'if (waiting !== null || (oldest !== null && oldest < yesterday))',
-      replace: 'if (waiting !== null)',
+      find: 'if (waiting === null && (oldest === null || oldest >= yesterday)) continue;',
+      replace: 'if (waiting === null) continue;',
       test: 'is kept for 30 days, also if nobody reads it',
     },
   ]),
