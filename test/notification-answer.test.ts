@@ -8,6 +8,7 @@ import {
   QUESTION,
   raise,
   SUPPORT,
+  startDeskbell,
   useDeskbell,
 } from './harness.ts';
 
@@ -296,5 +297,22 @@ onEachEngine('answering a notification', (engine) => {
     const counted = text.split('\n').filter((line) => /requests_total\{.*status="500"/.test(line));
     assert.ok(counted.length > 0);
     for (const line of counted) assert.match(line, /outcome="refused"/);
+  });
+
+  // What is new is not on a primary that was demoted, and it goes on answering reads.
+  it('is not 404 but unavailable on a server that takes no writes any more', {
+    skip: engine === 'sqlite',
+  }, async () => {
+    const demoted = await startDeskbell(engine, { DATABASE_POOL_SIZE: '1' });
+    try {
+      const signedIn = await demoted.signIn();
+      await demoted.database.run('set default_transaction_read_only = on');
+      const unknown = () =>
+        demoted.call('POST', `${NOTIFICATIONS}/999999/answer`, { token: signedIn, body: { answer: 'Yes.' } });
+      const { status, code } = outcome(await unknown());
+      assert.deepEqual([status, code], [500, 'SERVICE_UNAVAILABLE']);
+    } finally {
+      await demoted.close();
+    }
   });
 });

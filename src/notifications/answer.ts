@@ -48,7 +48,11 @@ export async function answerNotification(
   { merchantId, author, id, body, at }: Answer,
 ): Promise<{ message: string }> {
   const notification = await find({ merchantId, id });
-  if (!notification) throw notificationNotFound();
+  if (!notification) {
+    // A server that is no longer the primary still answers reads, without what is new. It refuses the lock, so this is no 404.
+    await lockNotification(queries, merchantId, id);
+    throw notificationNotFound();
+  }
 
   const decision = checkAnswer(
     {

@@ -250,7 +250,7 @@ export function createFindNotification(queries: Queries): FindNotification {
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
 /** Locks a notification until the transaction ends, for a caller that locks other rows before it answers. */
-export async function lockNotification(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+export async function lockNotification(tx: Queries, merchantId: MerchantId, id: number): Promise<void> {
   await tx.one(`select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
     merchantId,
     id,
