@@ -64,7 +64,7 @@ export const lockLanes = (tx: Transaction, merchantId: MerchantId) => tx.lock(`l
 /** Merchants with messages that wait for this customer to write, or for quota, which a reply then no longer needs. */
 export async function merchantsWaitingFor(queries: Queries, phone: string): Promise<MerchantId[]> {
   const rows = await queries.all<{ merchant_id: MerchantId }>(
-    `select distinct merchant_id from deliveries where state = 'waiting' and recipient = $1`,
+    `select distinct merchant_id from deliveries where state = 'waiting' and recipient = $1 order by merchant_id`,
     [phone],
   );
   return rows.map(({ merchant_id }) => merchant_id);

@@ -71,7 +71,7 @@ export function limitRequests(app: FastifyInstance, limits: RequestLimits): void
       else done();
     };
     const window = count(allowancesOf(request));
-    if (window instanceof Promise) window.then(check);
+    if (window instanceof Promise) window.then(check, done);
     else check(window);
   });
 }
