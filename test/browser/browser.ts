@@ -226,7 +226,7 @@ export const button = (page: Page, name: string) =>
 export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
 
 /** The heading above an answer that was sent. */
-export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Your answer/ });
+export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Answer\b/ });
 
 /** The text or, for a field, the name of the focused element. */
 export const focused = (page: Page) =>

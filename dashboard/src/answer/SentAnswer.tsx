@@ -43,7 +43,7 @@ export function SentAnswer(props: {
         />
       )}
       <h3 ref={heading} tabIndex={-1}>
-        {t(cancelled ? 'cancelled' : rejection?.alreadyAnswered ? 'answer' : 'yourAnswer')}{' '}
+        {t(cancelled ? 'cancelled' : 'answer')}{' '}
         {item.answered_by && <bdi className="muted">{item.answered_by}, </bdi>}
         <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}

@@ -194,7 +194,6 @@ export const ar: Texts = {
   noSuggestionsHint: 'في المرة القادمة ستُقترح إجابتك هنا.',
 
   answer: 'الإجابة',
-  yourAnswer: 'إجابتك',
   resolvedWithoutReply: 'تم الإغلاق دون رد. لم يُرسل شيء.',
   questionCancelled: 'ألغى المساعد هذا السؤال. لم يُرسل شيء.',
   delivery: 'حالة التسليم',

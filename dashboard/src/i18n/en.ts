@@ -167,7 +167,6 @@ export const en = {
   noSuggestionsHint: 'Next time, your answer is suggested here.',
 
   answer: 'Answer',
-  yourAnswer: 'Your answer',
   resolvedWithoutReply: 'Resolved without a reply. Nothing was sent.',
   questionCancelled: 'The assistant cancelled this question. Nothing was sent.',
   delivery: 'Delivery',

@@ -175,7 +175,6 @@ export const es: Texts = {
   noSuggestionsHint: 'La próxima vez, tu respuesta se sugerirá aquí.',
 
   answer: 'Respuesta',
-  yourAnswer: 'Tu respuesta',
   resolvedWithoutReply: 'Resuelta sin respuesta. No se envió nada.',
   questionCancelled: 'El asistente canceló esta pregunta. No se envió nada.',
   delivery: 'Entrega',

@@ -178,7 +178,6 @@ export const pt: Texts = {
   noSuggestionsHint: 'Na próxima vez, sua resposta será sugerida aqui.',
 
   answer: 'Resposta',
-  yourAnswer: 'Sua resposta',
   resolvedWithoutReply: 'Resolvida sem resposta. Nada foi enviado.',
   questionCancelled: 'O assistente cancelou esta pergunta. Nada foi enviado.',
   delivery: 'Entrega',
