@@ -219,7 +219,7 @@ function addTime(file: string | undefined, ms: number): void {
 
 function selectFiles(): string[] {
   const notQuick = options.quick ? Object.values(NOT_QUICK).flat() : [];
-  return globSync(ALL_TESTS, { exclude: notQuick }).sort();
+  return globSync(ALL_TESTS, { exclude: ['**/node_modules/**', ...notQuick] }).sort();
 }
 
 function printLeftOut(): void {

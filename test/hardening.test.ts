@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -246,7 +247,7 @@ onEachEngine('SECRET_KEY', (engine) => {
           error instanceof VaultError &&
           /^SECRET_KEY must be 32 random bytes in base64 or hex\./.test(error.message),
       );
-      for (const key of [newSecretKey(), Buffer.from(newSecretKey()).toString('hex')]) {
+      for (const key of [newSecretKey(), randomBytes(32).toString('hex')]) {
         assert.equal(readConfig({ ...testDatabase.env, SECRET_KEY: key }).secretKey, key);
       }
     } finally {
