@@ -164,6 +164,21 @@ onEachEngine('asking the merchant', (engine) => {
     assert.equal(byId.conversation_id, named.conversation_id);
   });
 
+  it('a number that is stored without its country is the same number', async () => {
+    const { database } = deskbell;
+    const reference = `old-number-${engine}`;
+    const given = (phone: string) => ({ question: question(), customer: { reference, phone } });
+    const first = await ask(given('+34611880071'));
+    await database.run(`update merchants set country = 'ES' where id = 1`);
+    await database.run(`update conversations set customer_phone = '611 88 00 71' where reference = $1`, [
+      reference,
+    ]);
+    const same = await ask(given('+34611880071'));
+    assert.deepEqual([same.status, same.json.conversation_id], [200, first.json.conversation_id], same.text);
+    assertError(await ask(given('+34611880072')), 422, 'VALIDATION_ERROR', 'customer.phone');
+    await database.run('update merchants set country = null where id = 1');
+  });
+
   it('an ask completes the conversation, and never changes the number or the name that it has', async () => {
     const reference = `wa-8-${engine}`;
     const conversationOf = async () => {

@@ -83,8 +83,8 @@ function parse(written: string, defaultCountry?: CountryCode): ParsedPhone {
   }
 }
 
-/** A stored number as E.164, or as it was written if it is not valid. */
-export function phoneOrText(text: string): string {
-  const parsed = parsePhone(text, undefined);
+/** A stored number as E.164, or as it was written if it is not valid. Without a country it must begin with one. */
+export function phoneOrText(text: string, country?: CountryCode): string {
+  const parsed = parsePhone(text, country);
   return 'phone' in parsed ? parsed.phone : text;
 }

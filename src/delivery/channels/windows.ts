@@ -10,7 +10,7 @@ export type WindowsOf = (merchantId: MerchantId, phones: readonly string[]) => P
 export function createWindows({ channels, now }: { channels: Channels; now: () => Date }): WindowsOf {
   return async (merchantId, phones) => {
     const channel = await channels.of(merchantId);
-    const numbers = phones.map(phoneOrText);
+    const numbers = phones.map((phone) => phoneOrText(phone));
     const wrote = (await channel.lastWrote?.(merchantId, [...new Set(numbers)])) ?? [];
     const until = new Map(wrote.map(({ phone, at }) => [phone, Date.parse(at) + WINDOW_MS]));
     return numbers.map((number) => {

@@ -52,6 +52,7 @@ export function ask(
         id === undefined
           ? await findCustomer(
               tx,
+              parts,
               merchantId,
               await checkCustomer(tx, parts, merchantId, { body, isSent: deliver === 'deskbell' }),
             )
@@ -112,7 +113,7 @@ async function conversationOf(
   const { reference, phone } = customer;
   // A new customer's questions may arrive at the same time.
   await tx.lock(`customer ${merchantId} ${reference ?? phone}`);
-  let known = await findCustomer(tx, merchantId, customer);
+  let known = await findCustomer(tx, { defaultCountry }, merchantId, customer);
   // Before the first write: a refusal may be stored in this transaction.
   if (isSent && phone === '' && !known?.customer_phone) throw phoneRequired();
   if (!known) {
@@ -120,7 +121,7 @@ async function conversationOf(
     const id = await insertConversation(tx, merchantId, customer, at);
     if (id !== undefined) return id;
     // It was recorded a moment ago.
-    known = await findCustomer(tx, merchantId, customer);
+    known = await findCustomer(tx, { defaultCountry }, merchantId, customer);
   }
   if (!known || !(await completeConversation(tx, merchantId, { known, customer, at }))) throw phoneDiffers();
   return known.id;
@@ -129,13 +130,16 @@ async function conversationOf(
 /** Throws if the number is another: the answers that wait for this customer would go to it. */
 async function findCustomer(
   tx: Transaction,
+  { defaultCountry }: Pick<AskParts, 'defaultCountry'>,
   merchantId: MerchantId,
   { reference, phone }: NewConversation,
 ): Promise<Conversation | undefined> {
   if (reference === null) return findByPhone(tx, merchantId, phone);
   const known = await findByReference(tx, merchantId, reference);
-  if (known?.customer_phone && phone !== '' && phoneOrText(known.customer_phone) !== phone)
-    throw phoneDiffers();
+  if (!known?.customer_phone || ['', known.customer_phone].includes(phone)) return known;
+  // One of an earlier version may be stored as it was written.
+  const country = (await countryOf(tx, merchantId)) ?? defaultCountry;
+  if (phoneOrText(known.customer_phone, country) !== phone) throw phoneDiffers();
   return known;
 }
 
