@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import type { AuditEvent } from '../src/contract/audit.ts';
-import { root, run, runHere, settingsOf } from './command.ts';
+import { root, run, runAsProcess, settingsOf } from './command.ts';
 import { onEachEngine, raise, useDeskbell } from './harness.ts';
 
 type Event = AuditEvent & { merchant_id: number | null };
@@ -35,7 +35,9 @@ onEachEngine('the audit log of the command line', (engine) => {
   const deskbell = useDeskbell(engine, { WORKER: 'false' });
   const folder = mkdtempSync(join(tmpdir(), 'deskbell-audit-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const command = (args: readonly string[], input = '') => run(args, { env: settingsOf(deskbell), input });
+  // As processes: each must end by itself.
+  const command = (args: readonly string[], input = '') =>
+    runAsProcess(args, { env: settingsOf(deskbell), input });
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -133,7 +135,7 @@ onEachEngine('the audit log of the command line', (engine) => {
       table.stdout,
       /^AT \(UTC\).*\n.* 3 +user\.disabled +\S+ on the command line .*user_id 4[^\n]*\n$/,
     );
-    const wrong = await runHere(['audit', 'list', '--what', 'nothing']);
+    const wrong = await run(['audit', 'list', '--what', 'nothing']);
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
   });
 });

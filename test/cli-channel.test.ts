@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELIVERIES } from '../src/delivery/queue/enqueue.ts';
-import { type Run, root, run, runHere } from './command.ts';
+import { type Run, root, run } from './command.ts';
 import { onEachEngine } from './harness.ts';
 import { run as start } from './process.ts';
 import { isGenuine, type Receiver, startReceiver } from './receiver.ts';
@@ -137,29 +137,46 @@ onEachEngine('channels on the command line', (engine) => {
   });
 
   it('refuse wrong values, name the option, and never print a secret', async () => {
-    const call = (args: string[]) => ['channel', 'set', ...args, '--merchant', '2'];
-    const set = (args: string[], input = '') => deskbell(call(args), input);
+    const set = (args: string[], input = '') =>
+      deskbell(['channel', 'set', ...args, '--merchant', '2'], input);
     const before = await json(['channel', 'show', '--merchant', '2']);
-    const [missing, both, inside, stray, unknown, argument, few, members, broken] = await Promise.all([
-      set(['webhook'], SECRET),
-      set(['webhook', '--url', 'ftp://hooks.example'], 'hunter2'),
-      set(['webhook', '--url', receiver.url], SECRET),
-      runHere(call(['webhook', '--url', receiver.url, '--template', 'a'])),
-      runHere(call(['pigeon'])),
-      runHere(call(['webhook', '--url', receiver.url, '--secret', 'hunter2'])),
-      set(['whatsapp', '--phone-number-id', '123456789'], 'hunter2'),
-      set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2", "secret": "hunter2"}'),
-      set(['whatsapp', '--phone-number-id', '123456789'], '{"token": "hunter2"'),
-    ]);
-    assertFailure(missing, 1, /^--url must be an address/);
-    assertFailure(both, 1, /^--url must be an address.*\nThe secret secret must be "whsec_"/);
-    assertFailure(inside, 1, /^--url must not lead into a private network/);
-    assertFailure(stray, 2, /--template belongs to the channel whatsapp, not to webhook/);
-    assertFailure(unknown, 2, /CHANNEL is one of simulator, webhook, whatsapp/);
-    assertFailure(argument, 2, /Others can read a secret on the command line/);
-    assertFailure(few, 1, /must contain token, app_secret, verify_token: one per line, or as JSON/);
-    assertFailure(members, 1, /must have token, app_secret, verify_token/);
-    assertFailure(broken, 1, /not valid JSON/);
+    const whatsapp = ['whatsapp', '--phone-number-id', '123456789'];
+    const refused: [run: Run, code: number, message: RegExp][] = [
+      [await set(['webhook'], SECRET), 1, /^--url must be an address/],
+      [
+        await set(['webhook', '--url', 'ftp://hooks.example'], 'hunter2'),
+        1,
+        /^--url must be an address.*\nThe secret secret must be "whsec_"/,
+      ],
+      [
+        await set(['webhook', '--url', receiver.url], SECRET),
+        1,
+        /^--url must not lead into a private network/,
+      ],
+      [
+        await set(['webhook', '--url', receiver.url, '--template', 'a']),
+        2,
+        /--template belongs to the channel whatsapp, not to webhook/,
+      ],
+      [await set(['pigeon']), 2, /CHANNEL is one of simulator, webhook, whatsapp/],
+      [
+        await set(['webhook', '--url', receiver.url, '--secret', 'hunter2']),
+        2,
+        /Others can read a secret on the command line/,
+      ],
+      [
+        await set(whatsapp, 'hunter2'),
+        1,
+        /must contain token, app_secret, verify_token: one per line, or as JSON/,
+      ],
+      [
+        await set(whatsapp, '{"token": "hunter2", "secret": "hunter2"}'),
+        1,
+        /must have token, app_secret, verify_token/,
+      ],
+      [await set(whatsapp, '{"token": "hunter2"'), 1, /not valid JSON/],
+    ];
+    for (const [run, code, message] of refused) assertFailure(run, code, message);
     assert.deepEqual(await json(['channel', 'show', '--merchant', '2']), before);
   });
 
@@ -186,7 +203,7 @@ onEachEngine('channels on the command line', (engine) => {
 
     assert.equal((await json(['channel', 'limit', 'default', '--merchant', '1'])).limit, 1);
     for (const wrong of ['0', '1.5', 'many', '99999999999']) {
-      assertFailure(await runHere(['channel', 'limit', wrong, '--merchant', '1']), 2, /N is a whole number/);
+      assertFailure(await run(['channel', 'limit', wrong, '--merchant', '1']), 2, /N is a whole number/);
     }
   });
 
@@ -232,7 +249,7 @@ onEachEngine('channels on the command line', (engine) => {
     assert.equal((await sending.row(Number(id))).state, 'sent');
     assertFailure(await deskbell(['delivery', 'retry', id, '--merchant', '1']), 1, /has not failed/);
     assertFailure(
-      await runHere(['delivery', 'list', '--merchant', '1', '--state', 'lost']),
+      await run(['delivery', 'list', '--merchant', '1', '--state', 'lost']),
       2,
       /--state is one of/,
     );

@@ -129,12 +129,10 @@ onEachEngine('importing conversations', (engine) => {
   });
 
   it('says which file or column is missing', async () => {
-    const [absent, folderItself, headless, empty] = await Promise.all([
-      importFile(join(folder, 'absent.csv')),
-      importFile(folder),
-      importFile(write('headless.csv', 'reference,name\na,b\n')),
-      importFile(write('empty.csv', '')),
-    ]);
+    const absent = await importFile(join(folder, 'absent.csv'));
+    const folderItself = await importFile(folder);
+    const headless = await importFile(write('headless.csv', 'reference,name\na,b\n'));
+    const empty = await importFile(write('empty.csv', ''));
     assert.match(absent.stderr, /There is no file/);
     assert.match(folderItself.stderr, /is a folder/);
     assert.match(headless.stderr, /phone is missing/);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { secretKeyProblem } from '../src/secrets.ts';
 import { VERSION } from '../src/version.ts';
-import { type Run, root, run, runHere } from './command.ts';
+import { type Run, root, run, runAsProcess } from './command.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';
 import { onEachEngine } from './harness.ts';
 
@@ -65,7 +65,7 @@ onEachEngine('the command line', (engine) => {
       (await deskbell(['merchant', 'list'])).stdout,
       /^ID +NAME +COUNTRY +ANSWERS SENT BY +ADDED \(UTC\)\n1 +Café Öl +– +deskbell +20/,
     );
-    assertFailure(await runHere(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
+    assertFailure(await run(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
   });
 
   it('adds users with a password from standard input', async () => {
@@ -88,13 +88,11 @@ onEachEngine('the command line', (engine) => {
     assert.equal(operator.role, 'admin');
     assert.equal(operator.merchant_id, null);
 
-    const [taken, short, weak, silent, nowhere] = await Promise.all([
-      deskbell(add('ALMA@shop.example'), 'quiet lemon harbour\n'),
-      deskbell(add('b@shop.example'), 'xK9#pQ2!v\n'),
-      deskbell(add('b@shop.example', '--merchant', '2'), 'Other shop Alma\n'),
-      deskbell(add('b@shop.example')),
-      deskbell(add('b@shop.example', '--merchant', '99'), 'quiet lemon harbour\n'),
-    ]);
+    const taken = await deskbell(add('ALMA@shop.example'), 'quiet lemon harbour\n');
+    const short = await deskbell(add('b@shop.example'), 'xK9#pQ2!v\n');
+    const weak = await deskbell(add('b@shop.example', '--merchant', '2'), 'Other shop Alma\n');
+    const silent = await deskbell(add('b@shop.example'));
+    const nowhere = await deskbell(add('b@shop.example', '--merchant', '99'), 'quiet lemon harbour\n');
     assertFailure(taken, 1, /User ALMA@shop\.example already exists/);
     assertFailure(short, 1, /at least 10 characters\. Nothing was changed\./);
     assertFailure(weak, 1, /This password is too easy to guess.* Nothing was changed\./);
@@ -109,10 +107,9 @@ onEachEngine('the command line', (engine) => {
   });
 
   it('never accepts a password as an argument, and does not print one', async () => {
-    const [option, argument] = await Promise.all([
-      runHere(['user', 'add', '--email', 'c@shop.example', '--name', 'C', '--password', 'hunter2hunter2']),
-      runHere(['user', 'password', 'c@shop.example', 'hunter2hunter2']),
-    ]);
+    const added = ['user', 'add', '--email', 'c@shop.example', '--name', 'C'];
+    const option = await run([...added, '--password', 'hunter2hunter2']);
+    const argument = await run(['user', 'password', 'c@shop.example', 'hunter2hunter2']);
     assertFailure(option, 2, /reads the first line of standard input/);
     assertFailure(argument, 2, /Too many arguments/);
     for (const { stderr } of [option, argument]) assert.doesNotMatch(stderr, /hunter2/);
@@ -148,14 +145,15 @@ onEachEngine('the command line', (engine) => {
         'r-1',
       ]);
     assert.match((await add('+34 (611) 55-01.01')).stdout, /Conversation 1 with Lu was added to Café Öl/);
-    const [again, wrong] = await Promise.all([add('+34611550101'), add('611550101')]);
+    const again = await add('+34611550101');
+    const wrong = await add('611550101');
     assertFailure(again, 1, /already has a conversation with this reference/);
     assertFailure(wrong, 2, /phone has no country code; write it with \+/);
     assert.doesNotMatch(wrong.stderr, /611550101/);
     const [listed] = await json(['conversation', 'list', '--merchant', '1']);
     assert.equal(listed.customer_phone, '+34611550101');
     assert.deepEqual(await json(['conversation', 'list', '--merchant', '2']), []);
-    assertFailure(await runHere(['conversation', 'list']), 2, /--merchant ID is required/);
+    assertFailure(await run(['conversation', 'list']), 2, /--merchant ID is required/);
   });
 
   it('rotates keys, and detects a wrong SECRET_KEY', async () => {
@@ -233,13 +231,11 @@ onEachEngine('the command line', (engine) => {
 
 describe('the command line without a database', () => {
   it('shows help for the program, a group and a command', async () => {
-    const [bare, help, group, command, version] = await Promise.all([
-      runHere([]),
-      run(['help']),
-      runHere(['user', '--help']),
-      runHere(['help', 'user', 'add']),
-      runHere(['--version']),
-    ]);
+    const bare = await run([]);
+    const help = await run(['help']);
+    const group = await run(['user', '--help']);
+    const command = await run(['help', 'user', 'add']);
+    const version = await run(['--version']);
     assert.equal(bare.stdout, help.stdout);
     assert.match(help.stdout, /conversation +Conversations: add, list, import/);
     assert.match(group.stdout, /user password EMAIL +Set a new password for a user/);
@@ -284,14 +280,13 @@ describe('the command line without a database', () => {
     ],
   ];
   it('reports wrong usage with a hint and exit code 2', async () => {
-    const runs = await Promise.all(misuses.map(([args]) => runHere(args)));
-    for (const [index, [, message]] of misuses.entries()) assertFailure(runs[index]!, 2, message);
+    for (const [args, message] of misuses) assertFailure(await run(args), 2, message);
   });
 
   it('prints errors as JSON for scripts', async () => {
-    const wrong = await run(['merchnat', '--json']);
+    const wrong = await runAsProcess(['merchnat', '--json']);
     assertFailure(wrong, 2, /^\{"error":".*"\}\n$/);
-    const down = await run(['merchant', 'list', '--json'], { env: UNREACHABLE });
+    const down = await runAsProcess(['merchant', 'list', '--json'], { env: UNREACHABLE });
     assertFailure(down, 1, /^\{"error":"The PostgreSQL of DATABASE_URL cannot be used/);
   });
 
@@ -319,10 +314,9 @@ describe('the command line without a database', () => {
   };
 
   it('doctor works with wrong settings and without the database', async () => {
-    const [confused, alone] = await Promise.all([
-      run(['doctor'], { env: { PORT: 'eighty', DATABASE_URL: 'mysql://x' } }),
-      run(['doctor'], { env: { ...UNREACHABLE, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' } }),
-    ]);
+    const confused = await run(['doctor'], { env: { PORT: 'eighty', DATABASE_URL: 'mysql://x' } });
+    const env = { ...UNREACHABLE, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' };
+    const alone = await run(['doctor'], { env });
     assert.equal(confused.code, 1);
     assert.match(confused.stdout, /✖ PORT must be a whole number/);
     assert.match(confused.stdout, /✖ DATABASE_URL must be an address/);
@@ -353,7 +347,7 @@ describe('the command line without a database', () => {
     try {
       const link = join(folder, 'deskbell');
       symlinkSync(`${root}bin/deskbell`, link);
-      assert.equal((await run(['--version'], { program: [link] })).stdout, `${VERSION}\n`);
+      assert.equal((await runAsProcess(['--version'], { program: [link] })).stdout, `${VERSION}\n`);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { runProgram } from '../src/cli/program.ts';
+import type { CommandCall, CommandResult } from './commandProcess.ts';
 import type { Deskbell } from './harness.ts';
 
-/** Runs the command line in its own process, as users do. */
-export interface Run {
-  code: number | null;
-  stdout: string;
-  stderr: string;
+export interface Run extends CommandResult {
   /** Standard output, or standard error if that is empty. */
   // biome-ignore lint/suspicious/noExplicitAny: tests check results of any shape
   json: any;
@@ -16,23 +13,55 @@ export interface Run {
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = `${root}src/cli/main.ts`;
+const COMMAND_PROCESS = `${root}test/commandProcess.ts`;
 
 interface RunOptions {
   env?: Record<string, string>;
   input?: string;
-  /** Another program that starts it. */
-  program?: [string, ...string[]];
 }
 
-export function run(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+/** A folder without the developer's .env file. */
+const cwd = tmpdir();
+const environment = (env: Record<string, string>): Record<string, string> => ({
+  PATH: process.env.PATH!,
+  NODE_COMPILE_CACHE: `${root}node_modules/.cache/node`,
+  ...env,
+});
+
+/** They end with this process. */
+const waitingProcesses: ChildProcess[] = [];
+
+/**
+ * Runs a command in a process that runs the next one, too: a new process takes ten times as long to load the program
+ * as a command takes. Calls at the same time get different processes.
+ */
+export async function run(args: readonly string[], { env = {}, input = '' }: RunOptions = {}): Promise<Run> {
+  const child =
+    waitingProcesses.pop() ?? fork(COMMAND_PROCESS, { cwd, env: environment({}), stdio: 'inherit' });
+  const ended = new AbortController();
+  child.ref();
+  child.channel?.ref();
+  child.send({ args, env: environment(env), input } satisfies CommandCall);
+  const [result] = (await Promise.race([
+    once(child, 'message', ended),
+    once(child, 'exit', ended).then(() => {
+      throw new Error(`the process of "${args.join(' ')}" ended`);
+    }),
+  ]).finally(() => ended.abort())) as [CommandResult];
+  child.unref();
+  child.channel?.unref();
+  waitingProcesses.push(child);
+  return { ...result, json: parsed(result.stdout || result.stderr) };
+}
+
+/** Runs the program in its own process, as users do. */
+export function runAsProcess(
+  args: readonly string[],
+  options: RunOptions & { program?: [string, ...string[]] } = {},
+): Promise<Run> {
   const { env = {}, input = '', program = [process.execPath, MAIN] } = options;
   const [file, ...before] = program;
-  const child = spawn(file, [...before, ...args], {
-    // A folder without the developer's .env file.
-    cwd: tmpdir(),
-    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${root}node_modules/.cache/node`, ...env },
-    timeout: 120_000,
-  });
+  const child = spawn(file, [...before, ...args], { cwd, env: environment(env), timeout: 120_000 });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -47,29 +76,6 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr, json: parsed(stdout || stderr) }));
   });
-}
-
-/**
- * Runs the command line in this process, which takes a hundredth of the time. Only for help and wrong usage: such a
- * call reads no settings and no input.
- */
-export async function runHere(args: readonly string[]): Promise<Run> {
-  let stdout = '';
-  let stderr = '';
-  const code = await runProgram(args, {
-    async print(text) {
-      stdout += `${text}\n`;
-    },
-    printError(text) {
-      stderr += `${text}\n`;
-    },
-    // A call that should have been refused finds no database.
-    loadSettings() {
-      delete process.env.DATABASE_URL;
-      process.env.DATA_DIR = '/dev/null';
-    },
-  });
-  return { code, stdout, stderr, json: parsed(stdout || stderr) };
 }
 
 function parsed(text: string): unknown {

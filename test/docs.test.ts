@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
-import { runHere } from './command.ts';
+import { run } from './command.ts';
 import { createDemoDatabase, createTestDatabase, engines } from './databases.ts';
 import { isNotRun, NOT_RUN } from './docs/notRun.ts';
 import { runPage, useParts } from './docs/page.ts';
@@ -147,7 +147,7 @@ describe('the text of the docs', () => {
   for (const command of mentioned) {
     it(`mentions "${command}", which exists with these options`, async () => {
       const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
-      const { code, stderr } = await runHere([...words, '--help']);
+      const { code, stderr } = await run([...words, '--help']);
       assert.equal(code, 0, stderr);
     });
   }

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run as runCommand } from './command.ts';
+import { runAsProcess as runCommand } from './command.ts';
 import { createDemoDatabase, type TestDatabase } from './databases.ts';
 import { AURORA, call, NOTIFICATIONS, onEachEngine, QUESTION } from './harness.ts';
 import { root, type Serving, serve } from './process.ts';
