@@ -16,6 +16,7 @@ import {
   startDeskbell,
 } from './harness.ts';
 import { newFolder, type Serving, serve } from './process.ts';
+import { until } from './shops.ts';
 
 /**
  * The fault tests measure that it takes at most five seconds, with nothing else running. Here, next to other tests,
@@ -224,6 +225,11 @@ function survives({ begin, end, breaksConnections }: Fault): void {
   }
 
   it('still shuts down gracefully', async () => {
+    // A server that has sent a message waits for the database to record it.
+    await until('nothing is being sent', async () => {
+      const sql = `select 1 from deliveries where state in ('queued', 'sending')`;
+      return (await otherServer.database.all(sql)).length === 0;
+    });
     await begin();
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     await end();

@@ -85,7 +85,7 @@ export function useKilling(engine: Engine): Killing {
       killing.database.one(
         'select key, state, due_at, attempts, last_code, unsettled_since from deliveries order by id desc limit 1',
       ),
-    async until(what, isSo, forMs = 15_000) {
+    async until(what, isSo, forMs = 60_000) {
       for (const giveUpAt = Date.now() + forMs; Date.now() < giveUpAt; await sleep(10)) {
         if (await isSo()) return;
       }

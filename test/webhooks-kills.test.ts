@@ -31,12 +31,10 @@ onEachEngine('events for a webhook endpoint', (engine) => {
       accepted.push(received);
       response.writeHead(204).end();
     };
+    await killing.expireWaits();
     await killing.start({});
     const idOf = ({ headers }: ReceivedCall) => headers['webhook-id'];
-    await killing.until('all events have arrived', async () => {
-      await killing.expireWaits();
-      return new Set(accepted.map(idOf)).size === ANSWERS;
-    });
+    await killing.until('all events have arrived', () => new Set(accepted.map(idOf)).size === ANSWERS);
     for (const calls of Map.groupBy(receiver.received, idOf).values()) {
       assert.equal(new Set(calls.map(({ body }) => body)).size, 1);
       for (const one of calls) assert.ok(isGenuine(one, secret));
