@@ -208,14 +208,13 @@ export async function buildApp(
   // Before the server waits for open connections: streams would stay open.
   app.addHook('preClose', async () => hub.close());
   const waiters = createAskWaiters({ ...parts, hub });
-  const waitLimits = createWaitLimits(config);
+  const waitLimits = createWaitLimits({ ...config, onChange: metrics.waits });
   await app.register(askRoutes({ ...parts, ...config, waiters, waitLimits, writeOnce }), {
     prefix: '/api/v1/ask',
   });
   const recheck = createRecheck({ ...config, ...parts });
-  await app.register(liveRoutes({ ...parts, hub, recheck, limits: { ...config, runScript }, waitLimits }), {
-    prefix: '/api/v1',
-  });
+  const limits = { ...config, runScript, onChange: metrics.streams };
+  await app.register(liveRoutes({ ...parts, hub, recheck, limits, waitLimits }), { prefix: '/api/v1' });
   const { database, now } = parts;
   await app.register(auditRoutes({ database, merchantOf, requireOwner }), { prefix: '/api/v1' });
   await app.register(mcpRoutes, { corsOrigins: config.corsOrigins, publicUrl });

@@ -5,6 +5,9 @@ export interface Metrics {
   request(route: string, method: string, status: number, outcome: Outcome, seconds: number | undefined): void;
   /** The result of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
+  /** One event stream, or one waiting request, more or less. */
+  streams(change: 1 | -1): void;
+  waits(change: 1 | -1): void;
   /** With the current figures of the queue. If the database is unavailable, they are missing and the last ones stay. */
   text(queue: QueueFigures | undefined): Promise<string>;
   contentType: string;
@@ -56,6 +59,17 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
 
+  const streams = new Gauge({
+    name: 'deskbell_event_streams',
+    help: 'Event streams that are open in this process.',
+    registers: [registry],
+  });
+  const waits = new Gauge({
+    name: 'deskbell_waiting_requests',
+    help: 'Requests that wait for an answer or an event in this process.',
+    registers: [registry],
+  });
+
   const requests = new Counter({
     name: 'deskbell_http_requests_total',
     help: 'Requests by route and outcome: ok, refused (an expected error, contract 500s included) or failed.',
@@ -76,6 +90,8 @@ export function createMetrics(): Metrics {
       requests.inc({ method, route, status, outcome });
       if (seconds !== undefined) durations.observe({ method, route }, seconds);
     },
+    streams: (change) => streams.inc(change),
+    waits: (change) => waits.inc(change),
     async text(queue) {
       if (queue) {
         open.set(queue.open);

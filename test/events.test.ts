@@ -201,6 +201,17 @@ onEachEngine('live events', (engine) => {
     }
   });
 
+  it('a stream counts in the metrics while it is open', async () => {
+    const open = async () =>
+      Number(/^deskbell_event_streams (\d+)/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
+    await until('earlier ones are closed', async () => (await open()) === 0);
+    const token = await deskbell.signIn();
+    await withListeners([listen(deskbell, token), listen(deskbell, token)], async () =>
+      assert.equal(await open(), 2),
+    );
+    await until('they are closed', async () => (await open()) === 0);
+  });
+
   it('the duration of a stream is not in the metrics', async () => {
     const { text } = await deskbell.call('GET', '/metrics');
     const seconds = [

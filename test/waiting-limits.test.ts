@@ -56,12 +56,16 @@ onEachEngine('the limits of waiting requests', (engine) => {
   before(async () => {
     key = await createKey(deskbell);
   });
+  /** As the operator sees it. */
+  const waitingNow = async () =>
+    Number(/^deskbell_waiting_requests (\d+)/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
   const get = (path: string, token = key) => deskbell.call('GET', path, { token });
 
   it('hold for each key: one too many gets 429, and those who wait get the answer', async () => {
     const id = await raise();
     const { refused, ended } = await waitMany(deskbell, key, id, PER_USER);
     for (const reply of refused) assertRefused(reply, 'user or key', PER_USER);
+    assert.equal(await waitingNow(), PER_USER);
     const { last_id } = (await get(`${LOG}?limit=500`)).json;
     assertRefused(await get(`${LOG}?after=${last_id}&wait=45`), 'user or key', PER_USER);
     // What does not have to wait is not refused.
@@ -74,6 +78,7 @@ onEachEngine('the limits of waiting requests', (engine) => {
       ['Yes, on Fridays.', 'Yes, on Fridays.'],
     );
     assert.equal((await get(`${ASK}/${id}?wait=45`)).json.status, 'answered');
+    assert.equal(await waitingNow(), 0);
     // They made room.
     const next = await raise();
     const again = await waitMany(deskbell, key, next, PER_USER);

@@ -10,7 +10,11 @@ export interface StreamLimitParts {
   eventStreamsPerMerchant: number;
   /** Counts for all processes together. */
   runScript: RunScript | undefined;
+  onChange: OnChange;
 }
+
+/** Called with each stream or request more, and each less. */
+type OnChange = (change: 1 | -1) => void;
 
 /** Counts the open event streams of each user or key, and of each merchant. */
 export interface StreamLimits {
@@ -46,7 +50,7 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
   const { eventStreamsPerUser: perUser, eventStreamsPerMerchant: perMerchant, runScript } = parts;
   const isFull = (whose: LimitOwner) =>
     tooManyStreams(whose, whose === 'merchant' ? perMerchant : perUser, RETRY_STREAM_AFTER_SECONDS);
-  const enterHere = createCounts(perUser, perMerchant);
+  const enterHere = createCounts(perUser, perMerchant, parts.onChange);
   /** The streams of this process in Redis: their id, and the keys that count them. */
   const leases = new Map<string, readonly string[]>();
   const renewing = setInterval(() => {
@@ -82,9 +86,10 @@ export function createStreamLimits(parts: StreamLimitParts): StreamLimits {
 export function createWaitLimits(limits: {
   waitingRequestsPerUser: number;
   waitingRequestsPerMerchant: number;
+  onChange: OnChange;
 }): WaitLimits {
   const { waitingRequestsPerUser: perUser, waitingRequestsPerMerchant: perMerchant } = limits;
-  const enter = createCounts(perUser, perMerchant);
+  const enter = createCounts(perUser, perMerchant, limits.onChange);
   return {
     enter(merchantId, callerId) {
       const leave = enter(merchantId, callerId);
@@ -97,7 +102,7 @@ export function createWaitLimits(limits: {
 const merchantKey = (merchantId: MerchantId) => `merchant:${merchantId}`;
 
 /** Counts in this process. Returns whose limit is reached, or a function that ends what was counted. */
-function createCounts(perUser: number, perMerchant: number) {
+function createCounts(perUser: number, perMerchant: number, onChange: OnChange) {
   const open = new Map<string, number>();
   const add = (key: string, change: number) => {
     const count = (open.get(key) ?? 0) + change;
@@ -109,9 +114,11 @@ function createCounts(perUser: number, perMerchant: number) {
     const keys = [callerId, merchantKey(merchantId)] as const;
     if (isFull(keys[0], perUser)) return 'user or key';
     if (isFull(keys[1], perMerchant)) return 'merchant';
-    for (const key of keys) add(key, 1);
-    return () => {
-      for (const key of keys) add(key, -1);
+    const change = (by: 1 | -1) => {
+      for (const key of keys) add(key, by);
+      onChange(by);
     };
+    change(1);
+    return () => change(-1);
   };
 }

@@ -14,7 +14,11 @@ it('stops waiting for an answer when the client has gone', { timeout: 20_000 }, 
   const waiting = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
   const wait = { seconds: 45, read: async () => ({}), isDone: () => false, now: () => new Date() };
-  const limits = createWaitLimits({ waitingRequestsPerUser: 1, waitingRequestsPerMerchant: 1 });
+  const limits = createWaitLimits({
+    waitingRequestsPerUser: 1,
+    waitingRequestsPerMerchant: 1,
+    onChange() {},
+  });
   const revocations = { watch: () => () => {} };
   const subscribe = async () => {
     waiting.resolve();
