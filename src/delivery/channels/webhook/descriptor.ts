@@ -1,7 +1,7 @@
 import type { ChannelDescriptor } from '../channel.ts';
 import { isPrivateOnTheWire, isWebAddress, matches, type TextField } from '../fields.ts';
 import { openWebhook, type WebhookSettings } from './channel.ts';
-import { refusesLiteral } from './publicAddress.ts';
+import { isClearlyPrivate } from './publicAddress.ts';
 
 const URL_FIELD: TextField = {
   kind: 'text',
@@ -46,7 +46,7 @@ export const WEBHOOK: ChannelDescriptor<WebhookSettings> = {
     },
   ],
   checkOwn({ url, allowPrivate }) {
-    return !allowPrivate && refusesLiteral(new URL(url))
+    return !allowPrivate && isClearlyPrivate(new URL(url))
       ? [{ field: URL_FIELD, text: 'must not lead into a private network unless that is allowed.' }]
       : [];
   },
