@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { run } from './command.ts';
+import { runAsProcess } from './command.ts';
 import { samplesOf } from './docs/samples.ts';
 import { assertError, BOREALIS, type Deskbell, NOTIFICATIONS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
@@ -220,7 +220,7 @@ onEachEngine('an assistant over MCP', (engine) => {
     ];
     const input = messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join('');
     // The input ends at once.
-    const { code, stdout, stderr } = await run(['mcp'], { env: stdioOf(deskbell, key).env, input });
+    const { code, stdout, stderr } = await runAsProcess(['mcp'], { env: stdioOf(deskbell, key).env, input });
     assert.equal(code, 0, stderr);
     const replies = stdout.trimEnd().split('\n');
     assert.equal(replies.length, 2);
@@ -345,7 +345,7 @@ onEachEngine('the configurations in docs/mcp.md', (engine) => {
 
 describe('deskbell mcp', () => {
   it('says in one line what is missing or wrong', async () => {
-    const start = (env: Record<string, string>) => run(['mcp'], { env });
+    const start = (env: Record<string, string>) => runAsProcess(['mcp'], { env });
     const missing = await start({});
     assert.equal(missing.code, 1);
     assert.equal(missing.stderr, 'DESKBELL_KEY must be set. "npm run deskbell -- key add" creates a key.\n');

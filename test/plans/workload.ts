@@ -5,7 +5,7 @@ import { recordEvent } from '../../src/audit/record.ts';
 import { customerMessages } from '../../src/conversations/received.ts';
 import { createLogger } from '../../src/log.ts';
 import { cleanUp } from '../../src/server.ts';
-import { run, settingsOf } from '../command.ts';
+import { runAsProcess, settingsOf } from '../command.ts';
 import {
   Authenticator,
   addPasskey,
@@ -161,7 +161,7 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
     const file = join(folder, name);
     const recorded = join(folder, `${command}.statements`);
     writeFileSync(file, Array.from({ length: rows }, (_, n) => JSON.stringify(lineOf(n))).join('\n'));
-    const { code, stderr } = await run([command, 'import', file, '--merchant', '1'], {
+    const { code, stderr } = await runAsProcess([command, 'import', file, '--merchant', '1'], {
       env: {
         ...settingsOf(deskbell),
         NODE_OPTIONS: `--import ${new URL('./statements.ts', import.meta.url).href}`,
