@@ -299,6 +299,19 @@ onEachEngine('answering a notification', (engine) => {
     for (const line of counted) assert.match(line, /outcome="refused"/);
   });
 
+  // One connection leads to a primary that was demoted, the next to the new one.
+  it('is not 404 if only the first read misses the notification', async () => {
+    const address = await raise(deskbell, token);
+    const { all } = deskbell.database;
+    deskbell.database.all = async <Row>(sql: string, params?: Parameters<typeof all>[1]) => {
+      if (!sql.includes('answer_schema_id')) return all<Row>(sql, params);
+      deskbell.database.all = all;
+      return [];
+    };
+    assert.equal((await answer(address, { answer: 'Yes.' })).status, 200);
+    assert.equal(outcome(await answer(address, { answer: 'Yes.' })).code, 'ALREADY_ANSWERED');
+  });
+
   // What is new is not on a primary that was demoted, and it goes on answering reads.
   it('is not 404 but unavailable on a server that takes no writes any more', {
     skip: engine === 'sqlite',

@@ -1,6 +1,12 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Author, MerchantId } from '../contract/ids.ts';
-import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
+import {
+  type Database,
+  DatabaseUnavailable,
+  inTransaction,
+  type Queries,
+  type Transaction,
+} from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { logStep } from '../events/record.ts';
@@ -47,12 +53,7 @@ export async function answerNotification(
   { outbox, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
   { merchantId, author, id, body, at }: Answer,
 ): Promise<{ message: string }> {
-  const notification = await find({ merchantId, id });
-  if (!notification) {
-    // A server that is no longer the primary still answers reads, without what is new. It refuses the lock, so this is no 404.
-    await lockNotification(queries, merchantId, id);
-    throw notificationNotFound();
-  }
+  const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
 
   const decision = checkAnswer(
     {
@@ -79,7 +80,8 @@ export async function answerNotification(
   /** Only one answer wins: another request may have answered or deleted the notification since it was read. */
   const assertWon = async (rows: readonly unknown[]) => {
     if (rows.length > 0) return;
-    throw (await findNotification(queries, merchantId, id)) ? alreadyAnswered() : notificationNotFound();
+    if (!(await findNotification(queries, merchantId, id))) await findOnPrimary(queries, merchantId, id);
+    throw alreadyAnswered();
   };
   const ended =
     notification.ask_status === null
@@ -130,6 +132,21 @@ export async function answerNotification(
       ? `Notification answered. The day's messaging limit is reached: the message waits until ${waitsUntil.toISOString()}.`
       : 'Notification answered.',
   };
+}
+
+/**
+ * Finds a notification that was not found, or throws that there is none. A primary that was demoted still answers reads,
+ * without what is new, and some connections still lead to it. It refuses the lock.
+ */
+async function findOnPrimary(
+  queries: Database | Transaction,
+  merchantId: MerchantId,
+  id: number,
+): Promise<StoredNotification> {
+  if (!(await lockNotification(queries, merchantId, id))) throw notificationNotFound();
+  const notification = await findNotification(queries, merchantId, id);
+  if (!notification) throw new DatabaseUnavailable('a read went to a server that is no longer the primary');
+  return notification;
 }
 
 const isAfter = (at: Date, time: string | null) => time !== null && at.toISOString() > time;

@@ -249,12 +249,13 @@ export function createFindNotification(queries: Queries): FindNotification {
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
 
-/** Locks a notification until the transaction ends, for a caller that locks other rows before it answers. */
-export async function lockNotification(tx: Queries, merchantId: MerchantId, id: number): Promise<void> {
-  await tx.one(`select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
-    merchantId,
-    id,
-  ]);
+/**
+ * Locks a notification until the transaction ends, for a caller that locks other rows before it answers. Returns whether
+ * it exists.
+ */
+export async function lockNotification(tx: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
+  const sql = `select id from notifications where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`;
+  return (await tx.one(sql, [merchantId, id])) !== undefined;
 }
 
 export async function findAnswerSchema(queries: Queries, id: string): Promise<string> {
