@@ -14,6 +14,7 @@ export interface Run extends CommandResult {
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = `${root}src/cli/main.ts`;
 const COMMAND_PROCESS = `${root}test/commandProcess.ts`;
+const COMMAND_MAX_MS = 120_000;
 
 interface RunOptions {
   env?: Record<string, string>;
@@ -42,12 +43,16 @@ export async function run(args: readonly string[], { env = {}, input = '' }: Run
   child.ref();
   child.channel?.ref();
   child.send({ args, env: environment(env), input } satisfies CommandCall);
+  const timer = setTimeout(() => child.kill(), COMMAND_MAX_MS);
   const [result] = (await Promise.race([
     once(child, 'message', ended),
     once(child, 'exit', ended).then(() => {
       throw new Error(`the process of "${args.join(' ')}" ended`);
     }),
-  ]).finally(() => ended.abort())) as [CommandResult];
+  ]).finally(() => {
+    clearTimeout(timer);
+    ended.abort();
+  })) as [CommandResult];
   child.unref();
   child.channel?.unref();
   waitingProcesses.push(child);
@@ -61,7 +66,7 @@ export function runAsProcess(
 ): Promise<Run> {
   const { env = {}, input = '', program = [process.execPath, MAIN] } = options;
   const [file, ...before] = program;
-  const child = spawn(file, [...before, ...args], { cwd, env: environment(env), timeout: 120_000 });
+  const child = spawn(file, [...before, ...args], { cwd, env: environment(env), timeout: COMMAND_MAX_MS });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text) => {
