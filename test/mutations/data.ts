@@ -11,6 +11,15 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'a place that becomes free goes to whoever has the fewest, not to who waits with the most',
     },
   ]),
+  ...caughtBy('test/notification-answer.test.ts', [
+    {
+      name: 'a notification is not found because one read went to a demoted database server',
+      file: 'src/notifications/answer.ts',
+      find: 'if (!(await lockNotification(queries, merchantId, id))) throw notificationNotFound();',
+      replace: 'await lockNotification(queries, merchantId, id); throw notificationNotFound();',
+      test: 'is not 404 if only the first read misses the notification',
+    },
+  ]),
   ...caughtBy('test/deadline.test.ts', [
     {
       name: 'a request that is out of time closes a healthy connection',
