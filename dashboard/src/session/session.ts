@@ -44,8 +44,8 @@ channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
 
-/** How long a tab that signs out waits for others to reply, and to finish. */
-const REPLY_WITHIN_MS = 150;
+/** How long a tab that signs out waits for others to reply, and to finish. A busy machine needs a while for the first. */
+const REPLY_WITHIN_MS = 500;
 const DONE_WITHIN_MS = 5000;
 
 /** The token is refreshed after 80% of its lifetime, before it expires. */
