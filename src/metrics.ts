@@ -26,49 +26,34 @@ type Outcome = 'ok' | 'refused' | 'failed';
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] });
   const attempts = new Counter({
     name: 'deskbell_send_attempts_total',
     help: 'Attempts to send a message, by channel, outcome and the channel’s code.',
     labelNames: ['channel', 'outcome', 'code'],
     registers: [registry],
   });
-  const open = new Gauge({
-    name: 'deskbell_deliveries_open',
-    help: 'Messages still to be sent, including those that wait for a limit or a customer.',
-    registers: [registry],
-  });
-  const oldest = new Gauge({
-    name: 'deskbell_deliveries_oldest_seconds',
-    help: 'Age of the oldest message that is due.',
-    registers: [registry],
-  });
+  const open = gauge(
+    'deskbell_deliveries_open',
+    'Messages still to be sent, including those that wait for a limit or a customer.',
+  );
+  const oldest = gauge('deskbell_deliveries_oldest_seconds', 'Age of the oldest message that is due.');
 
-  const breakersOpen = new Gauge({
-    name: 'deskbell_channel_breaker_open',
-    help: 'Channels whose circuit breaker is open: they did not answer five times in a row.',
-    registers: [registry],
-  });
-  const channelsStopped = new Gauge({
-    name: 'deskbell_channels_stopped',
-    help: 'Channels that refuse everything we send.',
-    registers: [registry],
-  });
-  const webhooksStopped = new Gauge({
-    name: 'deskbell_webhooks_stopped',
-    help: 'Webhook endpoints that Deskbell turned off: they answered 410 or failed for 5 days.',
-    registers: [registry],
-  });
+  const breakersOpen = gauge(
+    'deskbell_channel_breaker_open',
+    'Channels whose circuit breaker is open: they did not answer five times in a row.',
+  );
+  const channelsStopped = gauge('deskbell_channels_stopped', 'Channels that refuse everything we send.');
+  const webhooksStopped = gauge(
+    'deskbell_webhooks_stopped',
+    'Webhook endpoints that Deskbell turned off: they answered 410 or failed for 5 days.',
+  );
 
-  const streams = new Gauge({
-    name: 'deskbell_event_streams',
-    help: 'Event streams that are open in this process.',
-    registers: [registry],
-  });
-  const waits = new Gauge({
-    name: 'deskbell_waiting_requests',
-    help: 'Requests that wait for an answer or an event in this process.',
-    registers: [registry],
-  });
+  const streams = gauge('deskbell_event_streams', 'Event streams that are open in this process.');
+  const waits = gauge(
+    'deskbell_waiting_requests',
+    'Requests that wait for an answer or an event in this process.',
+  );
 
   const requests = new Counter({
     name: 'deskbell_http_requests_total',
