@@ -23,7 +23,7 @@ onEachEngine('the merchant’s settings', (engine) => {
 
   it('an owner sets who speaks to the customers, and the next ask follows it', async () => {
     const before = (await call('GET')).json;
-    assert.deepEqual(before, { name: 'Aurora Coffee', country: before.country, deliver: 'deskbell' });
+    assert.deepEqual(before, { name: 'Aurora Coffee', country: before.country, deliver: 'deskbell', confident: 'learned' });
     assert.equal((await ask('Who sends this?')).deliver, 'deskbell');
     const changed = await call('PATCH', { body: { deliver: 'assistant' } });
     assert.deepEqual([changed.status, changed.json], [200, { ...before, deliver: 'assistant' }]);
@@ -37,9 +37,9 @@ onEachEngine('the merchant’s settings', (engine) => {
 
   it('an owner changes name and country; what is not given stays', async () => {
     const changed = await call('PATCH', { body: { name: '  Café Aurora ', country: 'PT' } });
-    assert.deepEqual(changed.json, { name: 'Café Aurora', country: 'PT', deliver: 'deskbell' });
+    assert.deepEqual(changed.json, { name: 'Café Aurora', country: 'PT', deliver: 'deskbell', confident: 'learned' });
     const cleared = await call('PATCH', { body: { country: null } });
-    assert.deepEqual(cleared.json, { name: 'Café Aurora', country: null, deliver: 'deskbell' });
+    assert.deepEqual(cleared.json, { name: 'Café Aurora', country: null, deliver: 'deskbell', confident: 'learned' });
     await call('PATCH', { body: { name: 'Aurora Coffee' } });
   });
 

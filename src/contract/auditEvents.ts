@@ -35,6 +35,8 @@ export const EVENTS = {
   'notification.deleted': { mergesAbove: 'notification_id' },
   'document.deleted': { mergesAbove: 'document_id' },
   'documents.imported': {},
+  'confidence.reset': {},
+  'confidence.restored': {},
   'conversation.added': {},
   'conversations.imported': {},
   'delivery.retried': { mergesAbove: 'delivery_id' },

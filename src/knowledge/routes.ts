@@ -27,6 +27,7 @@ import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
+import type { Confidence } from './confidence/confidence.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import {
@@ -41,11 +42,17 @@ import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;
+  confidence: Confidence;
   storage: Storage;
   now: () => Date;
 }
 
-export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+export function knowledgeRoutes({
+  database,
+  confidence,
+  storage,
+  now,
+}: KnowledgeParts): FastifyPluginAsyncTypebox {
   /** Every change adds a version. */
   async function reserved<T extends Content>(tx: Queries, merchantId: MerchantId, content: T): Promise<T> {
     await storage.reserve(tx, merchantId, bytesOf(content));
@@ -110,7 +117,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         if (typeof q !== 'string' || q.trim() === '') throw required('q');
         if (q.length > QUESTION_LENGTH_MAX) throw questionTooLong();
         const max = readLimit(limit, FOUND_LIMIT.max) ?? FOUND_LIMIT.default;
-        return { candidates: await findAnswers(database, merchantOf(request), q, max) };
+        return { candidates: await findAnswers(database, confidence, merchantOf(request), q, max) };
       },
     );
 

@@ -12,7 +12,7 @@ const SUGGESTIONS_MAX = 20;
 const SUGGESTIONS_DEFAULT = 5;
 
 /** A notification route that belongs to the knowledge base: suggested answers. */
-export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
+export function suggestionRoutes({ database }: Pick<KnowledgeParts, 'database'>): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
 

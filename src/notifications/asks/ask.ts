@@ -20,6 +20,7 @@ import {
   phoneDiffers,
   phoneRequired,
 } from '../../errors.ts';
+import { recordAsked, recordKnown } from '../../knowledge/confidence/store.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
@@ -32,6 +33,9 @@ export interface AskParts {
   /** The country of numbers without a country code, for merchants without their own. */
   defaultCountry: CountryCode | undefined;
 }
+
+/** Below this, the best candidate says nothing about where the threshold should be. */
+const RECOGNISED_SCORE_MIN = 0.3;
 
 export type Asked = { known: Candidate; conversationId: number | null } | { id: number; duplicate: boolean };
 
@@ -58,6 +62,9 @@ export function ask(
             )
           : await findConversation(tx, merchantId, id);
       if (id !== undefined && !conversation) throw conversationNotFound();
+      await recordKnown(tx, merchantId, {
+        ...{ question: question.text, documentId: best.document_id, score: best.score, at },
+      });
       return { known: best, conversationId: conversation?.id ?? null };
     }
     const conversationId = await conversationOf(tx, parts, merchantId, { body, deliver, at });
@@ -91,6 +98,10 @@ export function ask(
       ...{ id, conversationId, questionKey, reference, metadata },
       ...{ deliver, expiresAt, at },
     });
+    if (best && best.score >= RECOGNISED_SCORE_MIN) {
+      const { document_id: documentId, score } = best;
+      await recordAsked(tx, merchantId, { documentId, score, notificationId: id, at });
+    }
     return { id, duplicate: false };
   });
 }

@@ -38,6 +38,7 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
@@ -51,6 +52,7 @@ import type { AskWaiters } from './waiters.ts';
 
 export interface AskRouteParts extends AskParts {
   database: Database;
+  confidence: Confidence;
   waiters: AskWaiters;
   waitLimits: WaitLimits;
   revocations: WatchRevoked;
@@ -66,7 +68,7 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 
 /** Ask the merchant, get or wait for the answer, cancel. */
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
-  const { database, waiters, waitLimits, revocations, writeOnce, now } = parts;
+  const { database, confidence, waiters, waitLimits, revocations, writeOnce, now } = parts;
 
   const find = createFindAsk<{ delivery: string | null }>(database, [DELIVERY]);
 
@@ -140,7 +142,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const { body } = request;
         const question = readQuestion(body);
-        const candidates = await findAnswers(database, merchantId, question.text, CANDIDATES_MAX);
+        const candidates = await findAnswers(database, confidence, merchantId, question.text, CANDIDATES_MAX);
         const { asked } = await writeOnce(request, reply, async (queries) => {
           const outcome = await ask(queries, parts, merchantId, {
             body,
