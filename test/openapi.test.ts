@@ -163,7 +163,8 @@ describe('the OpenAPI document', () => {
         /\/(\{delivery_id\}\/cancel|revert|test)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) && !bodyless.test(name);
+        /^(post|patch) |^put .*\/outcome$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) &&
+        !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }
