@@ -20,16 +20,18 @@ inBrowser('answers without you', (dashboard) => {
     const dialog = page.getByRole('dialog', { name: 'Answers without you' });
     await dialog.getByText('No recognised question has been judged yet.').waitFor();
     await dialog.getByRole('button', { name: `Wrong: ${document.title}` }).click();
-    await dialog.getByText('Of 1 recognised question, 0 was right.').waitFor();
+    await dialog.getByText('Right: 0 of 1 recognised question.').waitFor();
     assert.deepEqual((await confidence()).learned.wrong, 1);
+    // The button that was pressed is gone: the focus is on what takes its place.
+    await page.locator(`button:focus[aria-label="Undo: ${document.title}"]`).waitFor();
     await dialog.getByRole('button', { name: `Undo: ${document.title}` }).click();
     await dialog.getByText('No recognised question has been judged yet.').waitFor();
     await dialog.getByRole('button', { name: `Right: ${document.title}` }).click();
-    await dialog.getByText('Of 1 recognised question, 1 was right.').waitFor();
+    await dialog.getByText('Right: 1 of 1 recognised question.').waitFor();
     await button(page, 'Forget what was learned').click();
     await dialog.getByText('No recognised question has been judged yet.').waitFor();
     await dialog.getByRole('button', { name: /^Count what was learned before/ }).click();
-    await dialog.getByText('Of 1 recognised question, 1 was right.').waitFor();
+    await dialog.getByText('Right: 1 of 1 recognised question.').waitFor();
 
     await dialog.getByText('Always ask me').click();
     await dialog.getByText('You are asked every time.').waitFor();

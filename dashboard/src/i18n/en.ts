@@ -229,8 +229,8 @@ export const en = {
   confidentFrom: 'Answer from {percent} match',
   confidenceNoEvidence: 'No recognised question has been judged yet.',
   confidenceEvidence: {
-    one: 'Of {n} recognised question, {right} was right.',
-    other: 'Of {n} recognised questions, {right} were right.',
+    one: 'Right: {right} of {n} recognised question.',
+    other: 'Right: {right} of {n} recognised questions.',
   },
   confidenceFrom: 'Answers from {percent} match are given without asking you.',
   confidenceNever: 'You are asked every time.',

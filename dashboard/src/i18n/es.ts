@@ -242,9 +242,9 @@ export const es: Texts = {
   confidentFrom: 'Responder desde un {percent} de coincidencia',
   confidenceNoEvidence: 'Todavía no se ha valorado ninguna pregunta reconocida.',
   confidenceEvidence: {
-    one: 'De {n} pregunta reconocida, {right} fue correcta.',
-    many: 'De {n} preguntas reconocidas, {right} fueron correctas.',
-    other: 'De {n} preguntas reconocidas, {right} fueron correctas.',
+    one: 'Correctas: {right} de {n} pregunta reconocida.',
+    many: 'Correctas: {right} de {n} preguntas reconocidas.',
+    other: 'Correctas: {right} de {n} preguntas reconocidas.',
   },
   confidenceFrom: 'Desde un {percent} de coincidencia se responde sin preguntarte.',
   confidenceNever: 'Se te pregunta siempre.',

@@ -245,9 +245,9 @@ export const pt: Texts = {
   confidentFrom: 'Responder a partir de {percent} de semelhança',
   confidenceNoEvidence: 'Nenhuma pergunta reconhecida foi avaliada ainda.',
   confidenceEvidence: {
-    one: 'De {n} pergunta reconhecida, {right} estava certa.',
-    many: 'De {n} perguntas reconhecidas, {right} estavam certas.',
-    other: 'De {n} perguntas reconhecidas, {right} estavam certas.',
+    one: 'Certas: {right} de {n} pergunta reconhecida.',
+    many: 'Certas: {right} de {n} perguntas reconhecidas.',
+    other: 'Certas: {right} de {n} perguntas reconhecidas.',
   },
   confidenceFrom: 'A partir de {percent} de semelhança, a resposta é dada sem perguntar a você.',
   confidenceNever: 'Você é consultado sempre.',

@@ -95,7 +95,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
                 aria-label={t('withoutYou')}
                 onClick={() => setShowsConfidence(true)}
               >
-                <Icon name="sliders" size={18} />
+                <Icon name="check" size={18} />
               </ActionIcon>
             </Tooltip>
           </div>

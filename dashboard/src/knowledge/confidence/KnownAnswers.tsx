@@ -1,11 +1,13 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import type { KnownAnswer, KnownAnswers as Page } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { useFocusWhen } from '../../shell/focus.ts';
 import { Icon } from '../../shell/Icon.tsx';
 import { navigate, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
@@ -68,7 +70,14 @@ function Known(props: {
 }) {
   const { t, percent, relative } = useTranslation();
   const now = useNow();
+  const [judgedAs, setJudgedAs] = useState<KnownAnswer['outcome'] | undefined>();
   const { question, document, score, outcome, judged_by, created_at } = props.answer;
+  // The button that was pressed is replaced by another, which gets the focus.
+  const nextButton = useFocusWhen<HTMLButtonElement>(judgedAs === outcome && (outcome ?? 'undone'));
+  const judge = (as: KnownAnswer['outcome']) => {
+    setJudgedAs(as);
+    props.onJudge(as);
+  };
   const route = { page: 'knowledge', id: document.id } as const;
   return (
     <>
@@ -100,7 +109,8 @@ function Known(props: {
               variant="default"
               leftSection={<Icon name={one === 'right' ? 'check' : 'close'} size={16} />}
               aria-label={`${t(LABELS[one])}: ${question}`}
-              onClick={() => props.onJudge(one)}
+              ref={one === 'right' ? nextButton : null}
+              onClick={() => judge(one)}
             >
               {t(LABELS[one])}
             </Button>
@@ -113,7 +123,8 @@ function Known(props: {
               variant="default"
               leftSection={<Icon name="undo" size={16} />}
               aria-label={`${t('undo')}: ${question}`}
-              onClick={() => props.onJudge(null)}
+              ref={nextButton}
+              onClick={() => judge(null)}
             >
               {t('undo')}
             </Button>
