@@ -65,6 +65,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
+    'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'live/wait.ts',
     'merchants/storage.ts',
