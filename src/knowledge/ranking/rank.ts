@@ -1,12 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { readKnowledgeVersions } from '../versions.ts';
-import { type Loaded, loadDocuments } from './load.ts';
+import { type Loaded, loadDocuments, readState } from './load.ts';
 import { type Similar, TextIndex } from './textIndex.ts';
 
-/** Texts with lower scores are similar only by coincidence. */
-export const SCORE_MIN = 0.3;
+/** People see no texts with lower scores: most are similar by coincidence. */
+export const SHOWN_SCORE_MIN = 0.2;
+/** Programs do, since a model can judge them: a text in another language shares little more than names and numbers. */
+export const FOUND_SCORE_MIN = 0.05;
 
 /** The indexes of the merchants that were used last stay in memory. One with 10,000 documents takes about 40 MB. */
 const KEPT_MAX_BYTES = 96 * 1024 * 1024;
@@ -14,7 +15,7 @@ const KEPT_MAX_BYTES = 96 * 1024 * 1024;
 /** The one order of a merchant's texts by how well they fit a question, for everybody who looks for an answer. */
 export interface Ranking {
   /** The documents that fit a question, best first. Of those with the same answer only the best. */
-  rank(merchantId: MerchantId, question: string): Promise<Similar[]>;
+  rank(merchantId: MerchantId, question: string, scoreMin: number): Promise<Similar[]>;
   /** The scores of all documents that fit a question at least a little, by id. */
   scores(merchantId: MerchantId, question: string): Promise<Map<number, number>>;
   /** The scores of some texts that are not documents, such as answered questions. */
@@ -34,17 +35,17 @@ export function createRanking(queries: Queries): Ranking {
 
   async function current(merchantId: MerchantId): Promise<TextIndex> {
     for (;;) {
-      const version = (await readKnowledgeVersions(queries, [merchantId])).get(merchantId);
-      if (version === undefined) return EMPTY;
+      const state = await readState(queries, merchantId);
+      if (!state) return EMPTY;
       const before = kept.get(merchantId);
-      if (before?.version === version) return before.index;
+      if (before?.version === state.version) return before.index;
       // What another request loads may be older than this one, so the version is checked again.
       const other = loading.get(merchantId);
       if (other) {
         await other.catch(() => undefined);
         continue;
       }
-      const load = loadDocuments(queries, merchantId, version, before);
+      const load = loadDocuments(queries, merchantId, state, before);
       loading.set(merchantId, load);
       try {
         const loaded = await load;
@@ -57,8 +58,8 @@ export function createRanking(queries: Queries): Ranking {
   }
 
   return {
-    async rank(merchantId, question) {
-      return (await current(merchantId)).similar(question, SCORE_MIN);
+    async rank(merchantId, question, scoreMin) {
+      return (await current(merchantId)).similar(question, scoreMin);
     },
     async scores(merchantId, question) {
       const found = (await current(merchantId)).similar(question, 0.001, { oncePerAnswer: false });
