@@ -55,6 +55,7 @@ import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
+import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
@@ -90,6 +91,7 @@ export interface Parts {
   outbox: Outbox;
   channels: Channels;
   storage: Storage;
+  ranking: Ranking;
   metrics: Metrics;
   log: Logger;
   now: () => Date;

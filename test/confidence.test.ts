@@ -87,7 +87,7 @@ onEachEngine('confidence', (engine) => {
     assert.deepEqual(await confidence(), {
       setting: 'learned',
       threshold: CONFIDENT_DEFAULT,
-      learned: { threshold: CONFIDENT_DEFAULT, right: 0, wrong: 0 },
+      learned: { threshold: CONFIDENT_DEFAULT, earned: false, right: 0, wrong: 0 },
       default: CONFIDENT_DEFAULT,
       reset_at: null,
     });
@@ -125,9 +125,30 @@ onEachEngine('confidence', (engine) => {
     await answered({ answer: 'No.' }, { score: 0.5 });
     assert.deepEqual(await inForce(), [CONFIDENT_DEFAULT, false]);
     await answered({ answer: 'No.' }, { count: 2, score: 1 });
-    assert.deepEqual((await confidence()).learned, { threshold: null, right: 18, wrong: 3 });
+    assert.deepEqual((await confidence()).learned, { threshold: null, earned: false, right: 18, wrong: 3 });
     assert.equal((await find()).confident, false);
     assert.equal((await ask({ question: TITLE, customer: customer() })).json.status, 'asked');
+  });
+
+  it('a default that is not earned holds for the same words only, and never for another number or a negation', async () => {
+    const almost = `${TITLE} Thanks`;
+    await set(0.5);
+    for (const q of [TITLE, CLOSE, almost]) assert.equal((await find(q)).confident, true, q);
+    for (const q of [`${TITLE} 2`, TITLE.replace('fits', 'never fits')]) {
+      assert.equal((await find(q)).confident, false, q);
+      await ask({ question: q, customer: customer() });
+    }
+    // What no threshold allows is no evidence.
+    const rows = await deskbell.database.all('select 1 from recognitions');
+    assert.equal(rows.length, 0);
+    await set('learned');
+    await answered({ answer: BODY }, { count: 17, score: 0.95 });
+    assert.deepEqual(
+      [(await confidence()).learned.earned, (await find(TITLE)).confident, (await find(almost)).confident],
+      [false, true, false],
+    );
+    await answered({ answer: BODY }, { count: 4, score: 0.89 });
+    assert.deepEqual([(await confidence()).threshold, (await confidence()).learned.earned], [0.89, true]);
   });
 
   it('lists what was answered without a person, newest first in pages', async () => {
@@ -278,7 +299,7 @@ onEachEngine('confidence', (engine) => {
     const before = await confidence({ token: borealisKey });
     for (const id of ids) await judge(id, 'wrong');
     await call('PUT', 'confidence/reset', { token: tokens.borealis });
-    assert.deepEqual((await confidence()).learned, { threshold: null, right: 0, wrong: 2 });
+    assert.deepEqual((await confidence()).learned, { threshold: null, earned: false, right: 0, wrong: 2 });
     const after = await confidence({ token: borealisKey });
     assert.deepEqual({ ...after, reset_at: null }, before);
     await set('off');

@@ -16,6 +16,10 @@ export const Confidence = Type.Object(
     learned: Type.Object(
       {
         threshold: NullOr(threshold, 'Null: no score is right often enough.'),
+        earned: Type.Boolean({
+          description:
+            'False: there are too few outcomes, so only a question with the same words is `confident`.',
+        }),
         right: Type.Integer({ description: 'Of the newest 1,000 outcomes since the reset.' }),
         wrong: Type.Integer(),
       },
@@ -31,7 +35,7 @@ export const Confidence = Type.Object(
       {
         setting: 'learned',
         threshold: 0.87,
-        learned: { threshold: 0.87, right: 40, wrong: 2 },
+        learned: { threshold: 0.87, earned: true, right: 40, wrong: 1 },
         default: 0.9,
         reset_at: null,
       },

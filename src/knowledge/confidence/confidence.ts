@@ -15,6 +15,8 @@ export interface ConfidenceState {
   setting: Confident;
   /** In force. Null: never. */
   threshold: number | null;
+  /** False: only for the same question, because nothing but the default says that it is safe. */
+  isEarned: boolean;
   learned: Learned;
   resetAt: string | null;
 }
@@ -49,7 +51,8 @@ export function createConfidence(database: Queries): Confidence {
       const setting = readConfident(row?.setting ?? 'learned');
       const resetAt = row?.reset_at ?? null;
       const learned = await learnedBy(merchantId, row?.version ?? 0, resetAt);
-      return { setting, threshold: thresholdFor(setting, learned), learned, resetAt };
+      const isEarned = setting === 'learned' ? learned.isEarned : true;
+      return { setting, threshold: thresholdFor(setting, learned), isEarned, learned, resetAt };
     },
   };
 }

@@ -47,7 +47,11 @@ export function confidenceRoutes(parts: ConfidenceRouteParts): FastifyPluginAsyn
 
   async function wireOf(request: FastifyRequest) {
     const { setting, threshold, learned, resetAt } = await confidence.read(merchantOf(request));
-    return { setting, threshold, learned, default: CONFIDENT_DEFAULT, reset_at: resetAt };
+    const { isEarned: earned, ...rest } = learned;
+    return {
+      ...{ setting, threshold, learned: { ...rest, earned } },
+      ...{ default: CONFIDENT_DEFAULT, reset_at: resetAt },
+    };
   }
 
   async function knownRoutes(app: App): Promise<void> {

@@ -10,6 +10,8 @@ export interface Outcome {
 export interface Learned {
   /** From this score on, an answer is given without asking. Null: never. */
   threshold: number | null;
+  /** The outcomes alone say so. Otherwise it is the default, which holds for the same question only. */
+  isEarned: boolean;
   right: number;
   wrong: number;
 }
@@ -36,6 +38,7 @@ const STEPS = 100;
 export function learnThreshold(outcomes: readonly Outcome[], byDefault = CONFIDENT_DEFAULT): Learned {
   const sorted = outcomes.toSorted((a, b) => b.score - a.score);
   let lowest: number | null = null;
+  let isEarned = false;
   let right = 0;
   let wrong = 0;
   let next = 0;
@@ -45,14 +48,18 @@ export function learnThreshold(outcomes: readonly Outcome[], byDefault = CONFIDE
       else wrong += 1;
     }
     const all = right + wrong;
+    const hasEarned = isEnough(right + 1, all + 2);
     const isKept =
       threshold >= byDefault
         ? isEnough(right + DEFAULT_RIGHT, all + DEFAULT_RIGHT)
-        : isEnough(right + 1, all + 2) && isSupported(sorted, next, threshold);
-    if (isKept) lowest = threshold;
+        : hasEarned && isSupported(sorted, next, threshold);
+    if (!isKept) continue;
+    lowest = threshold;
+    isEarned = hasEarned;
   }
   return {
     threshold: lowest,
+    isEarned,
     right: outcomes.filter(({ isRight }) => isRight).length,
     wrong: outcomes.filter(({ isRight }) => !isRight).length,
   };

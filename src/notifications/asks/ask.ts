@@ -34,9 +34,6 @@ export interface AskParts {
   defaultCountry: CountryCode | undefined;
 }
 
-/** Below this, the best candidate says nothing about where the threshold should be. */
-const RECOGNISED_SCORE_MIN = 0.3;
-
 export type Asked = { known: Candidate; conversationId: number | null } | { id: number; duplicate: boolean };
 
 /** Answers from the knowledge base if it can, otherwise raises the question once. All or nothing. */
@@ -44,12 +41,12 @@ export function ask(
   queries: Database | Transaction,
   parts: AskParts,
   merchantId: MerchantId,
-  asked: { body: AskBody; question: Question; best: Candidate | undefined; at: Date },
+  asked: { body: AskBody; question: Question; recognised: Candidate | undefined; at: Date },
 ): Promise<Asked> {
-  const { body, question, best, at } = asked;
+  const { body, question, recognised, at } = asked;
   return inTransaction(queries, async (tx) => {
     const deliver = body.deliver ?? (await deliverOf(tx, merchantId));
-    if (best?.confident && body.if_known !== 'raise') {
+    if (recognised?.confident && body.if_known !== 'raise') {
       const { conversation_id: id } = body;
       // A mistake must not appear only when an answer is not known.
       const conversation =
@@ -63,9 +60,9 @@ export function ask(
           : await findConversation(tx, merchantId, id);
       if (id !== undefined && !conversation) throw conversationNotFound();
       await recordKnown(tx, merchantId, {
-        ...{ question: question.text, documentId: best.document_id, score: best.score, at },
+        ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
       });
-      return { known: best, conversationId: conversation?.id ?? null };
+      return { known: recognised, conversationId: conversation?.id ?? null };
     }
     const conversationId = await conversationOf(tx, parts, merchantId, { body, deliver, at });
     const expiresAt =
@@ -98,8 +95,8 @@ export function ask(
       ...{ id, conversationId, questionKey, reference, metadata },
       ...{ deliver, expiresAt, at },
     });
-    if (best && best.score >= RECOGNISED_SCORE_MIN) {
-      const { document_id: documentId, score } = best;
+    if (recognised) {
+      const { document_id: documentId, score } = recognised;
       await recordAsked(tx, merchantId, { documentId, score, notificationId: id, at });
     }
     return { id, duplicate: false };

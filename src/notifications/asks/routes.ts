@@ -40,6 +40,7 @@ import {
 } from '../../http/paging.ts';
 import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
+import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
@@ -53,6 +54,7 @@ import type { AskWaiters } from './waiters.ts';
 export interface AskRouteParts extends AskParts {
   database: Database;
   confidence: Confidence;
+  ranking: Ranking;
   waiters: AskWaiters;
   waitLimits: WaitLimits;
   revocations: WatchRevoked;
@@ -68,7 +70,7 @@ const CURSOR_SOURCE = 'the next_cursor of a page';
 
 /** Ask the merchant, get or wait for the answer, cancel. */
 export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
-  const { database, confidence, waiters, waitLimits, revocations, writeOnce, now } = parts;
+  const { database, waiters, waitLimits, revocations, writeOnce, now } = parts;
 
   const find = createFindAsk<{ delivery: string | null }>(database, [DELIVERY]);
 
@@ -142,12 +144,17 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const { body } = request;
         const question = readQuestion(body);
-        const candidates = await findAnswers(database, confidence, merchantId, question.text, CANDIDATES_MAX);
+        const { candidates, recognised } = await findAnswers(
+          parts,
+          merchantId,
+          question.text,
+          CANDIDATES_MAX,
+        );
         const { asked } = await writeOnce(request, reply, async (queries) => {
           const outcome = await ask(queries, parts, merchantId, {
             body,
             question,
-            best: candidates[0],
+            recognised,
             at: now(),
           });
           const headers = 'id' in outcome ? { location: `/api/v1/ask/${outcome.id}` } : {};
