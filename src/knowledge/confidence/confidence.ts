@@ -11,7 +11,7 @@ export interface Confidence {
   read(merchantId: MerchantId): Promise<ConfidenceState>;
 }
 
-export interface ConfidenceState {
+interface ConfidenceState {
   setting: Confident;
   /** In force. Null: never. */
   threshold: number | null;

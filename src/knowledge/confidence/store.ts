@@ -67,7 +67,7 @@ async function insert(tx: Transaction, merchantId: MerchantId, recognition: Reco
   return row.id;
 }
 
-export async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {
+async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {
   await queries.run(
     `delete from recognitions where merchant_id = $1 and kind = 'known' and outcome is null
       and id <= (select id from recognitions where merchant_id = $1 and kind = 'known' and outcome is null
