@@ -62,7 +62,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
-    'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
@@ -156,7 +155,7 @@ const TABLES: Record<string, readonly string[]> = {
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
-  knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
+  knowledge: ['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
