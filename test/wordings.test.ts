@@ -61,7 +61,10 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.equal(tagged.get('etag'), headers.get('etag'));
     assert.deepEqual(after1, { ...before, updated_at: wording.created_at, wordings: [wording] });
     assert.ok(wording.created_at > before.updated_at);
-    assert.deepEqual([await found('quokka'), await found('quok'), await found('two')], [[id], [id], [id]]);
+    assert.deepEqual(
+      [await found('quokka'), await found('quok'), await found('quokka days')],
+      [[id], [id], [id]],
+    );
     assert.equal((await call('GET', '?limit=1')).json[0].id, id);
 
     await add(id, 'Second one?');
