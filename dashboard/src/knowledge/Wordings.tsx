@@ -14,7 +14,7 @@ import { showToast } from '../shell/toasts.tsx';
 import { hiddenWordings, removeWording } from './removeWording.ts';
 
 /** Of a long list, these are shown first. */
-const SHOWN_FIRST = 5;
+const SHOWN_FIRST = 3;
 
 /** Other wordings of the title, and a field to add one. */
 export function Wordings({ document, onAdded }: { document: DocumentDetail; onAdded: () => void }) {
