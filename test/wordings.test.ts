@@ -81,6 +81,27 @@ onEachEngine('the other wordings of a document', (engine) => {
     assert.deepEqual(audit[0].about, { document_id: id });
   });
 
+  it('the document is found and suggested by each of them, until it is removed', async () => {
+    const id = await make({ question: 'Roasting days', answer: 'On Mondays and Thursdays.' });
+    const question = 'How fresh will the numbats be when I get them?';
+    const find = async () => {
+      const { json } = await call('GET', `find?q=${encodeURIComponent(question)}`);
+      return json.candidates.find((candidate: { document_id: number }) => candidate.document_id === id);
+    };
+    const suggested = async (address: string) =>
+      (await deskbell.call('GET', `${address}/suggestions`, { token: tokens.aurora })).json[0];
+    assert.equal(await find(), undefined);
+    await add(id, 'Something else?');
+    const { json: wording } = await add(id, question);
+    assert.deepEqual([(await find()).score, (await find()).question], [1, 'Roasting days']);
+    const address = await ask(question);
+    const { kind, id: first, score } = await suggested(address);
+    assert.deepEqual([kind, first, score], ['document', id, 1]);
+    await call('DELETE', `${id}/wordings/${wording.id}`);
+    assert.equal(await find(), undefined);
+    assert.notEqual((await suggested(address))?.id, id);
+  });
+
   it('an edit and a revert keep them, and the document is still found by them', async () => {
     const id = await make({ question: 'Opening hours', answer: 'At nine.' });
     await add(id, 'When does the platypus open?');
