@@ -59,6 +59,7 @@ import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
+import { wordingRoutes } from './knowledge/wordingRoutes.ts';
 import { createHub } from './live/hub.ts';
 import { createWaitLimits } from './live/limits.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -184,7 +185,7 @@ export async function buildApp(
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
-  for (const routesOf of [knowledgeRoutes, confidenceRoutes])
+  for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
     await app.register(routesOf({ ...parts, confidence }), { prefix: '/api/v1/knowledge' });
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });

@@ -63,7 +63,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/enqueue.ts',
     'events/record.ts',
     'knowledge/confidence/',
-    'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
@@ -159,7 +158,7 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: [
-    ...['documents', 'document_versions', 'answered_questions', 'live_versions'],
+    ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['recognitions', 'confidence'],
   ],
   delivery: [

@@ -151,6 +151,16 @@ onEachEngine('confidence', (engine) => {
     assert.deepEqual([(await confidence()).threshold, (await confidence()).learned.earned], [0.89, true]);
   });
 
+  it('a wording that a person confirmed is the same question, without more evidence', async () => {
+    const wording = 'What should I buy to grind beans on a journey?';
+    assert.notEqual((await find(wording))?.confident, true);
+    const added = await call('POST', `${documentId}/wordings`, { body: { text: wording } });
+    assert.equal(added.status, 200);
+    assert.equal((await find(wording)).confident, true);
+    await call('DELETE', `${documentId}/wordings/${added.json.id}`);
+    assert.notEqual((await find(wording))?.confident, true);
+  });
+
   it('lists what was answered without a person, newest first in pages', async () => {
     await askKnown(3);
     const all = await known();

@@ -2,6 +2,7 @@ import type { Candidate } from '../contract/find.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Confidence } from './confidence/confidence.ts';
 import { CONFIDENT_MIN } from './confidence/threshold.ts';
+import { listWordings } from './documents/wordingRows.ts';
 import { type Likeness, likenessOf } from './ranking/sameQuestion.ts';
 import { type SuggestionParts, suggestDocuments } from './suggestions.ts';
 
@@ -41,10 +42,23 @@ export async function findAnswers(
   if (!best || best.score < RECOGNISED_SCORE_MIN || lead < LEAD_MIN) {
     return { candidates: candidates.slice(0, limit), recognised: undefined };
   }
-  const likeness = likenessOf(question, [best.question]);
+  const likeness = await likenessTo(parts, merchantId, best, question);
   best.confident = await isSafe(parts.confidence, merchantId, best.score, likeness);
   const recognised = likeness === 'different' ? undefined : best;
   return { candidates: candidates.slice(0, limit), recognised };
+}
+
+/** All wordings of the document count. Those beside its title are read only if they can make a difference. */
+async function likenessTo(
+  { database }: FindParts,
+  merchantId: MerchantId,
+  { document_id, question: title, score }: Candidate,
+  question: string,
+): Promise<Likeness> {
+  const toTitle = likenessOf(question, [title]);
+  if (toTitle === 'same' || score < CONFIDENT_MIN) return toTitle;
+  const wordings = await listWordings(database, merchantId, document_id);
+  return likenessOf(question, [title, ...wordings.map(({ text }) => text)]);
 }
 
 async function isSafe(

@@ -13,8 +13,7 @@ import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { logStep } from '../events/record.ts';
 import { outcomeOf } from '../knowledge/confidence/outcome.ts';
 import { findRecognised, judgeSteps } from '../knowledge/confidence/store.ts';
-import { lockDocument } from '../knowledge/documents/lock.ts';
-import { learn, learnSteps } from '../knowledge/learn.ts';
+import { learn, learnSteps, lockLesson } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { checkAnswer } from './rules.ts';
@@ -115,20 +114,21 @@ export async function answerNotification(
       ? { steps: [], waitsUntil: undefined }
       : await outbox.prepare(queries, merchantId, message, mark.name);
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
-  const lesson = { documentId, question, answer: decision.content, notificationId: id, author, at };
+  const sourceId = decision.documentId;
+  const lesson = { sourceId, documentId, question, answer: decision.content, notificationId: id, author, at };
   const judged =
     notification.ask_status === null || decision.send !== 'reply'
       ? []
       : await judgeAsk(queries, merchantId, {
           ...{ id, author, at, after: mark.name, text: decision.content },
-          documentIds: [(body as Record<string, unknown>).document_id, documentId],
+          documentIds: [sourceId, documentId],
         });
   const steps = [mark, ...sending, ...ended, ...judged, rememberAnswered(merchantId, lesson, mark.name)];
-  if (decision.learn && documentId !== undefined) {
+  if (decision.learn && (documentId ?? sourceId) !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
-      await lockDocument(tx, merchantId, documentId);
+      await lockLesson(tx, merchantId, lesson);
       await assertWon(await tx.chain([...steps, logStep(event)]));
       await learn(tx, merchantId, lesson);
     });
@@ -169,7 +169,7 @@ async function judgeAsk(
     at: Date;
     after: string;
     text: string;
-    documentIds: readonly unknown[];
+    documentIds: readonly (number | undefined)[];
   },
 ): Promise<Step[]> {
   const { id: notificationId, author, at, after } = answer;

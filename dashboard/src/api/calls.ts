@@ -63,6 +63,15 @@ export const calls = {
     path: `/api/v1/knowledge/known/${id}/outcome`,
     body: { outcome },
   }),
+  addWording: (documentId: number, text: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/knowledge/${documentId}/wordings`,
+    body: { text },
+  }),
+  removeWording: (documentId: number, id: number): Call => ({
+    method: 'DELETE',
+    path: `/api/v1/knowledge/${documentId}/wordings/${id}`,
+  }),
   factors: (): Call => ({ method: 'GET', path: '/api/v1/auth/factors' }),
   startTotp: (body: Proof): Call => ({ method: 'POST', path: '/api/v1/auth/totp', body }),
   confirmTotp: (otp: string): Call => ({ method: 'POST', path: '/api/v1/auth/totp/confirm', body: { otp } }),

@@ -7,8 +7,8 @@ interface Recognised {
 }
 
 interface Answer {
-  /** The documents that it names. Anything else is none. */
-  documentIds: readonly unknown[];
+  /** The documents that it names. */
+  documentIds: readonly (number | undefined)[];
   text: string;
 }
 
