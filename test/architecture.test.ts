@@ -66,6 +66,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/learn.ts',
     'knowledge/lock.ts',
     'knowledge/suggestions.ts',
+    'knowledge/taught.ts',
+    'knowledge/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',
     'merchants/store.ts',
@@ -154,7 +156,9 @@ const TABLES: Record<string, readonly string[]> = {
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
-  notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
+  notifications: [
+    ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+  ],
   knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
