@@ -160,7 +160,7 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
         /^(post|patch) |^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) && !bodyless.test(name);

@@ -20,10 +20,10 @@ export async function listPending(
   merchantId: MerchantId,
 ): Promise<{ id: number; ungrouped: number }[]> {
   const rows = await queries.all<{ id: number; ungrouped: number }>(
-    `select n.id, case when u.notification_id is null then 0 else 1 end as ungrouped
-      from notifications n
-      left join ungrouped_notifications u on u.merchant_id = n.merchant_id and u.notification_id = n.id
-      where n.merchant_id = $1 and n.status = 'requested' order by n.id desc limit ${PENDING_MAX}`,
+    // Not a join, for which PostgreSQL may read all of the merchant's decisions.
+    `select n.id, coalesce((select 1 from ungrouped_notifications u
+        where u.merchant_id = n.merchant_id and u.notification_id = n.id), 0) as ungrouped
+      from notifications n where n.merchant_id = $1 and n.status = 'requested' order by n.id desc limit ${PENDING_MAX}`,
     [merchantId],
   );
   return rows.reverse();
