@@ -3,8 +3,8 @@ import type { Document } from '../contract/knowledge.ts';
 import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { collectPage, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { findDocuments, listDocuments, type Position } from './documents/read.ts';
 import { searchDocuments } from './search.ts';
-import { findDocuments, listDocuments, type Position } from './store.ts';
 
 const LIMIT_MAX = 1000;
 /** Documents are long, so unlike the inbox this list always has pages. */

@@ -27,16 +27,11 @@ import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
+import { findDocument } from './documents/read.ts';
+import { findEarlierContent, listVersions, type Origin } from './documents/versions.ts';
+import { changeDocument, deleteDocument } from './documents/write.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
-import {
-  changeDocument,
-  deleteDocument,
-  findDocument,
-  findEarlierContent,
-  listVersions,
-  type Origin,
-} from './store.ts';
 import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
