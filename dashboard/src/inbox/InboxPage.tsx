@@ -1,5 +1,6 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
+import { GroupPane, oldestOf } from '../answer/GroupPane.tsx';
 import { NotificationPane } from '../answer/NotificationPane.tsx';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
@@ -12,6 +13,7 @@ import { BulkBar } from './BulkBar.tsx';
 import { useConversations } from './conversations.ts';
 import { EmptyList } from './EmptyList.tsx';
 import { Filters } from './Filters.tsx';
+import { rowIdOf, useRows } from './groups.ts';
 import { NotificationList } from './NotificationList.tsx';
 import { useNotifications } from './notifications.ts';
 import { useInboxShortcuts } from './useInboxShortcuts.ts';
@@ -48,11 +50,14 @@ export function InboxPage({ id }: { id: number | undefined }) {
     () => countStates(items, shownView.type, deletedIds),
     [items, shownView.type, deletedIds],
   );
-  useInboxShortcuts({ shown, openId: id, searchRef });
+  const rows = useRows(shown);
+  const rowId = id === undefined ? undefined : rowIdOf(rows.groups, id);
+  useInboxShortcuts({ rows, openId: rowId, searchRef });
 
   const listVisible = wide || id === undefined;
   const paneVisible = wide || id !== undefined;
   const open = id === undefined ? undefined : items.find((item) => item.id === id);
+  const group = id === undefined ? undefined : rows.groups.get(id);
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('inbox')}</h1>
@@ -74,13 +79,17 @@ export function InboxPage({ id }: { id: number | undefined }) {
           ) : shown.length === 0 ? (
             <EmptyList view={shownView} />
           ) : (
-            <NotificationList items={shown} openId={id} />
+            <NotificationList {...rows} openId={rowId} />
           )}
         </section>
       )}
       {paneVisible && (
         <section className="inbox-pane" aria-label={t('notification')}>
-          <NotificationPane key={id} id={id} known={open} shown={shown} />
+          {group ? (
+            <GroupPane key={oldestOf(group).id} group={group} />
+          ) : (
+            <NotificationPane key={id} id={id} known={open} shown={rows.items} all={items} />
+          )}
         </section>
       )}
       {extraWide && showTestPhone && (
