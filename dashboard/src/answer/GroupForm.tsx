@@ -1,9 +1,10 @@
-import { Button, Kbd, Switch, Textarea } from '@mantine/core';
+import { Button, Kbd, Switch, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { resolveNotifications } from '../inbox/resolve.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
@@ -130,6 +131,15 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
           </Button>
           <CurlButton call={calls.answerMany({ ids, answer: text, teach })} label={label} />
         </span>
+        <Tooltip label={t('resolveHint')}>
+          <Button
+            variant="default"
+            disabled={ids.length === 0}
+            onClick={() => resolveNotifications(client, ids)}
+          >
+            {t('resolve')}
+          </Button>
+        </Tooltip>
       </div>
     </form>
   );

@@ -1,4 +1,4 @@
-import { Button, Checkbox } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { calls } from '../api/calls.ts';
@@ -86,20 +86,16 @@ function Members({ group, ticked, onToggle }: MembersProps) {
           t('unknownCustomer', { id: String(item.conversation_id) });
         return (
           <li key={item.id} className="group-member">
-            <Checkbox
-              className="group-check"
-              checked={ticked.has(item.id)}
-              onChange={() => onToggle(item.id)}
-              label={
-                <>
-                  <strong dir="auto">{name}</strong>{' '}
-                  <span className="muted">{relative(item.created_at, now)}</span>
-                  <span className="group-question" dir="auto">
-                    {textOfNotification(item)}
-                  </span>
-                </>
-              }
-            />
+            <label className="group-check">
+              <input type="checkbox" checked={ticked.has(item.id)} onChange={() => onToggle(item.id)} />
+              <span className="group-text">
+                <strong dir="auto">{name}</strong>{' '}
+                <span className="muted">{relative(item.created_at, now)}</span>
+                <span className="group-question" dir="auto">
+                  {textOfNotification(item)}
+                </span>
+              </span>
+            </label>
             <Button
               variant="subtle"
               color="gray"

@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { ANSWERED_TOGETHER_MAX, type AnswerResult } from '../../../src/contract/groups.ts';
+import type { AnswerResult } from '../../../src/contract/groups.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { refreshInbox } from '../inbox/notifications.ts';
@@ -7,7 +7,10 @@ import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { readDraft, removeDraft } from './drafts.ts';
 
-export interface ManyAnswer {
+/** What the server takes in one call. */
+const ANSWERED_TOGETHER_MAX = 100;
+
+interface ManyAnswer {
   ids: readonly number[];
   answer: string;
   teach: boolean;
@@ -32,7 +35,7 @@ export async function sendToMany(
           ...{ ids: slice, answer, teach },
           ...(documentId === null ? {} : { document_id: documentId }),
         }),
-        headers: { 'Idempotency-Key': await keyOf(draftId, slice) },
+        headers: { 'Idempotency-Key': keyOf(draftId, slice) },
       });
       documentId ??= reply.document_id;
       results.push(...reply.results);
@@ -47,7 +50,7 @@ export async function sendToMany(
 }
 
 /** The same text to the same customers has the same key. */
-async function keyOf(draftId: number, ids: readonly number[]): Promise<string> {
+function keyOf(draftId: number, ids: readonly number[]): string {
   let sum = 0;
   for (const id of ids) sum = (sum * 31 + id) % 2_147_483_647;
   return `${readDraft(draftId).key}-${ids.length}-${ids[0]}-${ids.at(-1)}-${sum}`;

@@ -1,7 +1,6 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
-import { GroupPane, oldestOf } from '../answer/GroupPane.tsx';
-import { NotificationPane } from '../answer/NotificationPane.tsx';
+import { Pane } from '../answer/Pane.tsx';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
@@ -57,7 +56,6 @@ export function InboxPage({ id }: { id: number | undefined }) {
   const listVisible = wide || id === undefined;
   const paneVisible = wide || id !== undefined;
   const open = id === undefined ? undefined : items.find((item) => item.id === id);
-  const group = id === undefined ? undefined : rows.groups.get(id);
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('inbox')}</h1>
@@ -85,11 +83,7 @@ export function InboxPage({ id }: { id: number | undefined }) {
       )}
       {paneVisible && (
         <section className="inbox-pane" aria-label={t('notification')}>
-          {group ? (
-            <GroupPane key={oldestOf(group).id} group={group} />
-          ) : (
-            <NotificationPane key={id} id={id} known={open} shown={rows.items} all={items} />
-          )}
+          <Pane key={id} id={id} known={open} rows={rows} all={items} />
         </section>
       )}
       {extraWide && showTestPhone && (

@@ -16,6 +16,7 @@ export interface Rows {
   items: readonly Notification[];
   /** By the id of any of its notifications. */
   groups: ReadonlyMap<number, Group>;
+  loaded: boolean;
 }
 
 const NONE: readonly NotificationGroup[] = [];
@@ -23,16 +24,16 @@ const NONE: readonly NotificationGroup[] = [];
 /** Puts pending notifications of the list that ask the same into one row. */
 export function useRows(shown: readonly Notification[]): Rows {
   const live = useStore(connection) === 'live';
-  const { data = NONE } = useQuery({
+  const { data = NONE, isPending } = useQuery({
     queryKey: GROUPS_KEY,
     queryFn: async ({ signal }) =>
       (await request<{ groups: NotificationGroup[] }>(calls.groups(), { signal })).groups,
     refetchInterval: live ? false : POLL_MS,
   });
-  return useMemo(() => toRows(shown, data), [shown, data]);
+  return useMemo(() => ({ ...toRows(shown, data), loaded: !isPending }), [shown, data, isPending]);
 }
 
-function toRows(shown: readonly Notification[], known: readonly NotificationGroup[]): Rows {
+function toRows(shown: readonly Notification[], known: readonly NotificationGroup[]): Omit<Rows, 'loaded'> {
   if (known.length === 0) return { items: shown, groups: new Map() };
   const numberOf = new Map(known.flatMap(({ ids }, index) => ids.map((id) => [id, index] as const)));
   const members = new Map<number, Notification[]>();
