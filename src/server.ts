@@ -33,6 +33,7 @@ import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
+import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
@@ -91,6 +92,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config);
+    const ranking = createRanking(database);
     const app = await buildApp({
       config,
       database,
@@ -104,10 +106,11 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       channels,
       outbox,
       storage: openStorage(config),
+      ranking,
       metrics,
       log,
       now,
-      assistant: openAssistant(database, log, now),
+      assistant: openAssistant(database, ranking, log, now),
       demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
     const worker = config.worker
@@ -159,11 +162,11 @@ async function disableDemo(database: Database, passwords: Passwords, log: Logger
 }
 
 /** The demo's assistant is not a feature: it uses features, as a merchant's own assistant does over HTTP. */
-function openAssistant(database: Database, log: Logger, now: () => Date): Assistant {
+function openAssistant(database: Database, ranking: Ranking, log: Logger, now: () => Date): Assistant {
   return createAssistant({
     log,
     // It compares the best two.
-    findAnswers: (merchantId, question) => suggestDocuments(database, merchantId, question, 2),
+    findAnswers: (merchantId, question) => suggestDocuments({ database, ranking }, merchantId, question, 2),
     async raise(merchantId, conversationId, context) {
       const contextText = JSON.stringify(context);
       const type = 'user_question_request';

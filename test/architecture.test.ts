@@ -65,6 +65,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
+    'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'knowledge/taught.ts',
     'knowledge/words.ts',

@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { type Loaded, loadDocuments, readState } from './load.ts';
+import { type Similar, TextIndex } from './textIndex.ts';
+
+/** People see no texts with lower scores: most are similar by coincidence. */
+export const SHOWN_SCORE_MIN = 0.2;
+/** Programs do, since a model can judge them: a text in another language shares little more than names and numbers. */
+export const FOUND_SCORE_MIN = 0.05;
+
+/** The indexes of the merchants that were used last stay in memory. One with 10,000 documents takes about 40 MB. */
+const KEPT_MAX_BYTES = 96 * 1024 * 1024;
+
+/** The one order of a merchant's texts by how well they fit a question, for everybody who looks for an answer. */
+export interface Ranking {
+  /** The documents that fit a question, best first. Of those with the same answer only the best. */
+  rank(merchantId: MerchantId, question: string, scoreMin: number): Promise<Similar[]>;
+  /** The scores of all documents that fit a question at least a little, by id. */
+  scores(merchantId: MerchantId, question: string): Promise<Map<number, number>>;
+  /** The scores of some texts that are not documents, such as answered questions. */
+  compare(merchantId: MerchantId, question: string, texts: readonly string[]): Promise<number[]>;
+}
+
+/**
+ * Every process keeps the documents in memory in a form that can be compared, and reads what has changed before each use,
+ * so that a question is compared with what the database has now.
+ */
+export function createRanking(queries: Queries): Ranking {
+  const kept = new LRUCache<MerchantId, Loaded>({
+    maxSize: KEPT_MAX_BYTES,
+    sizeCalculation: ({ index }) => Math.min(KEPT_MAX_BYTES, index.bytes + 1024),
+  });
+  const loading = new Map<MerchantId, Promise<unknown>>();
+
+  async function current(merchantId: MerchantId): Promise<TextIndex> {
+    for (;;) {
+      const state = await readState(queries, merchantId);
+      if (!state) return EMPTY;
+      const before = kept.get(merchantId);
+      if (before?.version === state.version) return before.index;
+      // What another request loads may be older than this one, so the version is checked again.
+      const other = loading.get(merchantId);
+      if (other) {
+        await other.catch(() => undefined);
+        continue;
+      }
+      const load = loadDocuments(queries, merchantId, state, before);
+      loading.set(merchantId, load);
+      try {
+        const loaded = await load;
+        kept.set(merchantId, loaded);
+        return loaded.index;
+      } finally {
+        loading.delete(merchantId);
+      }
+    }
+  }
+
+  return {
+    async rank(merchantId, question, scoreMin) {
+      return (await current(merchantId)).similar(question, scoreMin);
+    },
+    async scores(merchantId, question) {
+      const found = (await current(merchantId)).similar(question, 0.001, { oncePerAnswer: false });
+      return new Map(found.map(({ id, score }) => [id, score]));
+    },
+    async compare(merchantId, question, texts) {
+      return texts.length === 0 ? [] : (await current(merchantId)).compare(question, texts);
+    },
+  };
+}
+
+const EMPTY = new TextIndex();
