@@ -24,6 +24,7 @@ const DIFFERENT = [
   ['¿Tienen pan con gluten?', '¿Tienen pan sin gluten?'],
   ['Does the grinder work?', 'The grinder does not work'],
   ['Price?', 'Price of the beans?'],
+  ['Do you sell bags?', 'Do you sell 5 bags?'],
   ['Do you have gift cards for coffee?', 'Do you have gift cards for tea?'],
   ['Hello?', 'Hello!'],
   ['Is order 2041 ready?', 'Is order 2041 ready?'],

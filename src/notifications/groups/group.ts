@@ -79,7 +79,7 @@ function bestGroup(
     const found = score(count, question.words.size, first!.words.size);
     // With equal scores, the older group.
     const isBetter = found > bestScore || (found === bestScore && best && first!.id < best.questions[0]!.id);
-    if (found < SCORE_MIN || !isBetter || question.isNegative !== first!.isNegative) continue;
+    if (found < SCORE_MIN || !isBetter || question.fixed !== first!.fixed) continue;
     if (!group.sets.every((set) => isWithin(question.words, set) || isWithin(set, question.words))) continue;
     best = group;
     bestScore = found;

@@ -1,12 +1,13 @@
-import { stemsOf } from '../../knowledge/words.ts';
+import { NEGATIONS } from '../../knowledge/ranking/sameQuestion.ts';
+import { stemsOf, wordsIn } from '../../knowledge/words.ts';
 import { isPersonal } from './personal.ts';
 
 /** What the comparison needs of a question. */
 export interface Compared {
   /** The stems of its words, without those that do not change what is asked. */
   words: ReadonlySet<string>;
-  /** It contains a word such as "not" or "without". */
-  isNegative: boolean;
+  /** Its numbers, and words such as "not" or "without": with others, it is another question. */
+  fixed: string;
 }
 
 export interface Question extends Compared {
@@ -37,16 +38,17 @@ const FILLER = new Set(
     مرحبا السلام عليكم شكرا فضلك اريد اود احتاج ممكن سؤال معرفة`,
   ),
 );
-const NEGATIVE =
-  /(?<!\p{L})(?:not|no|never|without|\p{L}+n['’]t|cannot|sin|nunca|jam[aá]s|n[aã]o|sem|لا|ليس|بدون|غير|لم|لن)(?!\p{L})/iu;
 
 /** Pure, and of this question alone, so every process groups alike. */
 export function comparedOf(text: string): Compared {
-  const read = text.slice(0, 4 * TEXT_LENGTH_MAX);
-  return {
-    words: new Set(stemsOf(read, WORDS_MAX).filter((word) => !FILLER.has(word))),
-    isNegative: NEGATIVE.test(read),
-  };
+  const words = new Set<string>();
+  const fixed: string[] = [];
+  for (const { form, stem, stop } of wordsIn(text.slice(0, 4 * TEXT_LENGTH_MAX))) {
+    if (words.size === WORDS_MAX) break;
+    if (/\p{N}/u.test(form) || NEGATIONS.has(form)) fixed.push(form);
+    if (!stop && !FILLER.has(stem)) words.add(stem);
+  }
+  return { words, fixed: fixed.sort().join(' ') };
 }
 
 export interface PendingRow {
