@@ -60,6 +60,34 @@ onEachEngine('one answer for many', (engine) => {
     assert.equal(await documentsWith('Cups are in.'), 1);
   });
 
+  it('adds the other questions to the document as wordings, and all of them to a document that it comes from', async () => {
+    const texts = ['Do you sell whisks?', 'Whisks?', 'Hello, do you sell whisks please?'];
+    const askEach = async () => {
+      const ids: number[] = [];
+      for (const text of texts) ids.push(await ask(text));
+      return ids;
+    };
+    const wordingsOf = async (id: number) =>
+      (await deskbell.call('GET', `/api/v1/knowledge/${id}`, { token: tokens.aurora })).json.wordings.map(
+        ({ text }: { text: string }) => text,
+      );
+    const { json } = await answerMany(await askEach(), { answer: 'Bamboo ones.' });
+    assert.deepEqual((await wordingsOf(json.document_id)).toSorted(), texts.slice(1).sort());
+
+    const other = (await answerMany([await ask('Do you sell ladles?')], { answer: 'On the shelf.' })).json;
+    const from = await answerMany(await askEach(), { answer: 'See here.', document_id: other.document_id });
+    assert.equal(from.json.document_id, other.document_id);
+    assert.deepEqual((await wordingsOf(other.document_id)).toSorted(), texts.toSorted());
+    assert.equal(await documentsWith('See here.'), 0);
+    // A document that does not exist: it is learned as usual, once.
+    const { json: none } = await answerMany(await askEach(), {
+      answer: 'See there.',
+      document_id: 987_654_321,
+    });
+    assert.ok(none.document_id > other.document_id);
+    assert.equal(await documentsWith('See there.'), 1);
+  });
+
   it('teaches nothing if it must not', async () => {
     for (const more of [{ teach: false }, { only_send_campaign: true }]) {
       const ids = await askAll('Do you sell straws?', 2);

@@ -62,7 +62,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
-    'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
@@ -160,7 +159,7 @@ const TABLES: Record<string, readonly string[]> = {
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
   ],
-  knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
+  knowledge: ['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],

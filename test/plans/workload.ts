@@ -155,6 +155,7 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
       (n: number) => ({
         title: `Title ${n} ${WORDS[n % WORDS.length]}`,
         body: `Body ${n} of ${rows}`,
+        ...(n % 3 === 0 && { wordings: [`Wording ${n} of ${rows}`, `Other wording ${n}`] }),
       }),
     ],
   } as const;
@@ -200,6 +201,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
     [QUESTION, { answer: 'Yes.' }],
+    [QUESTION, { answer: 'Yes, as it says.', document_id: document.id }],
     [
       { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
       { answer: 'Yes, that one.' },

@@ -22,23 +22,29 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
   const [savedDraft] = useState(() => readDraft(item.id));
   const [text, setText] = useState(savedDraft.fields.answer ?? '');
   const [teach, setTeach] = useState(savedDraft.teach);
+  const [used, setUsed] = useState(savedDraft.source);
+  /** The document whose text is sent as it is. */
+  const source = teach && used?.text.trim() === text.trim() ? used : undefined;
   const [submitted, setSubmitted] = useState(false);
   const [sending, setSending] = useState(false);
   const [failure, setFailure] = useState<unknown>();
   const form = useRef<HTMLFormElement>(null);
   const field = () => form.current?.querySelector<HTMLElement>(REPLY_FIELD);
 
-  const change = (answer: string, nextTeach = teach) => {
+  const change = (answer: string, nextTeach = teach, nextUsed = used) => {
     setText(answer);
     setTeach(nextTeach);
-    saveDraft(item.id, { fields: { answer }, teach: nextTeach });
+    setUsed(nextUsed);
+    saveDraft(item.id, { fields: { answer }, teach: nextTeach, source: nextUsed });
   };
   const suggestion = useStore(textToInsert);
   useEffect(() => {
     if (suggestion?.id !== item.id) return;
     textToInsert.set(undefined);
     const before = text.trimEnd();
-    change(before === '' ? suggestion.text : `${before}\n\n${suggestion.text}`);
+    const { text: found, document } = suggestion;
+    const next = before === '' ? found : `${before}\n\n${found}`;
+    change(next, teach, document && { ...document, text: found });
     field()?.focus();
   });
 
@@ -48,6 +54,7 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
       : submitted && text.trim() === ''
         ? t('fieldAnswerMissing')
         : undefined;
+  const body = { ids, answer: text, teach, ...(source ? { document_id: source.id } : {}) };
   const submit = async () => {
     setSubmitted(true);
     if (text.trim() === '' || text.length > CONTENT_MAX) return field()?.focus();
@@ -55,7 +62,7 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
     setSending(true);
     setFailure(undefined);
     try {
-      await sendToMany(client, item.id, { ids, answer: text, teach });
+      await sendToMany(client, item.id, body);
     } catch (thrown) {
       setFailure(thrown);
     }
@@ -129,7 +136,7 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
           >
             {label}
           </Button>
-          <CurlButton call={calls.answerMany({ ids, answer: text, teach })} label={label} />
+          <CurlButton call={calls.answerMany(body)} label={label} />
         </span>
         <Tooltip label={t('resolveHint')}>
           <Button

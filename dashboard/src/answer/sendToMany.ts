@@ -14,6 +14,8 @@ interface ManyAnswer {
   ids: readonly number[];
   answer: string;
   teach: boolean;
+  /** The document that the answer is from. */
+  document_id?: number;
 }
 
 /** What happened to the answer that was sent to many last, in this tab. */
@@ -23,7 +25,7 @@ export const sentToMany = createStore<readonly AnswerResult[]>([]);
 export async function sendToMany(
   client: QueryClient,
   draftId: number,
-  { ids, answer, teach }: ManyAnswer,
+  { ids, ...rest }: ManyAnswer,
 ): Promise<void> {
   const results: AnswerResult[] = [];
   let documentId: number | null = null;
@@ -32,7 +34,7 @@ export async function sendToMany(
       const slice = ids.slice(from, from + ANSWERED_TOGETHER_MAX);
       const reply: { results: AnswerResult[]; document_id: number | null } = await request({
         ...calls.answerMany({
-          ...{ ids: slice, answer, teach },
+          ...{ ids: slice, ...rest },
           ...(documentId === null ? {} : { document_id: documentId }),
         }),
         headers: { 'Idempotency-Key': keyOf(draftId, slice) },

@@ -93,8 +93,7 @@ export async function answerMany(
         id,
         body: { answer, document_id: from, only_send_campaign: onlySendCampaign },
         at: now(),
-        // Until answers take document_id, only the first one teaches.
-        teach: teaches && from === undefined,
+        teach: teaches,
       },
     );
 
