@@ -168,8 +168,9 @@ async function findOutcome<T>(
       where merchant_id = $1 and key = $2 and created_at > $3`,
     [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
   );
-  if (first && first.fingerprint !== fingerprint) throw idempotencyKeyReused();
-  return first && (JSON.parse(first.outcome) as Outcome<T>);
+  if (!first) return undefined;
+  if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
+  return JSON.parse(first.outcome) as Outcome<T>;
 }
 
 /** Performs the write of a request, only once if it has an Idempotency-Key, and sets its headers. */
