@@ -57,6 +57,22 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('do not get an answer that was begun before they asked', async () => {
+    const ask = (conversation_id: number) =>
+      createNotification({ ...QUESTION, conversation_id, context: { question: 'Do you sell plum jam?' } });
+    const first = await ask(1);
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('From August.');
+    const second = await ask(2);
+    await page.locator('.row[data-group="2"]').waitFor();
+    await button(page, 'Send answer').click();
+    await readAnswered(first);
+    assert.equal((await read(second)).status, 'requested');
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();
