@@ -67,6 +67,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/learn.ts',
     'knowledge/ranking/',
     'knowledge/suggestions.ts',
+    'knowledge/taught.ts',
+    'knowledge/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',
     'merchants/store.ts',
@@ -156,7 +158,9 @@ const TABLES: Record<string, readonly string[]> = {
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
-  notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
+  notifications: [
+    ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+  ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['recognitions', 'confidence'],

@@ -23,6 +23,11 @@ const ROUTES = {
   'post /api/v1/notification/{notification_id}/answer': 'notifications',
   'delete /api/v1/notification/{notification_id}': 'notifications',
   'post /api/v1/notification/request': 'notifications',
+  'get /api/v1/notification/groups': 'notifications',
+  'get /api/v1/notification/{notification_id}/similar': 'notifications',
+  'post /api/v1/notification/answer-many': 'notifications',
+  'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
+  'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
@@ -162,7 +167,7 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
         /^(post|patch) |^put .*\/outcome$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) &&

@@ -44,6 +44,8 @@ interface Answer {
   id: number;
   body: unknown;
   at: Date;
+  /** False: the knowledge base learns nothing. */
+  teach?: boolean;
 }
 
 /**
@@ -53,7 +55,7 @@ interface Answer {
 export async function answerNotification(
   queries: Database | Transaction,
   { outbox, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
-  { merchantId, author, id, body, at }: Answer,
+  { merchantId, author, id, body, at, teach = true }: Answer,
 ): Promise<{ message: string }> {
   const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
 
@@ -124,7 +126,8 @@ export async function answerNotification(
           documentIds: [sourceId, documentId],
         });
   const steps = [mark, ...sending, ...ended, ...judged, rememberAnswered(merchantId, lesson, mark.name)];
-  if (decision.learn && (documentId ?? sourceId) !== undefined) {
+  const learns = decision.learn && teach;
+  if (learns && (documentId ?? sourceId) !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
@@ -133,7 +136,7 @@ export async function answerNotification(
       await learn(tx, merchantId, lesson);
     });
   } else {
-    const learning = decision.learn ? learnSteps(merchantId, lesson, mark.name) : { steps: [], events: [] };
+    const learning = learns ? learnSteps(merchantId, lesson, mark.name) : { steps: [], events: [] };
     const log = logStep(event, ...learning.events);
     await assertWon(await queries.chain([...steps, ...learning.steps, log], merchantId));
   }

@@ -3,6 +3,7 @@ import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
+import { GROUP_MUTATIONS } from './groups.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
@@ -14,6 +15,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
+  ...GROUP_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...CLIENT_MUTATIONS,
 ];

@@ -57,6 +57,8 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     const body = { resolve_only: true };
     if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
   }
+  const { json: pending } = await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token });
+  for (const { id } of pending) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
   await useFactors(deskbell, OPERATOR);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };
@@ -221,6 +223,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       await call('DELETE', address);
     }
   }
+  await answerTogether(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
@@ -231,6 +234,26 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Groups, and one answer for many: with a document, without, and again. */
+async function answerTogether(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = (method: string, path: string, body?: object) =>
+    deskbell.call(method, NOTIFICATIONS + path, { token, body });
+  for (const more of [{}, { document_id: documentId }]) {
+    const ids: number[] = [];
+    for (const context of [{ document_id: documentId }, {}]) {
+      const question = { ...QUESTION, context: { ...QUESTION.context, ...context } };
+      ids.push(Number((await raise(deskbell, token, question)).split('/').at(-1)));
+    }
+    await call('POST', `/${ids[0]}/ungroup`);
+    await call('GET', '/groups');
+    await call('GET', `/${ids[0]}/similar`);
+    await call('DELETE', `/${ids[0]}/ungroup`);
+    const [first] = ids;
+    assert.equal((await call('POST', '/answer-many', { ids: [first], answer: 'Yes.', ...more })).status, 200);
+    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes.', ...more })).status, 200);
+  }
 }
 
 /** Every end of an ask, and what programs hear of it. */

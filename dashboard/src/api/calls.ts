@@ -21,6 +21,19 @@ export const calls = {
     path: `/api/v1/notification/${id}/answer`,
     body,
   }),
+  groups: (): Call => ({ method: 'GET', path: '/api/v1/notification/groups' }),
+  answerMany: (body: {
+    ids: readonly number[];
+    answer: string;
+    teach: boolean;
+    document_id?: number;
+  }): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/answer-many',
+    body,
+  }),
+  ungroup: (id: number): Call => ({ method: 'POST', path: `/api/v1/notification/${id}/ungroup` }),
+  regroup: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}/ungroup` }),
   deleteNotification: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}` }),
   conversations: (ids?: readonly number[]): Call => ({
     method: 'GET',

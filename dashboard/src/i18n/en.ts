@@ -107,6 +107,17 @@ export const en = {
   showAll: 'Show all',
   showLess: 'Show less',
 
+  groupTitle: { one: '{n} customer asks this', other: '{n} customers ask this' },
+  groupHint: 'One answer for all of them. Untick those who should not get it.',
+  groupMembers: 'Customers who ask this',
+  ungroup: 'Not the same',
+  ungrouped: 'It is a question of its own now.',
+  groupTeachOn: 'Each customer gets your answer, and the assistant learns it once.',
+  groupTeachOff: 'Each customer gets your answer. The assistant does not learn it.',
+  sendToMany: { one: 'Send to {n} customer', other: 'Send to {n} customers' },
+  sentToMany: { one: 'Sent to {n} customer', other: 'Sent to {n} customers' },
+  gotAnswer: 'Gets your answer',
+
   fieldAnswer: 'Your answer',
   fieldAnswerMissing: 'Please write an answer.',
   fieldReply: 'Your reply to the customer',

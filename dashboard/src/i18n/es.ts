@@ -108,6 +108,17 @@ export const es: Texts = {
   showAll: 'Mostrar todo',
   showLess: 'Mostrar menos',
 
+  groupTitle: { one: '{n} cliente pregunta esto', other: '{n} clientes preguntan esto' },
+  groupHint: 'Una respuesta para todos. Desmarca a quienes no deban recibirla.',
+  groupMembers: 'Clientes que preguntan esto',
+  ungroup: 'No es lo mismo',
+  ungrouped: 'Ahora es una pregunta aparte.',
+  groupTeachOn: 'Cada cliente recibe tu respuesta, y el asistente la aprende una vez.',
+  groupTeachOff: 'Cada cliente recibe tu respuesta. El asistente no la aprende.',
+  sendToMany: { one: 'Enviar a {n} cliente', other: 'Enviar a {n} clientes' },
+  sentToMany: { one: 'Enviada a {n} cliente', other: 'Enviada a {n} clientes' },
+  gotAnswer: 'Recibe tu respuesta',
+
   fieldAnswer: 'Tu respuesta',
   fieldAnswerMissing: 'Escribe una respuesta.',
   fieldReply: 'Tu respuesta al cliente',

@@ -111,6 +111,17 @@ export const pt: Texts = {
   showAll: 'Mostrar tudo',
   showLess: 'Mostrar menos',
 
+  groupTitle: { one: '{n} cliente pergunta isto', other: '{n} clientes perguntam isto' },
+  groupHint: 'Uma resposta para todos. Desmarque quem não deve recebê-la.',
+  groupMembers: 'Clientes que perguntam isto',
+  ungroup: 'Não é a mesma',
+  ungrouped: 'Agora é uma pergunta separada.',
+  groupTeachOn: 'Cada cliente recebe sua resposta, e o assistente a aprende uma vez.',
+  groupTeachOff: 'Cada cliente recebe sua resposta. O assistente não a aprende.',
+  sendToMany: { one: 'Enviar a {n} cliente', other: 'Enviar a {n} clientes' },
+  sentToMany: { one: 'Enviada a {n} cliente', other: 'Enviada a {n} clientes' },
+  gotAnswer: 'Recebe sua resposta',
+
   fieldAnswer: 'Sua resposta',
   fieldAnswerMissing: 'Escreva uma resposta.',
   fieldReply: 'Sua resposta ao cliente',
