@@ -53,6 +53,7 @@ import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
+import { countDue } from './knowledge/embeddings/store.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
@@ -222,6 +223,7 @@ export async function buildApp(
   const queueFigures = async () => ({
     ...(await readQueueFigures(database, now())),
     webhooksStopped: await countStopped(database),
+    ...(config.embeddings && { vectorsWaiting: await countDue(database, config.embeddings.model) }),
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);

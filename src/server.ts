@@ -33,6 +33,8 @@ import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
+import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
+import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
@@ -83,6 +85,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const machineKeys = createMachineKeys({ ...config, database, revocations, log, now });
     const metrics = createMetrics();
+    const { embeddings } = config;
+    const embed = embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding });
     if (config.production && config.channel.name === 'simulator') {
       log.warn(
         'CHANNEL is the simulator: messages of merchants without their own channel reach no real phone',
@@ -122,6 +126,10 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
           onAttempt: metrics.attempt,
         })
       : undefined;
+    const vectorMaker =
+      config.worker && embeddings && embed
+        ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
+        : undefined;
 
     const expiring = expireAsks({ database, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -135,7 +143,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         await expiring.stop();
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = worker?.stop();
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));

@@ -155,7 +155,10 @@ const TABLES: Record<string, readonly string[]> = {
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
-  knowledge: ['documents', 'document_versions', 'answered_questions', 'live_versions'],
+  knowledge: [
+    ...['documents', 'document_versions', 'answered_questions', 'live_versions'],
+    ...['document_vectors', 'vector_progress'],
+  ],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],

@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { CHANGES, type Database } from '../../database/database.ts';
+import { BATCH_MAX, type Embed, EmbeddingsFailure } from './client.ts';
+import {
+  claim,
+  type DocumentTexts,
+  type DueMerchant,
+  keepLease,
+  type Lease,
+  listDue,
+  listWithoutVectors,
+  type MadeVectors,
+  release,
+  writeVectors,
+} from './store.ts';
+import { encode, hashOf, inputOf, type StoredVector } from './vectors.ts';
+
+export interface VectorMakerParts {
+  database: Database;
+  embed: Embed;
+  model: string;
+  log: Logger;
+  now: () => Date;
+}
+
+export interface VectorMaker {
+  /** Ends the current request. */
+  stop(): Promise<void>;
+}
+
+/** Signals may be lost with their connection. */
+const POLL_MS = 2000;
+/** Changes within this time share one look. With many merchants a look takes longer, but at most a tenth of the time. */
+const LOOK_EVERY_MS = 200;
+const LOOK_SHARE = 10;
+const MERCHANTS_AT_ONCE = 20;
+/** A model on a small processor needs seconds for a batch. */
+const TIMEOUT_MS = 60_000;
+const LEASE_MS = 90_000;
+/** The first pause after a failure. It doubles with each further one. */
+const PAUSE_MS = 5000;
+const PAUSE_MAX_MS = 120_000;
+/** The length that a text is cut to when the endpoint refuses it. */
+const SHORT_LENGTH = 400;
+
+/** Makes the missing vectors of all merchants' documents, one batch per merchant in turn. */
+export function startVectorMaker({ database, embed, model, log, now }: VectorMakerParts): VectorMaker {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let lookMs = 0;
+  let failures = 0;
+  let pausedUntilMs = 0;
+
+  function lookSoon(): void {
+    if (running || signal.aborted) return;
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        running = makeAll()
+          .catch((err) => log.warn({ err }, 'cannot make vectors of documents; will retry'))
+          .finally(() => {
+            running = undefined;
+          });
+      },
+      Math.max(LOOK_EVERY_MS, LOOK_SHARE * lookMs),
+    ).unref();
+  }
+
+  async function makeAll(): Promise<void> {
+    let after = 0;
+    while (!signal.aborted && now().getTime() >= pausedUntilMs) {
+      const startedAt = performance.now();
+      const due = await listDue(database, { model, at: now(), after, limit: MERCHANTS_AT_ONCE });
+      lookMs = performance.now() - startedAt;
+      if (due.length === 0 && after === 0) return;
+      after = due.length < MERCHANTS_AT_ONCE ? 0 : due.at(-1)!.merchant_id;
+      for (const merchant of due) {
+        if (signal.aborted || !(await takeTurn(merchant))) return;
+      }
+    }
+  }
+
+  /** False if the endpoint does not work. */
+  async function takeTurn(merchant: DueMerchant): Promise<boolean> {
+    const merchantId = merchant.merchant_id;
+    const lease = newLease();
+    const claimed = await claim(database, merchant, { model, lease, at: now() });
+    if (!claimed) return true;
+    const after = claimed.position;
+    const { documents, lookedUntil } = await listWithoutVectors(database, merchantId, {
+      ...{ after, model },
+      limit: BATCH_MAX,
+    });
+    try {
+      if (documents.length > 0) {
+        const made = await makeFor(documents, () => keepLease(database, merchantId, newLease(lease.id)));
+        const position = documents.at(-1)!.id;
+        if (!made || !(await writeVectors(database, merchantId, { lease, model, made, position })))
+          return true;
+      }
+      failures = 0;
+      await release(database, merchantId, lease, lookedUntil);
+      return true;
+    } catch (error) {
+      // So that another worker, or this one after a restart, can go on at once.
+      await release(database, merchantId, lease, after);
+      if (!(error instanceof EmbeddingsFailure)) throw error;
+      if (!signal.aborted) pauseAfter(error);
+      return false;
+    }
+  }
+
+  function pauseAfter({ retryAfterMs }: EmbeddingsFailure): void {
+    const pauseMs = Math.min(PAUSE_MS * 2 ** failures, PAUSE_MAX_MS);
+    failures += 1;
+    pausedUntilMs = now().getTime() + Math.max(pauseMs, retryAfterMs ?? 0);
+  }
+
+  /** Undefined if the lease is lost. */
+  async function makeFor(
+    documents: readonly DocumentTexts[],
+    keep: () => Promise<boolean>,
+  ): Promise<MadeVectors[] | undefined> {
+    const wanted = documents.map((document) => ({
+      document,
+      texts: new Map([document.title].map((text) => [hashOf(text), inputOf(text)])),
+    }));
+    const known = new Map<string, string>();
+    for (const { vectors, vectors_model } of documents) {
+      if (vectors === null || vectors_model !== model) continue;
+      for (const [hash, vector] of Object.entries(JSON.parse(vectors))) known.set(hash, vector as string);
+    }
+    const missing = new Map(
+      wanted.flatMap(({ texts }) => [...texts].filter(([hash, text]) => text !== '' && !known.has(hash))),
+    );
+    const hashes = [...missing.keys()];
+    for (let from = 0; from < hashes.length; from += BATCH_MAX) {
+      if (!(await keep())) return undefined;
+      const batch = hashes.slice(from, from + BATCH_MAX);
+      const vectors = await embedEach(batch.map((hash) => missing.get(hash)!));
+      for (const [place, hash] of batch.entries()) {
+        const vector = vectors[place];
+        known.set(hash, vector ? encode(vector) : '');
+      }
+    }
+    return wanted.map(({ document, texts }) => ({
+      document,
+      vectors: Object.fromEntries([...texts.keys()].map((hash) => [hash, known.get(hash) ?? ''])),
+    }));
+  }
+
+  /** Undefined for texts that the endpoint refuses, although it works. */
+  async function embedEach(texts: readonly string[]): Promise<(StoredVector | undefined)[]> {
+    const vectors = await embedUnlessRefused(texts);
+    if (vectors) return vectors;
+    // If it refuses everything, it is not because of the texts.
+    if (!(await embedUnlessRefused(['Hello']))) throw new EmbeddingsFailure('REFUSES_EVERYTHING');
+    return embedInParts(texts);
+  }
+
+  /** A batch that is refused is split in two. A single text is cut. */
+  async function embedInParts(texts: readonly string[]): Promise<(StoredVector | undefined)[]> {
+    const [text = ''] = texts;
+    const half = Math.ceil(texts.length / 2);
+    const parts =
+      texts.length > 1
+        ? [texts.slice(0, half), texts.slice(half)]
+        : text.length > SHORT_LENGTH
+          ? [[text.slice(0, SHORT_LENGTH).toWellFormed()]]
+          : undefined;
+    if (!parts) return [undefined];
+    const vectors: (StoredVector | undefined)[] = [];
+    for (const part of parts)
+      vectors.push(...((await embedUnlessRefused(part)) ?? (await embedInParts(part))));
+    return vectors;
+  }
+
+  async function embedUnlessRefused(texts: readonly string[]): Promise<StoredVector[] | undefined> {
+    try {
+      return await embed(texts, { timeoutMs: TIMEOUT_MS, signal });
+    } catch (error) {
+      if (error instanceof EmbeddingsFailure && error.isRefusal) return undefined;
+      throw error;
+    }
+  }
+
+  const newLease = (id: string = randomUUID()): Lease => ({
+    id,
+    until: new Date(now().getTime() + LEASE_MS),
+  });
+
+  const stopListening = database.listen(CHANGES, lookSoon);
+  const poll = setInterval(lookSoon, POLL_MS).unref();
+  lookSoon();
+  return {
+    async stop() {
+      stopping.abort();
+      stopListening();
+      clearInterval(poll);
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
