@@ -33,11 +33,16 @@ export class EmbeddingsFailure extends Error {
 /** A vector for each text, in their order. Throws an `EmbeddingsFailure`. */
 export type Embed = (
   texts: readonly string[],
-  limits: { timeoutMs: number; signal?: AbortSignal },
+  limits: {
+    timeoutMs: number;
+    signal?: AbortSignal;
+    /** Every endpoint that works accepts these texts. */
+    isProbe?: boolean;
+  },
 ) => Promise<StoredVector[]>;
 
-/** Too long: OpenAI, Ollama and vLLM answer 400, Hugging Face 413 or 422, llama.cpp 500. */
-const REFUSALS = new Set([400, 413, 422, 500]);
+/** Too long: OpenAI, Ollama and vLLM answer 400, Hugging Face 413 or 422. llama.cpp answers 500, like a broken server. */
+const REFUSALS = new Set([400, 413, 422]);
 const RETRY_AFTER_MAX_MS = 3600_000;
 
 export function createEmbed({ url, model, apiKey }: EmbeddingsSettings): Embed {

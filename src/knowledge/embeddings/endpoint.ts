@@ -39,7 +39,7 @@ export function createEndpoint({ settings, log, onRequest }: EndpointParts): Rea
         if (!limits.signal?.aborted) onRequest(use, 'failed');
         const { isRefusal, code } = error as EmbeddingsFailure;
         // A text that is refused, or a process that stops, says nothing about the endpoint.
-        if (!isRefusal && !limits.signal?.aborted) failed(use, code);
+        if ((!isRefusal || limits.isProbe) && !limits.signal?.aborted) failed(use, code);
         throw error;
       }
     };

@@ -156,33 +156,38 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
   async function embedEach(texts: readonly string[]): Promise<(StoredVector | undefined)[]> {
     const vectors = await embedUnlessRefused(texts);
     if (vectors) return vectors;
-    // If it refuses everything, it is not because of the texts.
-    if (!(await embedUnlessRefused(['Hello']))) throw new EmbeddingsFailure('REFUSES_EVERYTHING');
+    await probe();
     return embedInParts(texts);
   }
 
-  /** A batch that is refused is split in two. A single text is cut. */
+  /** A batch that is refused is split in two. A single text is tried again, then cut. */
   async function embedInParts(texts: readonly string[]): Promise<(StoredVector | undefined)[]> {
+    if (texts.length > 1) {
+      const half = Math.ceil(texts.length / 2);
+      const vectors: (StoredVector | undefined)[] = [];
+      for (const part of [texts.slice(0, half), texts.slice(half)]) {
+        vectors.push(...((await embedUnlessRefused(part)) ?? (await embedInParts(part))));
+      }
+      return vectors;
+    }
     const [text = ''] = texts;
-    const half = Math.ceil(texts.length / 2);
-    const parts =
-      texts.length > 1
-        ? [texts.slice(0, half), texts.slice(half)]
-        : text.length > SHORT_LENGTH
-          ? [[text.slice(0, SHORT_LENGTH).toWellFormed()]]
-          : undefined;
-    if (!parts) return [undefined];
-    const vectors: (StoredVector | undefined)[] = [];
-    for (const part of parts)
-      vectors.push(...((await embedUnlessRefused(part)) ?? (await embedInParts(part))));
-    return vectors;
+    for (const tried of [text, text, text.slice(0, SHORT_LENGTH).toWellFormed()]) {
+      const vectors = await embedUnlessRefused([tried]);
+      if (vectors) return vectors;
+    }
+    await probe();
+    return [undefined];
   }
+
+  /** If it refuses everything, it is not because of the texts. */
+  const probe = () => embed(['Hello'], { timeoutMs: TIMEOUT_MS, signal, isProbe: true });
 
   async function embedUnlessRefused(texts: readonly string[]): Promise<StoredVector[] | undefined> {
     try {
       return await embed(texts, { timeoutMs: TIMEOUT_MS, signal });
     } catch (error) {
-      if (error instanceof EmbeddingsFailure && error.isRefusal) return undefined;
+      if (error instanceof EmbeddingsFailure && (error.isRefusal || error.code === 'HTTP_500'))
+        return undefined;
       throw error;
     }
   }

@@ -63,9 +63,8 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
       brokenUntilMs = 0;
       return vector;
     } catch (error) {
-      // A question that is refused says nothing about the endpoint, except with 500.
-      const { code, isRefusal } = error as EmbeddingsFailure;
-      if (!isRefusal || code === 'HTTP_500') open();
+      // A question that is refused says nothing about the endpoint.
+      if (!(error as EmbeddingsFailure).isRefusal) open();
       return undefined;
     }
   }
@@ -74,7 +73,7 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
   async function readBackground(): Promise<readonly StoredVector[] | undefined> {
     if (background) return background;
     if (now().getTime() < brokenUntilMs) return undefined;
-    reading ??= embed(BACKGROUND, { timeoutMs: BACKGROUND_TIMEOUT_MS })
+    reading ??= embed(BACKGROUND, { timeoutMs: BACKGROUND_TIMEOUT_MS, isProbe: true })
       .then(
         (vectors) => {
           background = vectors;
