@@ -6,7 +6,7 @@ import type { MerchantId } from '../src/contract/ids.ts';
 import type { Database, Engine } from '../src/database/database.ts';
 import { channelPurpose } from '../src/delivery/channels/settings.ts';
 import { enqueueSteps } from '../src/delivery/queue/enqueue.ts';
-import { createDocuments, writeVersions } from '../src/knowledge/store.ts';
+import { createDocuments, writeVersions } from '../src/knowledge/documents/write.ts';
 import { rememberAnswered } from '../src/knowledge/suggestions.ts';
 import { conversationOf, MERCHANTS } from './data.ts';
 import { type Instance, openInstance } from './instance.ts';

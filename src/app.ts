@@ -54,6 +54,7 @@ import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { countDue } from './knowledge/embeddings/store.ts';
+import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
@@ -89,6 +90,7 @@ export interface Parts {
   outbox: Outbox;
   channels: Channels;
   storage: Storage;
+  ranking: Ranking;
   metrics: Metrics;
   log: Logger;
   now: () => Date;

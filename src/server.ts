@@ -35,6 +35,9 @@ import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
+import { createMeaning } from './knowledge/embeddings/meaning.ts';
+import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
+import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
@@ -95,6 +98,15 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config);
+    const meaning =
+      embeddings &&
+      embed &&
+      createMeaning({
+        queries: database,
+        model: embeddings.model,
+        questionVectors: createQuestionVectors({ embed: embed.questions, now }),
+      });
+    const ranking = createRanking(database, meaning);
     const app = await buildApp({
       config,
       database,
@@ -108,10 +120,11 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       channels,
       outbox,
       storage: openStorage(config),
+      ranking,
       metrics,
       log,
       now,
-      assistant: openAssistant(database, log, now),
+      assistant: openAssistant(database, ranking, log, now),
       demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
     const worker = config.worker
@@ -167,11 +180,11 @@ async function disableDemo(database: Database, passwords: Passwords, log: Logger
 }
 
 /** The demo's assistant is not a feature: it uses features, as a merchant's own assistant does over HTTP. */
-function openAssistant(database: Database, log: Logger, now: () => Date): Assistant {
+function openAssistant(database: Database, ranking: Ranking, log: Logger, now: () => Date): Assistant {
   return createAssistant({
     log,
     // It compares the best two.
-    findAnswers: (merchantId, question) => suggestDocuments(database, merchantId, question, 2),
+    findAnswers: (merchantId, question) => suggestDocuments({ database, ranking }, merchantId, question, 2),
     async raise(merchantId, conversationId, context) {
       const contextText = JSON.stringify(context);
       const type = 'user_question_request';

@@ -62,9 +62,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
+    'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
-    'knowledge/lock.ts',
+    'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'live/wait.ts',
     'merchants/storage.ts',
@@ -178,7 +179,8 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'events/log.ts': ['asks'],
   // The user's name at that time.
   'audit/record.ts': ['users'],
-  'knowledge/store.ts': ['users'],
+  'knowledge/documents/createSteps.ts': ['users'],
+  'knowledge/documents/versions.ts': ['users'],
   'knowledge/suggestions.ts': ['notifications'],
 };
 

@@ -7,11 +7,8 @@ import type { Term } from './words.ts';
 const CANDIDATES_MAX = 100;
 /** Their words are up to 10 kB long. SQLite blocks the event loop while it reads; PostgreSQL would search again each time. */
 const READ_AT_ONCE: Record<Engine, number> = { sqlite: 10, postgres: CANDIDATES_MAX };
-/** The first words of a longer text are enough: those of a document in a Latin script have at most 8,000 characters. */
-const COMPARED_LENGTH_MAX = 10_000;
-
-/** The words of a column that are compared. */
-export const comparedWords = (column: string) => `substr(${column}, 1, ${COMPARED_LENGTH_MAX})`;
+/** The beginning of a longer question is enough. */
+export const COMPARED_LENGTH_MAX = 1000;
 
 /**
  * The rows that may be most similar to some words: those that contain all known words, and those that contain one of

@@ -1,6 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { createDocument } from './store.ts';
+import { createDocument } from './documents/write.ts';
 
 interface DemoDocument {
   merchantId: number;

@@ -1,7 +1,6 @@
 import type { Candidate } from '../contract/find.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Queries } from '../database/database.ts';
-import { suggestDocuments } from './suggestions.ts';
+import { type SuggestionParts, suggestDocuments } from './suggestions.ts';
 
 /** The title is the question, except for an unimportant word. */
 const CONFIDENT_SCORE = 0.9;
@@ -10,12 +9,12 @@ const LEAD_MIN = 0.05;
 
 /** What the knowledge base has on a question, best first. Only the best one can be safe to give without a person. */
 export async function findAnswers(
-  queries: Queries,
+  parts: SuggestionParts,
   merchantId: MerchantId,
   question: string,
   limit: number,
 ): Promise<Candidate[]> {
-  const found = await suggestDocuments(queries, merchantId, question, Math.max(limit, 2));
+  const found = await suggestDocuments(parts, merchantId, question, Math.max(limit, 2));
   const [best, second] = found;
   const isConfident =
     best !== undefined && best.score >= CONFIDENT_SCORE && best.score - (second?.score ?? 0) >= LEAD_MIN;

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import type { Storage } from '../merchants/storage.ts';
-import { createDocuments, isSame, lockDocumentsByTitle, type Origin, writeVersions } from './store.ts';
+import { lockDocumentsByTitle } from './documents/lock.ts';
+import type { Origin } from './documents/versions.ts';
+import { createDocuments, isSame, writeVersions } from './documents/write.ts';
 import { bytesOf, type Content } from './texts.ts';
 
 export interface ImportSummary {

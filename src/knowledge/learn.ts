@@ -2,13 +2,9 @@ import type { Author, MerchantId } from '../contract/ids.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import {
-  changeDocument,
-  createDocument,
-  createDocumentSteps,
-  DOCUMENT_CREATED,
-  type Origin,
-} from './store.ts';
+import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
+import type { Origin } from './documents/versions.ts';
+import { changeDocument, createDocument } from './documents/write.ts';
 import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {

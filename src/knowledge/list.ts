@@ -1,10 +1,10 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Document } from '../contract/knowledge.ts';
-import type { Queries } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { collectPage, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import { findDocuments, listDocuments, type Position } from './documents/read.ts';
 import { searchDocuments } from './search.ts';
-import { findDocuments, listDocuments, type Position } from './store.ts';
+import type { SuggestionParts } from './suggestions.ts';
 
 const LIMIT_MAX = 1000;
 /** Documents are long, so unlike the inbox this list always has pages. */
@@ -41,13 +41,14 @@ interface Page {
 }
 
 export async function readPage(
-  queries: Queries,
+  parts: SuggestionParts,
   merchantId: MerchantId,
   query: DocumentQuery,
 ): Promise<Page> {
+  const { database: queries } = parts;
   const { limit } = query;
   if (query.search !== undefined) {
-    const ids = await searchDocuments(queries, merchantId, query.search);
+    const ids = await searchDocuments(parts, merchantId, query.search);
     let next = query.skip;
     const { rows, hasMore } = await collectPage(limit, lengthOf, async (_last, atMost) => {
       const found: Document[] = [];

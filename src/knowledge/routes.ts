@@ -27,25 +27,23 @@ import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
+import { findDocument } from './documents/read.ts';
+import { findEarlierContent, listVersions, type Origin } from './documents/versions.ts';
+import { changeDocument, deleteDocument } from './documents/write.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
-import {
-  changeDocument,
-  deleteDocument,
-  findDocument,
-  findEarlierContent,
-  listVersions,
-  type Origin,
-} from './store.ts';
+import type { Ranking } from './ranking/rank.ts';
 import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;
+  ranking: Ranking;
   storage: Storage;
   now: () => Date;
 }
 
-export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebox {
+  const { database, storage, now } = parts;
   /** Every change adds a version. */
   async function reserved<T extends Content>(tx: Queries, merchantId: MerchantId, content: T): Promise<T> {
     await storage.reserve(tx, merchantId, bytesOf(content));
@@ -82,7 +80,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
       },
       async (request, reply) => {
         const query = readDocumentQuery(request.query as Record<string, unknown>);
-        const { documents, nextCursor } = await readPage(database, merchantOf(request), query);
+        const { documents, nextCursor } = await readPage(parts, merchantOf(request), query);
         if (nextCursor) reply.header('link', nextLink(request, nextCursor));
         return documents;
       },
@@ -110,7 +108,7 @@ export function knowledgeRoutes({ database, storage, now }: KnowledgeParts): Fas
         if (typeof q !== 'string' || q.trim() === '') throw required('q');
         if (q.length > QUESTION_LENGTH_MAX) throw questionTooLong();
         const max = readLimit(limit, FOUND_LIMIT.max) ?? FOUND_LIMIT.default;
-        return { candidates: await findAnswers(database, merchantOf(request), q, max) };
+        return { candidates: await findAnswers(parts, merchantOf(request), q, max) };
       },
     );
 

@@ -5,14 +5,13 @@ import { invalid, notificationNotFound, TOKEN_ERRORS } from '../errors.ts';
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { readLimit } from '../http/paging.ts';
-import type { KnowledgeParts } from './routes.ts';
-import { suggestAnswers } from './suggestions.ts';
+import { type SuggestionParts, suggestAnswers } from './suggestions.ts';
 
 const SUGGESTIONS_MAX = 20;
 const SUGGESTIONS_DEFAULT = 5;
 
 /** A notification route that belongs to the knowledge base: suggested answers. */
-export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsyncTypebox {
+export function suggestionRoutes(parts: SuggestionParts): FastifyPluginAsyncTypebox {
   return async (app) => {
     requireMerchant(app);
 
@@ -43,7 +42,7 @@ export function suggestionRoutes({ database }: KnowledgeParts): FastifyPluginAsy
         if (id === undefined) throw notificationNotFound();
         const { limit } = request.query as { limit?: unknown };
         return suggestAnswers(
-          database,
+          parts,
           merchantOf(request),
           id,
           readLimit(limit, SUGGESTIONS_MAX) ?? SUGGESTIONS_DEFAULT,

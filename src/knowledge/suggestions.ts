@@ -5,16 +5,12 @@ import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
 import { inSlices } from '../http/limits/slices.ts';
-import { comparedWords, findCandidates } from './candidates.ts';
+import { COMPARED_LENGTH_MAX, findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
-import { coverage, rarity, similarity, type WeightedWords, weigh } from './similarity.ts';
+import { type Ranking, SCORE_MIN } from './ranking/rank.ts';
 import { stemsOf } from './words.ts';
 
 const WORDS_MAX = 32;
-/** Texts with lower scores are similar only by coincidence. */
-const SCORE_MIN = 0.2;
-/** The score of a body that contains every word of the question. A title that is the question scores 1. */
-const BODY_SHARE = 0.7;
 
 /** A longer question is shortened. */
 const QUESTION_LENGTH_MAX = 4096;
@@ -26,76 +22,67 @@ interface Match {
   score: number;
 }
 
+export interface SuggestionParts {
+  database: Queries;
+  ranking: Ranking;
+}
+
 /** The answered questions and documents that are most similar to a notification's question, best first. */
 export async function suggestAnswers(
-  queries: Queries,
+  { database, ranking }: SuggestionParts,
   merchantId: MerchantId,
   notificationId: number,
   limit: number,
 ): Promise<Suggestion[]> {
-  const notification = await queries.one<{ context: string }>(
+  const notification = await database.one<{ context: string }>(
     'select context from notifications where merchant_id = $1 and id = $2',
     [merchantId, notificationId],
   );
   if (!notification) throw notificationNotFound();
-  const matches = await findMatches(queries, merchantId, askedIn(notification.context));
-  const others = matches.filter(({ kind, id }) => kind === 'document' || id !== notificationId);
-  return readSuggestions(queries, merchantId, others, limit);
+  const question = askedIn(notification.context);
+  const [documents, questions] = await Promise.all([
+    ranking.rank(merchantId, question),
+    rankAnswered({ database, ranking }, merchantId, question),
+  ]);
+  const matches: Match[] = [
+    ...documents.map((found) => ({ kind: 'document' as const, ...found })),
+    ...questions.filter(({ id }) => id !== notificationId),
+  ];
+  return readSuggestions(database, merchantId, matches.sort(better), limit);
 }
 
 /** The documents that are most similar to a question, best first. */
 export async function suggestDocuments(
-  queries: Queries,
+  { database, ranking }: SuggestionParts,
   merchantId: MerchantId,
   question: string,
   limit: number,
 ): Promise<Suggestion[]> {
-  const matches = await findMatches(queries, merchantId, question);
-  const documents = matches.filter(({ kind }) => kind === 'document');
-  return readSuggestions(queries, merchantId, documents, limit);
+  const documents = await ranking.rank(merchantId, question);
+  const matches = documents.map((found) => ({ kind: 'document' as const, ...found }));
+  return readSuggestions(database, merchantId, matches, limit);
 }
 
-/** Best first. */
-async function findMatches(queries: Queries, merchantId: MerchantId, question: string): Promise<Match[]> {
-  const words = stemsOf(question, WORDS_MAX);
-  if (words.length === 0) return [];
-
-  const groups = words.map((word) => [{ word }]);
-  const [ofDocuments, ofQuestions] = await Promise.all([
-    countRows(queries, merchantId, 'documents', groups),
-    countRows(queries, merchantId, 'answered_questions', groups),
-  ]);
-  const total = ofDocuments.total + ofQuestions.total;
-  const asked = weigh(
-    words,
-    words.map((_, index) => rarity(total, ofDocuments.found[index]! + ofQuestions.found[index]!)),
-  );
-  const [documents, questions] = await Promise.all([
-    findCandidates<{ id: number; title_words: string; words: string }>(queries, merchantId, {
-      table: 'documents',
-      columns: `id, title_words, ${comparedWords('words')} as words`,
-      groups,
-      found: ofDocuments.found,
-    }),
-    findCandidates<{ id: number; words: string }>(queries, merchantId, {
-      table: 'answered_questions',
-      columns: `notification_id as id, ${comparedWords('words')} as words`,
-      groups,
-      found: ofQuestions.found,
-    }),
-  ]);
-
-  const pause = inSlices();
-  const matches: Match[] = [];
-  const add = (kind: Match['kind'], id: number, exact: number) => {
-    // Three digits are enough. Rounding errors may exceed 1.
-    const score = Math.min(1, Math.round(exact * 1000) / 1000);
-    if (score >= SCORE_MIN) matches.push({ kind, id, score });
-    return pause();
-  };
-  for (const row of documents) await add('document', row.id, documentScore(asked, row));
-  for (const row of questions) await add('notification', row.id, similarity(asked, row.words.split(' ')));
-  return matches.sort(better);
+/** There may be any number of answered questions, so only those with the rarest words are compared. */
+async function rankAnswered(
+  { database, ranking }: SuggestionParts,
+  merchantId: MerchantId,
+  question: string,
+): Promise<Match[]> {
+  const groups = stemsOf(question, WORDS_MAX).map((word) => [{ word }]);
+  if (groups.length === 0) return [];
+  const { found } = await countRows(database, merchantId, 'answered_questions', groups);
+  const candidates = await findCandidates<{ id: number; question: string }>(database, merchantId, {
+    table: 'answered_questions',
+    columns: `notification_id as id, substr(question, 1, ${COMPARED_LENGTH_MAX}) as question`,
+    groups,
+    found,
+  });
+  const texts = candidates.map((candidate) => candidate.question);
+  const scores = await ranking.compare(merchantId, question, texts);
+  return candidates
+    .map(({ id }, index) => ({ kind: 'notification' as const, id, score: scores[index]! }))
+    .filter(({ score }) => score >= SCORE_MIN);
 }
 
 const TEXTS: Readonly<Record<Match['kind'], string>> = {
@@ -136,11 +123,6 @@ function askedIn(contextText: string): string {
   const asked = [context.question, context.support_request_reason];
   return asked.find((text): text is string => typeof text === 'string' && text.trim() !== '') ?? '';
 }
-
-const documentScore = (
-  asked: WeightedWords,
-  { title_words, words }: { title_words: string; words: string },
-) => Math.max(similarity(asked, title_words.split(' ')), BODY_SHARE * coverage(asked, words.split(' ')));
 
 /** With equal scores, documents come first, because the assistant uses them; then the newest. */
 const better = (a: Match, b: Match) =>

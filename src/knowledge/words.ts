@@ -94,7 +94,7 @@ interface Word {
   mayBePrefix: boolean;
 }
 
-function* wordsIn(text: string): Generator<Word> {
+export function* wordsIn(text: string): Generator<Word> {
   for (const { 0: run, groups } of fold(text).matchAll(RUNS)) {
     if (groups?.unspaced === undefined) {
       const form = run.length > WORD_LENGTH_MAX ? [...run].slice(0, WORD_LENGTH_MAX).join('') : run;

@@ -10,8 +10,8 @@ import {
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { logStep } from '../events/record.ts';
+import { lockDocument } from '../knowledge/documents/lock.ts';
 import { learn, learnSteps } from '../knowledge/learn.ts';
-import { lockDocument } from '../knowledge/lock.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { checkAnswer } from './rules.ts';

@@ -94,7 +94,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/knowledge.test.ts', [
     {
       name: 'a document read has no tenant filter',
-      file: 'src/knowledge/store.ts',
+      file: 'src/knowledge/documents/read.ts',
       find: 'queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id])',
       replace: 'queries.one(`select ${FIELDS} from documents where merchant_id > 0 and id = $1`, [id])',
       test: 'gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id',

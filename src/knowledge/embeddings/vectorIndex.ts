@@ -8,6 +8,8 @@ interface Entry {
 }
 
 const ENTRY_BYTES = 200;
+/** Documents whose vectors do not fit are compared by their words only: 20,000 vectors of 1,024 numbers fit. */
+const BYTES_MAX = 32 * 1024 * 1024;
 
 /**
  * The vectors of one merchant's documents in memory. Texts and vectors may come in any order: a vector counts only while
@@ -15,6 +17,8 @@ const ENTRY_BYTES = 200;
  */
 export class VectorIndex {
   bytes = 0;
+  /** The merchant's change up to which the vectors are here. */
+  lastChange = 0;
   readonly #entries = new Map<number, Entry>();
 
   setTexts(id: number, texts: readonly string[]): void {
@@ -23,6 +27,10 @@ export class VectorIndex {
 
   /** `vectors` is JSON, as it is stored. */
   setVectors(id: number, vectors: string): void {
+    if (this.bytes > BYTES_MAX) {
+      this.delete(id);
+      return;
+    }
     const decoded = new Map<string, StoredVector>();
     for (const [hash, text] of Object.entries(JSON.parse(vectors) as Record<string, string>)) {
       if (text !== '') decoded.set(hash, decode(text));
@@ -36,16 +44,15 @@ export class VectorIndex {
     this.#entries.delete(id);
   }
 
-  /** The cosine of each document's most similar text, and which of its texts that is. */
-  async compare({ vector }: QuestionVector): Promise<Map<number, { cosine: number; text: number }>> {
-    const found = new Map<number, { cosine: number; text: number }>();
+  /** The cosine of each document's most similar text. */
+  async compare({ vector }: QuestionVector): Promise<Map<number, number>> {
+    const found = new Map<number, number>();
     const pause = inSlices();
     for (const [id, { hashes, vectors }] of this.#entries) {
-      for (const [text, hash] of hashes.entries()) {
+      for (const hash of hashes) {
         const own = vectors.get(hash);
         const value = own && cosine(vector, own);
-        if (value !== undefined && value > (found.get(id)?.cosine ?? -2))
-          found.set(id, { cosine: value, text });
+        if (value !== undefined && value > (found.get(id) ?? -2)) found.set(id, value);
       }
       await pause();
     }

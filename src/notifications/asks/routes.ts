@@ -39,6 +39,7 @@ import {
   readLimit,
 } from '../../http/paging.ts';
 import { findAnswers } from '../../knowledge/find.ts';
+import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
@@ -51,6 +52,7 @@ import type { AskWaiters } from './waiters.ts';
 
 export interface AskRouteParts extends AskParts {
   database: Database;
+  ranking: Ranking;
   waiters: AskWaiters;
   waitLimits: WaitLimits;
   revocations: WatchRevoked;
@@ -140,7 +142,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const { body } = request;
         const question = readQuestion(body);
-        const candidates = await findAnswers(database, merchantId, question.text, CANDIDATES_MAX);
+        const candidates = await findAnswers(parts, merchantId, question.text, CANDIDATES_MAX);
         const { asked } = await writeOnce(request, reply, async (queries) => {
           const outcome = await ask(queries, parts, merchantId, {
             body,

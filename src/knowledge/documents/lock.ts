@@ -1,0 +1,40 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Document } from '../../contract/knowledge.ts';
+import type { Queries, Transaction } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { elementsOf, LOCKED } from '../fulltext.ts';
+import { FIELDS } from './columns.ts';
+
+/** Locks a document until the transaction ends, for a caller that writes other rows before it changes the document. */
+export async function lockDocument(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  if (!Number.isSafeInteger(id)) return;
+  await tx.one(`select id from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
+    merchantId,
+    id,
+  ]);
+}
+
+/**
+ * The merchant's documents with these titles, by title; if several have the same title, the last updated. They are
+ * locked in the order of their ids, all before the caller's first write: a write also locks the row of `live_versions`,
+ * and a transaction that holds that row must not wait for a document.
+ */
+export async function lockDocumentsByTitle(
+  tx: Queries,
+  merchantId: MerchantId,
+  titles: readonly string[],
+): Promise<Map<string, Document>> {
+  const found = await tx.all<{ id: number | null }>(
+    `select (select id from documents where merchant_id = $1 and title = wanted.value
+        order by updated_at desc, id desc limit 1) as id
+      from ${elementsOf(tx.engine, '$2')} wanted`,
+    [merchantId, JSON.stringify(titles)],
+  );
+  const rows = await tx.all<Document>(
+    `select ${FIELDS} from documents where ${ownIdIn(tx.engine, '$1', '$2')}
+      order by id ${LOCKED[tx.engine]}`,
+    [merchantId, found.flatMap(({ id }) => id ?? [])],
+  );
+  // An edit may have changed a title in between: leave that document out.
+  return new Map(rows.map((row) => [row.title, row]));
+}

@@ -1,0 +1,137 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Document } from '../../contract/knowledge.ts';
+import type { Param, Queries, Transaction } from '../../database/database.ts';
+import { logEvents } from '../../events/record.ts';
+import { LOCKED } from '../fulltext.ts';
+import type { Content } from '../texts.ts';
+import { FIELDS, parametersOf, wordColumns } from './columns.ts';
+import { insertVersions, type Origin } from './versions.ts';
+
+export async function createDocument(
+  tx: Queries,
+  merchantId: MerchantId,
+  content: Content,
+  origin: Origin,
+): Promise<Document> {
+  const [document] = await createDocuments(tx, merchantId, [content], origin);
+  return document!;
+}
+
+/** Adds documents, each with its first version. */
+export async function createDocuments(
+  tx: Queries,
+  merchantId: MerchantId,
+  contents: readonly Content[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = contents.map((content) => {
+    const [title, body, ...words] = parametersOf(params, [
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `($1, ${title}, ${body}, $2, $2, ${words})`;
+  });
+  const documents = await tx.run<Document>(
+    `insert into documents (merchant_id, title, body, created_at, updated_at, title_words, words, word_forms)
+      values ${rows} returning ${FIELDS}`,
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  await logChange(tx, merchantId, documents, 'created', origin);
+  return documents;
+}
+
+/** Programs hear of each document, but only of the number in an import. */
+function logChange(
+  tx: Queries,
+  merchantId: MerchantId,
+  documents: readonly Pick<Document, 'id'>[],
+  change: 'created' | 'changed',
+  { what, at }: Pick<Origin, 'what' | 'at'>,
+): Promise<void> {
+  const changes =
+    what === 'import'
+      ? [{ document_id: null, change, count: documents.length }]
+      : documents.map(({ id }) => ({ document_id: id, change }));
+  return logEvents(
+    tx,
+    merchantId,
+    changes.map((data) => ({ type: 'knowledge.updated', at, notificationId: null, data })),
+  );
+}
+
+/**
+ * Locks a document until the transaction ends and writes what `decide` returns as its next version. Returns
+ * undefined if the merchant has no such document.
+ */
+export async function changeDocument(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  decide: (current: Document) => Content | Promise<Content>,
+  origin: Origin,
+): Promise<Document | undefined> {
+  const current = await tx.one<Document>(
+    `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
+    [merchantId, id],
+  );
+  if (!current) return undefined;
+  const content = await decide(current);
+  if (isSame(current, content)) return current;
+  const [document] = await writeVersions(tx, merchantId, [{ id, content }], origin);
+  return document;
+}
+
+/** The same content makes no new version. */
+export const isSame = (current: Document, { title, body }: Content) =>
+  title === current.title && body === current.body;
+
+/** Writes the next version of documents that the caller has locked. */
+export async function writeVersions(
+  tx: Queries,
+  merchantId: MerchantId,
+  changes: readonly { id: number; content: Content }[],
+  origin: Origin,
+): Promise<Document[]> {
+  const params: Param[] = [merchantId, origin.at.toISOString()];
+  const rows = changes.map(({ id, content }) => {
+    const [idName, ...texts] = parametersOf(params, [
+      id,
+      content.title,
+      content.body,
+      ...wordColumns(content),
+    ]);
+    return `(cast(${idName} as bigint), ${texts})`;
+  });
+  const documents = await tx.run<Document>(
+    `with change (document_id, new_title, new_body, new_title_words, new_words, new_word_forms) as (values ${rows})
+      update documents set title = new_title, body = new_body, updated_at = $2, version = version + 1,
+        title_words = new_title_words, words = new_words, word_forms = new_word_forms
+      from change where merchant_id = $1 and id = document_id and id in (select document_id from change)
+      returning ${FIELDS}`,
+    // Without the sub-select SQLite joins the other way round and reads all of the merchant's documents.
+    params,
+  );
+  await insertVersions(tx, merchantId, documents, origin);
+  await logChange(tx, merchantId, documents, 'changed', origin);
+  return documents;
+}
+
+/** Deletes its versions too. */
+export async function deleteDocument(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<boolean> {
+  const rows = await tx.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
+    merchantId,
+    id,
+  ]);
+  if (rows.length === 0) return false;
+  const data = { document_id: id, change: 'deleted' };
+  await logEvents(tx, merchantId, [{ type: 'knowledge.updated', at, notificationId: null, data }]);
+  return true;
+}

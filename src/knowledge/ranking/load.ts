@@ -1,0 +1,135 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { inSlices } from '../../http/limits/slices.ts';
+import { VectorIndex } from '../embeddings/vectorIndex.ts';
+import { TextIndex } from './textIndex.ts';
+
+/** A merchant's documents in memory. */
+export interface Loaded {
+  /** The version of the knowledge base. The documents are at least this new. */
+  version: string;
+  index: TextIndex;
+  /** If there is an embeddings endpoint. */
+  vectors: VectorIndex | undefined;
+  /** For each document, which version of it was read. */
+  stamps: Map<number, string>;
+  newest: string;
+}
+
+/** If the documents take more memory, the oldest are not compared. A search still finds them by their words. */
+const INDEX_MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Documents that changed this long before the newest one are read again: another server's clock may be behind, and its
+ * transaction may end later.
+ */
+const OVERLAP_MS = 2 * 60_000;
+
+/** How many are read in one statement. SQLite reads in the thread of all requests. */
+const STAMPS_AT_ONCE = 1000;
+const TEXTS_AT_ONCE = 50;
+/** The first words of a longer answer are enough. */
+const WORDS_LENGTH_MAX = 4000;
+/** Answers with the same beginning and the same length count as the same. */
+const ANSWER_START_LENGTH = 300;
+
+/** Reads what has changed since `before`, or everything. */
+export async function loadDocuments(
+  queries: Queries,
+  merchantId: MerchantId,
+  version: string,
+  before: Loaded | undefined,
+  hasMeaning: boolean,
+): Promise<Loaded> {
+  const { index, vectors, stamps, newest } = before ?? {
+    index: new TextIndex(),
+    vectors: hasMeaning ? new VectorIndex() : undefined,
+    stamps: new Map<number, string>(),
+    newest: '',
+  };
+  const since = newest === '' ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
+  const rows = await readStamps(queries, merchantId, since);
+  const changed = rows.filter(({ id, stamp }) => stamps.get(id) !== stamp);
+  const pause = inSlices();
+  for (let from = 0; from < changed.length; from += TEXTS_AT_ONCE) {
+    const batch = changed.slice(from, from + TEXTS_AT_ONCE);
+    // A new index gets the newest documents first.
+    if (before || index.bytes < INDEX_MAX_BYTES) {
+      for (const { id, title, words, answer } of await readTexts(queries, merchantId, batch)) {
+        const wordings = [title];
+        index.set(id, { wordings, bodyStems: words.split(' '), answer });
+        vectors?.setTexts(id, wordings);
+        await pause();
+      }
+    }
+    for (const { id, stamp } of batch) stamps.set(id, stamp);
+  }
+  await removeDeleted(queries, merchantId, { index, vectors, stamps });
+  if (index.bytes > INDEX_MAX_BYTES) removeOldest(index);
+  return { version, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
+}
+
+interface Stamp {
+  id: number;
+  updated_at: string;
+  stamp: string;
+}
+
+/** Last updated first. */
+async function readStamps(queries: Queries, merchantId: MerchantId, since: string): Promise<Stamp[]> {
+  const found: Stamp[] = [];
+  for (;;) {
+    const last = found.at(-1);
+    const rows = await queries.all<Stamp>(
+      `select id, updated_at, cast(version as text) as stamp from documents
+        where merchant_id = $1 and updated_at >= $2 and (updated_at, id) < ($3, $4)
+        order by updated_at desc, id desc limit $5`,
+      [merchantId, since, last?.updated_at ?? '~', last?.id ?? 0, STAMPS_AT_ONCE],
+    );
+    for (const row of rows) found.push(row);
+    if (rows.length < STAMPS_AT_ONCE) return found;
+  }
+}
+
+interface Texts {
+  id: number;
+  title: string;
+  words: string;
+  answer: string;
+}
+
+const readTexts = (queries: Queries, merchantId: MerchantId, documents: readonly Stamp[]): Promise<Texts[]> =>
+  queries.all(
+    `select id, title, substr(words, 1, ${WORDS_LENGTH_MAX}) as words,
+        concat(length(body), ' ', substr(body, 1, ${ANSWER_START_LENGTH})) as answer
+      from documents where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    [merchantId, documents.map(({ id }) => id)],
+  );
+
+async function removeDeleted(
+  queries: Queries,
+  merchantId: MerchantId,
+  { index, vectors, stamps }: Pick<Loaded, 'index' | 'vectors' | 'stamps'>,
+): Promise<void> {
+  const counted = await queries.one<{ total: number }>(
+    'select count(*) as total from documents where merchant_id = $1',
+    [merchantId],
+  );
+  if (counted!.total >= stamps.size) return;
+  const existing = new Set((await readStamps(queries, merchantId, '')).map(({ id }) => id));
+  for (const id of stamps.keys()) {
+    if (existing.has(id)) continue;
+    index.delete(id);
+    vectors?.delete(id);
+    stamps.delete(id);
+  }
+}
+
+/** Leaves room for new documents. */
+function removeOldest(index: TextIndex): void {
+  for (const id of [...index.ids()].sort((a, b) => a - b)) {
+    if (index.bytes < 0.9 * INDEX_MAX_BYTES) return;
+    index.delete(id);
+  }
+}
