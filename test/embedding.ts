@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserId } from '../src/contract/ids.ts';
+import { SCOPE_NAMES } from '../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../src/database/database.ts';
 import { learn } from '../src/knowledge/learn.ts';
-import { AURORA, BOREALIS, type Deskbell, startDeskbell } from './harness.ts';
+import { BOREALIS, type Deskbell, startDeskbell } from './harness.ts';
+import { createKey } from './machineKeys.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
 import { AURORA_ID } from './teaching.ts';
 
@@ -23,12 +25,13 @@ export const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
 export function useEmbeddings(engine: Engine, options: Options = {}) {
   const deskbell = {} as Deskbell;
   const endpoint = {} as Embeddings;
+  // Keys: the tests move the clock by days, and tokens expire.
   const tokens = { aurora: '', borealis: '' };
   before(async () => {
     replaceWith(endpoint, await startEmbeddings({ apiKey: EMBEDDINGS_KEY, ...options }));
     Object.assign(deskbell, await startDeskbell(engine, embeddingsEnv(endpoint)));
-    tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);
-    tokens.borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    tokens.aurora = await createKey(deskbell, SCOPE_NAMES);
+    tokens.borealis = await createKey(deskbell, SCOPE_NAMES, BOREALIS);
   });
   after(async () => {
     await deskbell.close?.();

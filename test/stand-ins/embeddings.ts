@@ -55,7 +55,7 @@ const CONCEPTS: readonly string[][] = [
   ['organic', 'ecológico', 'bio', 'عضوي'],
   ['dogs', 'pets', 'perros', 'mascotas', 'hunde'],
 ];
-const NOISE = 48;
+const NOISE = 500;
 const DIMENSIONS = 1 + CONCEPTS.length + NOISE;
 
 /** Like e5, it gives unrelated texts a cosine of 0.6 and more. */
@@ -65,7 +65,9 @@ function vectorOf(text: string): number[] {
   for (const word of words) {
     const concept = CONCEPTS.findIndex((names) => names.includes(word));
     if (concept >= 0) vector[1 + concept]! += 1;
-    else vector[1 + CONCEPTS.length + (createHash('sha256').update(word).digest()[0]! % NOISE)]! += 0.25;
+    else
+      vector[1 + CONCEPTS.length + (createHash('sha256').update(word).digest().readUInt16LE() % NOISE)]! +=
+        0.25;
   }
   const length = Math.hypot(...vector) || 1;
   const meaning = vector.map((value) => (0.6 * value) / length);

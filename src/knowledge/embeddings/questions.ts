@@ -115,6 +115,11 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
     if (text === '') return undefined;
     const vector = await vectorOf(merchantId, text);
     const sentences = vector && (await readBackground());
-    return vector && sentences && { vector, background: sentences };
+    if (!vector || !sentences) return undefined;
+    if (sentences[0]?.bytes.length === vector.bytes.length) return { vector, background: sentences };
+    // The endpoint has another model under the same name now, or had when the other was made.
+    background = undefined;
+    cached.clear();
+    return undefined;
   };
 }
