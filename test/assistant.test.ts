@@ -56,7 +56,7 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
-  it('asks if two documents match, instead of guessing', async () => {
+  it('asks if the question is a single word, instead of guessing', async () => {
     const token = await deskbell.signIn();
     await write(token, 'Beans?', 2);
     assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);

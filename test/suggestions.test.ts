@@ -71,24 +71,34 @@ onEachEngine('suggestions', (engine) => {
   });
 
   it('compare only the beginning of a very long question, whatever accents it has', async () => {
-    await remember(await ask('x'), 'Is the quagga extinct?', 'Yes.');
+    await remember(await ask('x'), 'Quagga extinct?', 'Yes.');
     const suggested = async (question: string) =>
       (await suggestionsFor(await ask(question))).map((suggestion) => suggestion.question);
-    const accents = `a${'\u0301'.repeat(5_000)}${'\u0323'.repeat(5_000)}`;
-    assert.ok((await suggested(`${accents} quagga`)).includes('Is the quagga extinct?'));
-    assert.deepEqual(await suggested(`${'the '.repeat(6_000)} quagga`), []);
+    const accents = `a${'\u0301'.repeat(500)}${'\u0323'.repeat(500)}`;
+    assert.ok((await suggested(`${accents} quagga extinct`)).includes('Quagga extinct?'));
+    assert.deepEqual(await suggested(`${'the '.repeat(600)} quagga`), []);
   });
 
-  it('score 1 for the same question with other forms of the same words', async () => {
-    const id = await remember(await ask('x'), 'Do your mugs break in dishwashers?', 'No.');
-    const [best] = await suggestionsFor(await ask('Does the MUG break in a dishwasher?'));
-    assert.deepEqual(best, {
-      kind: 'notification',
-      id,
-      question: 'Do your mugs break in dishwashers?',
-      answer: 'No.',
-      score: 1,
-    });
+  it('score 1 for the same question, and more than others for other forms of the same words', async () => {
+    const question = 'Do your mugs break in dishwashers?';
+    const id = await remember(await ask('x'), question, 'No.');
+    await remember(await ask('x'), 'Do your cups break in microwaves?', 'Yes.');
+    const [same] = await suggestionsFor(await ask('DO YOUR MUGS… break in dishwashers'));
+    assert.deepEqual(same, { kind: 'notification', id, question, answer: 'No.', score: 1 });
+    const [best, next] = await suggestionsFor(await ask('Does the MUG break in a dishwasher?'));
+    assert.deepEqual([best?.id, next?.answer], [id, 'Yes.']);
+    assert.ok(best!.score > 0.6 && best!.score < 1, `${best!.score}`);
+  });
+
+  it('are found by a name in another script, and in spite of typing mistakes', async () => {
+    const contents = [{ title: 'Is Jared Allen’s book in stock?', body: 'Yes, two of them.' }];
+    const onProgress = () => {};
+    await importDocuments(deskbell.database, AURORA_ID, contents, { now: deskbell.clock.now, onProgress });
+    const [best] = await suggestionsFor(await ask('Is Jarred Alen’s book in stok?'));
+    assert.equal(best?.answer, 'Yes, two of them.');
+    const q = encodeURIComponent('هل كتاب جاريد ألين متوفر؟');
+    const { json } = await deskbell.call('GET', `/api/v1/knowledge/find?q=${q}`, { token: aurora });
+    assert.equal(json.candidates[0]?.answer, 'Yes, two of them.');
   });
 
   it('prefer texts that share the rare words', async () => {

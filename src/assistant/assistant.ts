@@ -25,11 +25,13 @@ interface CustomerMessage {
   text: string;
 }
 
-/** A document that contains every word of the question, or a title that is almost the question. */
-const SCORE_MIN = 0.65;
+/** Most words of the question are in the document's title. It is only a demo: `confident` asks for more. */
+const SCORE_MIN = 0.6;
 /** Two documents with similar scores are ambiguous, unless the question is almost the title. */
 const LEAD_MIN = 0.1;
 const SCORE_SAME = 0.9;
+/** A single word can mean anything. */
+const WORDS_MIN = 2;
 const ASKING = 'Good question. Let me ask a colleague. I will send you the answer here.';
 
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
@@ -40,7 +42,7 @@ export function createAssistant({ findAnswers, raise, say, log }: AssistantParts
     if (question === '') return;
     try {
       const [best, second] = await findAnswers(merchantId, question);
-      if (best && isSure(best, second)) {
+      if (best && question.split(/\s+/).length >= WORDS_MIN && isSure(best, second)) {
         await say(merchantId, phone, best.answer);
         return;
       }

@@ -1,5 +1,6 @@
 import type { Candidate } from '../contract/find.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import { likenessOf } from './ranking/sameQuestion.ts';
 import { type SuggestionParts, suggestDocuments } from './suggestions.ts';
 
 /** The title is the question, except for an unimportant word. */
@@ -17,7 +18,10 @@ export async function findAnswers(
   const found = await suggestDocuments(parts, merchantId, question, Math.max(limit, 2));
   const [best, second] = found;
   const isConfident =
-    best !== undefined && best.score >= CONFIDENT_SCORE && best.score - (second?.score ?? 0) >= LEAD_MIN;
+    best !== undefined &&
+    best.score >= CONFIDENT_SCORE &&
+    best.score - (second?.score ?? 0) >= LEAD_MIN &&
+    likenessOf(question, [best.question]) === 'same';
   return found.slice(0, limit).map(({ id, question: title, answer, score }, index) => ({
     document_id: id,
     question: title,

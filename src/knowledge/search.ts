@@ -1,5 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
-import { findRows } from './fulltext.ts';
+import { findCandidates } from './candidates.ts';
+import { countRows, findRows } from './fulltext.ts';
+import { SHOWN_SCORE_MIN } from './ranking/rank.ts';
 import type { SuggestionParts } from './suggestions.ts';
 import { queryOf } from './words.ts';
 
@@ -7,9 +9,14 @@ const WORDS_MAX = 16;
 /** A search with more results is too general; the oldest are left out. */
 const FOUND_MAX = 10_000;
 
+interface Row {
+  id: number;
+  updated_at: string;
+}
+
 /**
- * The ids of the matching documents, best first. They contain all words. If no document does, those match that are
- * similar to the text.
+ * The ids of the matching documents, best first. They contain all words. If no document does, those match that contain
+ * the rarest words or are similar to the text.
  */
 export async function searchDocuments(
   { database, ranking }: SuggestionParts,
@@ -18,16 +25,20 @@ export async function searchDocuments(
 ): Promise<number[]> {
   const groups = queryOf(text, WORDS_MAX);
   if (groups.length === 0) return [];
-  const rows = await findRows<{ id: number; updated_at: string }>(database, merchantId, {
-    table: 'documents',
-    columns: 'id, updated_at',
-    groups,
-    limit: FOUND_MAX,
-  });
-  if (rows.length === 0) return (await ranking.rank(merchantId, text)).map(({ id }) => id);
+  const wanted = { table: 'documents', columns: 'id, updated_at', groups } as const;
+  const whole = await findRows<Row>(database, merchantId, { ...wanted, limit: FOUND_MAX });
   const scores = await ranking.scores(merchantId, text);
-  const scoreOf = ({ id }: { id: number }) => scores.get(id) ?? 0;
-  // With equal scores, last updated first.
+  if (whole.length > 0) return best(whole, scores);
+  const { found } = await countRows(database, merchantId, 'documents', groups);
+  const partly = await findCandidates<Row>(database, merchantId, { ...wanted, found });
+  const known = new Set(partly.map(({ id }) => id));
+  const similar = [...scores].filter(([id, score]) => score >= SHOWN_SCORE_MIN && !known.has(id));
+  return best([...partly, ...similar.map(([id]) => ({ id, updated_at: '' }))], scores);
+}
+
+/** With equal scores, last updated first. */
+function best(rows: Row[], scores: ReadonlyMap<number, number>): number[] {
+  const scoreOf = ({ id }: Row) => scores.get(id) ?? 0;
   return rows
     .sort((a, b) => scoreOf(b) - scoreOf(a) || compare(b.updated_at, a.updated_at) || b.id - a.id)
     .map(({ id }) => id);

@@ -5,6 +5,8 @@ import { cosine, decode, hashOf, type StoredVector } from './vectors.ts';
 interface Entry {
   hashes: readonly string[];
   vectors: ReadonlyMap<string, StoredVector>;
+  /** Those of the texts that the document has now. */
+  valid: readonly StoredVector[];
 }
 
 const ENTRY_BYTES = 200;
@@ -48,25 +50,26 @@ export class VectorIndex {
   async compare({ vector }: QuestionVector): Promise<Map<number, number>> {
     const found = new Map<number, number>();
     const pause = inSlices();
-    for (const [id, { hashes, vectors }] of this.#entries) {
-      for (const hash of hashes) {
-        const own = vectors.get(hash);
-        const value = own && cosine(vector, own);
+    for (const [id, { valid }] of this.#entries) {
+      for (const own of valid) {
+        const value = cosine(vector, own);
         if (value !== undefined && value > (found.get(id) ?? -2)) found.set(id, value);
       }
-      await pause();
+      const pausing = pause();
+      if (pausing) await pausing;
     }
     return found;
   }
 
-  #set(id: number, entry: Entry): void {
+  #set(id: number, { hashes, vectors }: Pick<Entry, 'hashes' | 'vectors'>): void {
     this.delete(id);
+    const entry = { hashes, vectors, valid: hashes.flatMap((hash) => vectors.get(hash) ?? []) };
     this.#entries.set(id, entry);
     this.bytes += bytesOf(entry);
   }
 }
 
-const bytesOf = ({ hashes, vectors }: Entry): number => {
+const bytesOf = ({ hashes, vectors }: Pick<Entry, 'hashes' | 'vectors'>): number => {
   let bytes = ENTRY_BYTES * (1 + hashes.length);
   for (const { bytes: values } of vectors.values()) bytes += ENTRY_BYTES + values.length;
   return bytes;

@@ -28,7 +28,8 @@ export function featuresOf(text: string): Uint32Array {
     features.add(hashOf(KINDS.word, word));
     addRuns(features, KINDS.letters, ` ${word} `, LETTERS);
     if (!stop) features.add(stemFeature(stem));
-    const consonants = consonantsOf(stem);
+    // “Jared” has no ending, but an Arabic stem has no article.
+    const consonants = consonantsOf(/^[a-z]/.test(form) ? form : stem);
     if (consonants.length > 1) addRuns(features, KINDS.consonants, ` ${consonants} `, CONSONANTS);
   }
   return Uint32Array.from(features);

@@ -5,10 +5,14 @@ import { inSlices } from '../../http/limits/slices.ts';
 import { VectorIndex } from '../embeddings/vectorIndex.ts';
 import { TextIndex } from './textIndex.ts';
 
-/** A merchant's documents in memory. */
-export interface Loaded {
-  /** The version of the knowledge base. The documents are at least this new. */
+/** What the knowledge base is compared by, to see whether it has changed. */
+interface KnowledgeState {
   version: string;
+  deletions: number;
+}
+
+/** A merchant's documents in memory. They are at least as new as their state. */
+export interface Loaded extends KnowledgeState {
   index: TextIndex;
   /** If there is an embeddings endpoint. */
   vectors: VectorIndex | undefined;
@@ -34,11 +38,17 @@ const WORDS_LENGTH_MAX = 4000;
 /** Answers with the same beginning and the same length count as the same. */
 const ANSWER_START_LENGTH = 300;
 
+/** Undefined if the merchant never had a document. */
+export const readState = (queries: Queries, merchantId: MerchantId): Promise<KnowledgeState | undefined> =>
+  queries.one(`select version, deletions from live_versions where merchant_id = $1 and topic = 'knowledge'`, [
+    merchantId,
+  ]);
+
 /** Reads what has changed since `before`, or everything. */
 export async function loadDocuments(
   queries: Queries,
   merchantId: MerchantId,
-  version: string,
+  state: KnowledgeState,
   before: Loaded | undefined,
   hasMeaning: boolean,
 ): Promise<Loaded> {
@@ -48,7 +58,9 @@ export async function loadDocuments(
     stamps: new Map<number, string>(),
     newest: '',
   };
-  const since = newest === '' ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
+  // A deleted document leaves no trace: all others must be read.
+  const isComplete = before?.deletions !== state.deletions;
+  const since = isComplete ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
   const rows = await readStamps(queries, merchantId, since);
   const changed = rows.filter(({ id, stamp }) => stamps.get(id) !== stamp);
   const pause = inSlices();
@@ -65,9 +77,9 @@ export async function loadDocuments(
     }
     for (const { id, stamp } of batch) stamps.set(id, stamp);
   }
-  await removeDeleted(queries, merchantId, { index, vectors, stamps });
+  if (isComplete) removeOthers({ index, vectors, stamps }, new Set(rows.map(({ id }) => id)));
   if (index.bytes > INDEX_MAX_BYTES) removeOldest(index);
-  return { version, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
+  return { ...state, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
 }
 
 interface Stamp {
@@ -107,17 +119,10 @@ const readTexts = (queries: Queries, merchantId: MerchantId, documents: readonly
     [merchantId, documents.map(({ id }) => id)],
   );
 
-async function removeDeleted(
-  queries: Queries,
-  merchantId: MerchantId,
+function removeOthers(
   { index, vectors, stamps }: Pick<Loaded, 'index' | 'vectors' | 'stamps'>,
-): Promise<void> {
-  const counted = await queries.one<{ total: number }>(
-    'select count(*) as total from documents where merchant_id = $1',
-    [merchantId],
-  );
-  if (counted!.total >= stamps.size) return;
-  const existing = new Set((await readStamps(queries, merchantId, '')).map(({ id }) => id));
+  existing: Set<number>,
+): void {
   for (const id of stamps.keys()) {
     if (existing.has(id)) continue;
     index.delete(id);

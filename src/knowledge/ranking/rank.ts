@@ -4,12 +4,13 @@ import type { Queries } from '../../database/database.ts';
 import type { Meaning } from '../embeddings/meaning.ts';
 import { mixScores } from '../embeddings/mix.ts';
 import type { QuestionVector } from '../embeddings/questions.ts';
-import { readKnowledgeVersions } from '../versions.ts';
-import { type Loaded, loadDocuments } from './load.ts';
+import { type Loaded, loadDocuments, readState } from './load.ts';
 import { better, rounded, type Similar, TextIndex } from './textIndex.ts';
 
-/** Texts with lower scores are similar only by coincidence. */
-export const SCORE_MIN = 0.3;
+/** People see no texts with lower scores: most are similar by coincidence. */
+export const SHOWN_SCORE_MIN = 0.2;
+/** Programs do, since a model can judge them: a text in another language shares little more than names and numbers. */
+export const FOUND_SCORE_MIN = 0.05;
 
 /** The indexes of the merchants that were used last stay in memory. One with 10,000 documents takes about 40 MB. */
 const KEPT_MAX_BYTES = 96 * 1024 * 1024;
@@ -17,7 +18,7 @@ const KEPT_MAX_BYTES = 96 * 1024 * 1024;
 /** The one order of a merchant's texts by how well they fit a question, for everybody who looks for an answer. */
 export interface Ranking {
   /** The documents that fit a question, best first. Of those with the same answer only the best. */
-  rank(merchantId: MerchantId, question: string): Promise<Similar[]>;
+  rank(merchantId: MerchantId, question: string, scoreMin: number): Promise<Similar[]>;
   /** The scores of all documents that fit a question at least a little, by id. */
   scores(merchantId: MerchantId, question: string): Promise<Map<number, number>>;
   /** The scores of some texts that are not documents, such as answered questions. */
@@ -38,17 +39,17 @@ export function createRanking(queries: Queries, meaning?: Meaning): Ranking {
 
   async function current(merchantId: MerchantId): Promise<Pick<Loaded, 'index' | 'vectors'>> {
     for (;;) {
-      const version = (await readKnowledgeVersions(queries, [merchantId])).get(merchantId);
-      if (version === undefined) return EMPTY;
+      const state = await readState(queries, merchantId);
+      if (!state) return EMPTY;
       const before = kept.get(merchantId);
-      if (before?.version === version) return before;
+      if (before?.version === state.version) return before;
       // What another request loads may be older than this one, so the version is checked again.
       const other = loading.get(merchantId);
       if (other) {
         await other.catch(() => undefined);
         continue;
       }
-      const load = loadDocuments(queries, merchantId, version, before, meaning !== undefined);
+      const load = loadDocuments(queries, merchantId, state, before, meaning !== undefined);
       loading.set(merchantId, load);
       try {
         const loaded = await load;
@@ -75,17 +76,17 @@ export function createRanking(queries: Queries, meaning?: Meaning): Ranking {
   }
 
   return {
-    async rank(merchantId, question) {
+    async rank(merchantId, question, scoreMin) {
       const [loaded, vector] = await Promise.all([
         current(merchantId),
         meaning?.vectorOf(merchantId, question),
       ]);
       const { index } = loaded;
       const byMeaning = await scoresByMeaning(merchantId, loaded, vector);
-      if (!byMeaning || byMeaning.size === 0) return index.similar(question, SCORE_MIN);
+      if (!byMeaning || byMeaning.size === 0) return index.similar(question, scoreMin);
       const mixed = mixScores(scoresByWords(index, question), byMeaning);
       const found = [...mixed].map(([id, score]) => ({ id, score: rounded(score) }));
-      return index.oncePerAnswer(found.filter(({ score }) => score >= SCORE_MIN).sort(better));
+      return index.oncePerAnswer(found.filter(({ score }) => score >= scoreMin).sort(better));
     },
     async scores(merchantId, question) {
       return scoresByWords((await current(merchantId)).index, question);
