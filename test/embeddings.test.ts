@@ -10,6 +10,10 @@ const ABROAD = 'Do you ship abroad?';
 const SPANISH = '¿Hacen envíos al extranjero?';
 const BOREALIS_ID = 2 as MerchantId;
 
+/** Programs also get candidates that share only a few letters. */
+const CLEAR_SCORE = 0.3;
+const isClear = ({ score }: Candidate) => score >= CLEAR_SCORE;
+
 interface Candidate {
   document_id: number;
   score: number;
@@ -30,7 +34,7 @@ onEachEngine('a question in another language', (engine) => {
     const path = `${KNOWLEDGE}/find?limit=3&q=${encodeURIComponent(q)}`;
     const { status, json, text } = await deskbell.call('GET', path, { token });
     assert.equal(status, 200, text);
-    return json.candidates;
+    return json.candidates.filter(isClear);
   };
   const bestFor = async (q: string, token?: string) => (await find(q, token))[0]?.document_id;
   /** The breaker is closed again. */
@@ -161,13 +165,14 @@ onEachEngine('a question in another language', (engine) => {
 onEachEngine('a question in another language, without the setting', (engine) => {
   const deskbell = useDeskbell(engine);
 
-  it('finds nothing', async () => {
+  it('does not find the document', async () => {
     const token = await deskbell.signIn();
     const address = await raise(deskbell, token, { ...QUESTION, context: { question: ABROAD } });
     await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'To all of Europe.' } });
-    const found = async (q: string) =>
-      (await deskbell.call('GET', `${KNOWLEDGE}/find?q=${encodeURIComponent(q)}`, { token })).json.candidates
-        .length;
-    assert.deepEqual([await found(ABROAD), await found(SPANISH)], [1, 0]);
+    const found = async (q: string) => {
+      const { json } = await deskbell.call('GET', `${KNOWLEDGE}/find?q=${encodeURIComponent(q)}`, { token });
+      return json.candidates.filter(isClear).some((one: { question: string }) => one.question === ABROAD);
+    };
+    assert.deepEqual([await found(ABROAD), await found(SPANISH)], [true, false]);
   });
 });
