@@ -12,6 +12,7 @@
  *   --growth                  instead: with more connections, more rows and more processes
  *   --worst                   instead: the worst request of each kind, and how long others wait meanwhile
  *   --waiting                 instead: 10,000 assistants that wait for answers
+ *   --learning DIR            instead: how well questions are recognised, with labelled documents and questions
  *   --soak N                  instead: N minutes at 60% of the maximum rate, on PostgreSQL
  *   --profile FOLDER          a CPU profile of each server
  */
@@ -25,6 +26,7 @@ import { benchGrowth } from './growth.ts';
 import { type GrowthReport, growthSvgs } from './growthReport.ts';
 import { type Instance, openInstance } from './instance.ts';
 import { compareKeyCheck } from './keyCheck.ts';
+import { benchLearning, type LearningReport, missedTargets } from './learning.ts';
 import { compare, compareSizes, idle, load, memoryAfter, sliceSecondsOf, storm } from './measure.ts';
 import { checkTargets, type PeersReport, peersSvg, printPeers } from './peers/report.ts';
 import { benchPeers } from './peers/run.ts';
@@ -48,6 +50,7 @@ const { values: options } = parseArgs({
     growth: { type: 'boolean', default: false },
     worst: { type: 'boolean', default: false },
     waiting: { type: 'boolean', default: false },
+    learning: { type: 'string' },
     soak: { type: 'string' },
     profile: { type: 'string' },
   },
@@ -85,6 +88,10 @@ try {
   else if (options.worst) process.exitCode = publishWorst(await benchWorst(await requireCluster(), engines));
   else if (options.waiting)
     process.exitCode = publishWaiting(await benchWaiting(await requireCluster(), engines));
+  else if (options.learning)
+    process.exitCode = publishLearning(
+      await benchLearning(await requireCluster(), engines, options.learning),
+    );
   else if (options.soak)
     process.exitCode = publishSoak(await soak(await requireCluster(), Number(options.soak)));
   else process.exitCode = publish(await bench());
@@ -212,6 +219,13 @@ function publishWaiting(rows: WaitingRow[]): number {
   write('waiting', { ...environment(), rows }, {});
   console.log(`\n${rows.filter((row) => !isMet(row)).length} of ${rows.length} targets missed`);
   return 0;
+}
+
+function publishLearning(report: LearningReport): number {
+  write('learning', { ...environment(), ...report }, {});
+  const missed = missedTargets(report);
+  console.log(`${missed} targets missed`);
+  return missed > 0 ? 1 : 0;
 }
 
 function publishSoak(report: SoakReport): number {

@@ -58,6 +58,7 @@ import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
+import { wordingRoutes } from './knowledge/wordingRoutes.ts';
 import { createHub } from './live/hub.ts';
 import { createWaitLimits } from './live/limits.ts';
 import { liveRoutes } from './live/routes.ts';
@@ -182,7 +183,8 @@ export async function buildApp(
   for (const routesOf of [conversationRoutes, messageRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
-  await app.register(knowledgeRoutes(parts), { prefix: '/api/v1/knowledge' });
+  for (const routesOf of [knowledgeRoutes, wordingRoutes])
+    await app.register(routesOf(parts), { prefix: '/api/v1/knowledge' });
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])

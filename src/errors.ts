@@ -26,6 +26,7 @@ const STATUS = {
   ALREADY_ANSWERED: everywhere(500),
   CONVERSATION_NOT_FOUND: { general: 404, notification: 500, notificationBody: 500 },
   DOCUMENT_NOT_FOUND: everywhere(404),
+  WORDING_NOT_FOUND: everywhere(404),
   RATE_LIMITED: everywhere(429),
   IDEMPOTENCY_KEY_REUSED: everywhere(422),
   FORBIDDEN: everywhere(403),
@@ -252,6 +253,10 @@ export const documentChanged = () =>
   });
 export const nothingToRevert = () =>
   new ApiError('CONFLICT', 'This document has only one version, so it cannot be reverted.');
+export const wordingNotFound = () => new ApiError('WORDING_NOT_FOUND', 'Wording not found.');
+export const tooManyWordings = (max: number) =>
+  new ApiError('CONFLICT', `The document already has ${max} wordings. Remove one first.`);
+export const sameAsTitle = () => invalid('text', 'text must differ from the title');
 
 // The server and its limits
 export type LimitOwner = 'user or key' | 'merchant';

@@ -57,21 +57,31 @@ onEachEngine('all or nothing', (engine) => {
     ['answered question', 'answered_questions'],
     ['event', 'new_events'],
   ];
-  const ways: [way: string, key: string | undefined, context: object, parts: typeof parts][] = [
-    ['with a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
-    ['without a key', undefined, {}, parts],
-    ['about a document', undefined, { document_id: 1 }, parts],
-  ];
-  for (const [n, [way, key, context, ofWay]] of ways.entries()) {
+  const wording: (typeof parts)[number] = ['wording', 'document_wordings'];
+  const ways: [way: string, key: string | undefined, context: object, parts: typeof parts, more?: object][] =
+    [
+      ['with a key', 'a-key-for', {}, [...parts, ['key', 'idempotency_keys']]],
+      ['without a key', undefined, {}, parts],
+      ['about a document', undefined, { document_id: 1 }, [...parts, wording]],
+      [
+        'taken from a document',
+        undefined,
+        {},
+        [...parts.filter(([, table]) => table !== 'document_versions'), wording],
+        { document_id: 1 },
+      ],
+      ['taken from a document, with a key', 'a-key-and', {}, [wording], { document_id: 1 }],
+    ];
+  for (const [n, [way, key, context, ofWay, more]] of ways.entries()) {
     for (const [part, table] of ofWay) {
       it(`an answer ${way} whose ${part} cannot be written changes nothing, and can be repeated`, async () => {
         const word = `zephyr${table.replace('_', '')}${n}`;
         const address = await raise(deskbell, token, {
           ...QUESTION,
-          context: { question: `What of ${table}?`, ...context },
+          context: { question: `What of ${more ? word : table}?`, ...context },
         });
         const answer = () =>
-          post(`${address}/answer`, { answer: `It is ${word}.` }, key && `${key}-${table}`);
+          post(`${address}/answer`, { answer: `It is ${word}.`, ...more }, key && `${key}-${table}`);
         const { fail, fix } = REFUSALS[engine](table);
         await deskbell.database.script(fail);
         const failed = await answer();

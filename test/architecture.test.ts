@@ -62,7 +62,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
-    'knowledge/documents/lock.ts',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
@@ -157,7 +156,7 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
   knowledge: [
-    ...['documents', 'document_versions', 'answered_questions', 'live_versions'],
+    ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['document_vectors', 'vector_progress'],
   ],
   delivery: [

@@ -106,6 +106,7 @@ onEachEngine('the knowledge base', (engine) => {
       version: 1,
       created_at: at.toISOString(),
       updated_at: at.toISOString(),
+      wordings: [],
       versions: [
         {
           version: 1,
@@ -261,6 +262,9 @@ onEachEngine('the knowledge base', (engine) => {
       ['PATCH', '', '{"title":""}'],
       ['PATCH', '', '[]'],
       ['POST', '/revert'],
+      ['POST', '/wordings', '{"text":"Mine?"}'],
+      ['POST', '/wordings', '{"text":""}'],
+      ['DELETE', '/wordings/1'],
       ['DELETE', ''],
     ];
     for (const [method, suffix, body] of requests) {
@@ -285,6 +289,8 @@ onEachEngine('the knowledge base', (engine) => {
         ['GET', '1'],
         ['PATCH', '1'],
         ['POST', '1/revert'],
+        ['POST', '1/wordings'],
+        ['DELETE', '1/wordings/1'],
         ['DELETE', '1'],
       ] as const) {
         const body = method === 'PATCH' ? '{' : undefined;

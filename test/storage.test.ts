@@ -38,7 +38,9 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
       `select cast((select sum(octet_length(context) + coalesce(octet_length(answer), 0) + 400) from notifications
           where merchant_id = 1) as bigint) as inbox,
         cast((select sum(octet_length(title) + octet_length(body)) from document_versions
-          where merchant_id = 1) as bigint) as knowledge`,
+            where merchant_id = 1)
+          + (select coalesce(sum(octet_length(text)), 0) from document_wordings
+            where merchant_id = 1) as bigint) as knowledge`,
     );
     return sums!;
   }
@@ -81,6 +83,17 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
     const change = { token, body: { body: 'x'.repeat(19_000) } };
     assertError(await deskbell.call('PATCH', address, change), 507, 'STORAGE_FULL');
     assert.equal((await deskbell.call('GET', address, { token })).json.version, document.version);
+    const wording = { token, body: { text: `How ${'long '.repeat(35)}?` } };
+    let added = await deskbell.call('POST', `${address}/wordings`, wording);
+    for (let n = 0; n < 50 && added.status === 200; n += 1) {
+      wording.body.text = `Number ${n} ${'long '.repeat(35)}`;
+      added = await deskbell.call('POST', `${address}/wordings`, wording);
+    }
+    assertError(added, 507, 'STORAGE_FULL');
+    // An answer is not refused.
+    const [open] = (await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested&limit=1`, { token })).json;
+    const answer = { token, body: { answer: 'Yes.', document_id: document.id } };
+    assert.equal((await deskbell.call('POST', `${NOTIFICATIONS}/${open.id}/answer`, answer)).status, 200);
 
     const file = join(deskbell.config.dataDir, 'documents.jsonl');
     writeFileSync(file, JSON.stringify({ title: 'Long', body: 'x'.repeat(19_000) }));
@@ -106,6 +119,18 @@ onEachEngine('a merchant with one megabyte of storage', (engine) => {
     const change = { token, body: { body: 'Größer.' } };
     assert.equal((await deskbell.call('PATCH', `${KNOWLEDGE}/${first.id}`, change)).status, 200);
     assert.equal((await deskbell.call('POST', `${KNOWLEDGE}/${first.id}/revert`, { token })).status, 200);
+    const ids: number[] = [];
+    for (const text of ['Größe?', 'Wie groß?', 'Welche Größen?', 'Size?']) {
+      const added = await deskbell.call('POST', `${KNOWLEDGE}/${second.id}/wordings`, {
+        token,
+        body: { text },
+      });
+      assert.equal(added.status, 200);
+      ids.push(added.json.id);
+    }
+    const wordings = `${KNOWLEDGE}/${second.id}/wordings`;
+    assert.equal((await deskbell.call('DELETE', `${wordings}/${ids[1]}`, { token })).status, 200);
+    assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
     assert.equal((await deskbell.call('DELETE', `${KNOWLEDGE}/${second.id}`, { token })).status, 200);
     assert.deepEqual({ ...(await counted()) }, { ...(await stored()) });
     const pending = await deskbell.database.one<{ counted: number; stored: number }>(

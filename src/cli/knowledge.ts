@@ -6,6 +6,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
 import { ApiError } from '../errors.ts';
 import { listDocumentsById } from '../knowledge/documents/read.ts';
+import { readWordings } from '../knowledge/documents/wordingRows.ts';
 import { FILE_FORMATS, type FileFormat, formatDocuments, parseDocuments } from '../knowledge/files.ts';
 import { type ImportSummary, importDocuments } from '../knowledge/import.ts';
 import { openStorage } from '../storage.ts';
@@ -20,9 +21,10 @@ const PAGE_SIZE = 500;
 export const commands = {
   import: command({
     about: 'Add or update a merchant’s documents from a file',
-    details: `A Markdown file in which each line "# Title" starts a document, or JSON Lines with title and body. A document whose
-title already exists is updated, so a file can be imported again. Invalid documents are reported with the reason; the
-others are imported. Use - as FILE for standard input.`,
+    details: `A Markdown file in which each line "# Title" starts a document, or JSON Lines with title, body and, if you
+like, wordings: other wordings of the title, which are added to those that the document has. A document whose title
+already exists is updated, so a file can be imported again. Invalid documents are reported with the reason; the others
+are imported. Use - as FILE for standard input.`,
     arguments: ['FILE'],
     options: {
       merchant: MERCHANT,
@@ -76,7 +78,7 @@ others are imported. Use - as FILE for standard input.`,
 
   export: command({
     about: 'Print a merchant’s documents as a file',
-    details: 'The output can be imported again.',
+    details: 'The output can be imported again. Only JSON Lines have the other wordings of the titles.',
     options: {
       merchant: MERCHANT,
       format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Default: md' },
@@ -115,7 +117,9 @@ async function allDocuments(database: Database, merchantId: MerchantId) {
   const documents = [];
   for (let afterId = 0; ; ) {
     const page = await listDocumentsById(database, merchantId, { afterId, limit: PAGE_SIZE });
-    documents.push(...page);
+    const ids = page.map(({ id }) => id);
+    const wordings = await readWordings(database, merchantId, ids);
+    documents.push(...page.map((document) => ({ ...document, wordings: wordings.get(document.id) ?? [] })));
     if (page.length < PAGE_SIZE) return documents;
     afterId = page.at(-1)!.id;
   }

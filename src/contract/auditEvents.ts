@@ -34,6 +34,7 @@ export const EVENTS = {
   'webhook.stopped': {},
   'notification.deleted': { mergesAbove: 'notification_id' },
   'document.deleted': { mergesAbove: 'document_id' },
+  'wording.removed': { mergesAbove: 'document_id' },
   'documents.imported': {},
   'conversation.added': {},
   'conversations.imported': {},

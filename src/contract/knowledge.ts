@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 
 const VERSION_REASONS = ['answer', 'edit', 'revert', 'import'] as const;
 export type VersionReason = (typeof VERSION_REASONS)[number];
@@ -20,6 +20,15 @@ const example = {
   version: 2,
   created_at: '2026-01-15T09:30:00.000Z',
   updated_at: '2026-01-16T11:00:00.000Z',
+};
+
+const wordingExample = {
+  id: 7,
+  text: 'Is there coffee without caffeine?',
+  notification_id: 31,
+  user_id: 1,
+  user_name: 'Alma Reyes',
+  created_at: '2026-01-17T08:15:00.000Z',
 };
 
 export const Document = Type.Object(documentFields, {
@@ -53,19 +62,48 @@ const DocumentVersion = Type.Object(
 );
 export type DocumentVersion = Static<typeof DocumentVersion>;
 
+export const DocumentWording = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1, description: 'Never reused.' }),
+    text: Type.String({ description: 'A question that the document answers.' }),
+    notification_id: NullOr(
+      Type.Integer(),
+      'The notification that asked so; null if it was added by hand or by an import. It may have been deleted since.',
+    ),
+    user_id: NullOr(Type.Integer(), 'Who added it; null for a key or an import.'),
+    user_name: NullOr(Type.String(), 'The name of the person or key.'),
+    created_at: Timestamp,
+  },
+  {
+    title: 'DocumentWording',
+    description: 'Another wording of a document’s title.',
+    examples: [wordingExample],
+  },
+);
+export type DocumentWording = Static<typeof DocumentWording>;
+
+export const NewWording = Type.Object(
+  { text: Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' }) },
+  { title: 'NewWording', examples: [{ text: wordingExample.text }] },
+);
+
 export const DocumentWithVersions = Type.Object(
   {
     ...documentFields,
+    wordings: Type.Array(DocumentWording, {
+      description: 'Other wordings of the title, newest first; at most 100.',
+    }),
     versions: Type.Array(DocumentVersion, {
       description: 'Newest first, the current one included; at most 50.',
     }),
   },
   {
     title: 'DocumentWithVersions',
-    description: 'The document with its versions.',
+    description: 'The document with its other wordings and its versions.',
     examples: [
       {
         ...example,
+        wordings: [wordingExample],
         versions: [
           {
             version: 2,
@@ -98,7 +136,7 @@ export const DocumentQuery = Type.Object({
     Type.String({
       maxLength: 500,
       description:
-        'Searches titles and bodies. Ignores case, accents and endings; the last word may be incomplete.',
+        'Searches titles, other wordings and bodies. Ignores case, accents and endings; the last word may be incomplete.',
     }),
   ),
   limit: Type.Optional(

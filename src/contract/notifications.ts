@@ -298,7 +298,16 @@ const replyFlags = {
 export const AnswerBody = Type.Union(
   [
     Type.Object(
-      { answer: replyText('The answer for the customer.'), ...replyFlags },
+      {
+        answer: replyText('The answer for the customer.'),
+        document_id: Type.Optional(
+          NullOr(
+            Type.Integer(),
+            'The document that the answer was taken from: it gets the question as another wording, and does not change otherwise. If there is no such document, the answer is learned as usual.',
+          ),
+        ),
+        ...replyFlags,
+      },
       { title: 'QuestionReply', description: 'Answers a question.' },
     ),
     Type.Object(
@@ -321,6 +330,7 @@ export const AnswerBody = Type.Union(
     title: 'Answer',
     examples: [
       { answer: 'Yes, a Colombian one.' },
+      { answer: 'Yes, a Colombian one.', document_id: 3 },
       { answer: 'Back in stock on Monday.', only_send_campaign: true },
       {
         agent_response_to_customer: 'A new parcel is on its way.',

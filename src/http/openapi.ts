@@ -95,8 +95,8 @@ export function describeRoute(
 export const skipSchemaValidation = { validatorCompiler: () => () => true };
 
 /** Only documentation: the route reads the id and returns 404 for a text that is not an id. */
-export function parameterSchema(name: string): TSchema {
-  return Type.Object({ [name]: Type.Integer({ minimum: 1 }) });
+export function parameterSchema(...names: [string, ...string[]]): TSchema {
+  return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Integer({ minimum: 1 })])));
 }
 
 /** The generated document is a file, because generating it takes a server 15 MB of memory. */

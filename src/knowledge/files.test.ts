@@ -53,6 +53,29 @@ describe('a file of documents', () => {
     );
   });
 
+  it('has wordings in JSON Lines only, and reports those that are invalid', () => {
+    const documents = [
+      { title: 'Hours', body: 'At nine.', wordings: ['When do you open?', 'Open on Sundays?'] },
+      { title: 'Other', body: 'Text.' },
+    ];
+    const text = formatDocuments([...documents.slice(0, 1), { ...documents[1]!, wordings: [] }], 'jsonl');
+    assert.deepEqual(
+      parseDocuments(text, 'jsonl').map((document) => 'content' in document && document.content),
+      documents,
+    );
+    assert.doesNotMatch(formatDocuments(documents, 'md'), /Sundays/);
+    const problemOf = (wordings: unknown) => {
+      const [document] = parseDocuments(JSON.stringify({ title: 'T', body: 'B', wordings }), 'jsonl');
+      return document && 'problem' in document ? document.problem : undefined;
+    };
+    assert.equal(problemOf('When?'), 'wordings must be an array of strings');
+    assert.equal(problemOf([5]), 'a wording must be a string');
+    assert.equal(problemOf([' ']), 'a wording must not be blank');
+    assert.equal(problemOf(['x'.repeat(201)]), 'a wording must not have more than 200 characters');
+    assert.equal(problemOf(Array(101).fill('x')), 'wordings must not have more than 100 elements');
+    assert.equal(problemOf(null), undefined);
+  });
+
   it('has no documents if it is empty', () => {
     for (const format of ['md', 'jsonl'] as const) {
       assert.deepEqual(parseDocuments('', format), []);

@@ -1,20 +1,29 @@
-import { ApiError } from '../errors.ts';
-import { type Content, checkBody, checkTitle } from './texts.ts';
+import { ApiError, invalid } from '../errors.ts';
+import { WORDINGS_MAX } from './documents/wordingRows.ts';
+import { type Content, checkBody, checkTitle, checkWording } from './texts.ts';
 
 export const FILE_FORMATS = ['md', 'jsonl'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
+/** Without `wordings`, an import leaves those of the document as they are. */
+export interface FileContent extends Content {
+  wordings?: readonly string[];
+}
+
 /** A document of a file with the number of its first line, or why it cannot be used. */
-export type FileDocument = { line: number; content: Content } | { line: number; problem: string };
+export type FileDocument = { line: number; content: FileContent } | { line: number; problem: string };
 
 export function parseDocuments(text: string, format: FileFormat): FileDocument[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   return format === 'md' ? parseMarkdown(lines) : lines.flatMap(parseJsonLine);
 }
 
-export function formatDocuments(documents: readonly Content[], format: FileFormat): string {
-  const texts = documents.map(({ title, body }) =>
-    format === 'md' ? `# ${title}\n\n${escapeTitles(body.trim())}\n` : JSON.stringify({ title, body }),
+/** Markdown has no wordings. */
+export function formatDocuments(documents: readonly FileContent[], format: FileFormat): string {
+  const texts = documents.map(({ title, body, wordings = [] }) =>
+    format === 'md'
+      ? `# ${title}\n\n${escapeTitles(body.trim())}\n`
+      : JSON.stringify({ title, body, ...(wordings.length > 0 && { wordings }) }),
   );
   return texts.join('\n');
 }
@@ -53,18 +62,26 @@ function parseJsonLine(text: string, index: number): FileDocument[] {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return [{ line, problem: 'the line is not a JSON object' }];
     }
-    const { title, body } = value as Record<string, unknown>;
-    return [checked(line, title, body)];
+    const { title, body, wordings } = value as Record<string, unknown>;
+    return [checked(line, title, body, wordings)];
   } catch {
     return [{ line, problem: 'the line is not valid JSON' }];
   }
 }
 
-function checked(line: number, title: unknown, body: unknown): FileDocument {
+function checked(line: number, title: unknown, body: unknown, wordings?: unknown): FileDocument {
   try {
-    return { line, content: { title: checkTitle(title), body: checkBody(body) } };
+    const content = { title: checkTitle(title), body: checkBody(body) };
+    return { line, content: wordings == null ? content : { ...content, wordings: checkWordings(wordings) } };
   } catch (error) {
     if (error instanceof ApiError) return { line, problem: error.message };
     throw error;
   }
+}
+
+function checkWordings(given: unknown): string[] {
+  if (!Array.isArray(given)) throw invalid('wordings', 'wordings must be an array of strings');
+  if (given.length > WORDINGS_MAX)
+    throw invalid('wordings', `wordings must not have more than ${WORDINGS_MAX} elements`);
+  return given.map((text) => checkWording(text, 'a wording'));
 }

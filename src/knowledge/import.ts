@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../contract/ids.ts';
+import type { Document } from '../contract/knowledge.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { lockDocumentsByTitle } from './documents/lock.ts';
 import type { Origin } from './documents/versions.ts';
+import { withoutKnown } from './documents/wordingRows.ts';
+import { writeWordings } from './documents/wordings.ts';
 import { createDocuments, isSame, writeVersions } from './documents/write.ts';
-import { bytesOf, type Content } from './texts.ts';
+import type { FileContent } from './files.ts';
+import { bytesOf } from './texts.ts';
 
 export interface ImportSummary {
   added: number;
@@ -19,7 +23,7 @@ const BATCH_SIZE = 100;
 export async function importDocuments(
   database: Database,
   merchantId: MerchantId,
-  contents: readonly Content[],
+  contents: readonly FileContent[],
   {
     storage,
     now,
@@ -46,7 +50,7 @@ export async function importDocuments(
 async function importBatch(
   tx: Transaction,
   merchantId: MerchantId,
-  batch: readonly Content[],
+  batch: readonly FileContent[],
   storage: Storage | undefined,
   now: () => Date,
 ): Promise<ImportSummary> {
@@ -76,16 +80,41 @@ async function importBatch(
       ...(changes.length > 0 ? await writeVersions(tx, merchantId, changes, origin) : []),
     ];
     for (const document of written) byTitle.set(document.title, document);
+    const reworded = await importWordings(tx, merchantId, contents, byTitle, { storage, origin });
+    const updated = new Set([...changes, ...reworded].map(({ id }) => id));
+    for (const { id } of written.slice(0, added.length)) updated.delete(id);
     summary.added += added.length;
-    summary.updated += changes.length;
-    summary.unchanged += contents.length - added.length - changes.length;
+    summary.updated += updated.size;
+    summary.unchanged += contents.length - added.length - updated.size;
   }
   return summary;
 }
 
+/** Adds the wordings that the documents do not have yet. Returns the documents that it changed. */
+async function importWordings(
+  tx: Transaction,
+  merchantId: MerchantId,
+  contents: readonly FileContent[],
+  byTitle: ReadonlyMap<string, Document>,
+  { storage, origin }: { storage: Storage | undefined; origin: Origin },
+): Promise<Document[]> {
+  const additions = contents
+    .filter(({ wordings }) => wordings?.length)
+    .map(({ title, wordings = [] }) => ({
+      document: byTitle.get(title)!,
+      wordings: wordings.map((text) => ({ text, notificationId: null })),
+    }));
+  const missing = await withoutKnown(tx, merchantId, additions);
+  if (missing.length === 0) return [];
+  const texts = missing.flatMap(({ wordings }) => wordings.map(({ text }) => text));
+  await storage?.reserve(tx, merchantId, Buffer.byteLength(texts.join('')));
+  await writeWordings(tx, merchantId, missing, origin);
+  return missing.map(({ document }) => document);
+}
+
 /** A file may contain a title twice: the second one updates the first, so it must be in a later statement. */
-function distinctTitles(batch: readonly Content[]): Content[][] {
-  const groups: Map<string, Content>[] = [];
+function distinctTitles(batch: readonly FileContent[]): FileContent[][] {
+  const groups: Map<string, FileContent>[] = [];
   for (const content of batch) {
     if (groups.at(-1)?.has(content.title) !== false) groups.push(new Map());
     groups.at(-1)!.set(content.title, content);

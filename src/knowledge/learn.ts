@@ -3,11 +3,16 @@ import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
+import { lockDocument } from './documents/lock.ts';
 import type { Origin } from './documents/versions.ts';
-import { changeDocument, createDocument } from './documents/write.ts';
+import { insertWordings, withoutKnown } from './documents/wordingRows.ts';
+import { addWordings, writeWordings } from './documents/wordings.ts';
+import { createDocument, isSame, writeVersions } from './documents/write.ts';
 import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {
+  /** The document that the answer was taken from, if any. */
+  sourceId?: number | undefined;
   /** The document that the notification refers to, if any. */
   documentId: number | undefined;
   question: string;
@@ -41,25 +46,47 @@ export const learnSteps = (
   events: [DOCUMENT_CREATED],
 });
 
-/** Writes an answer into the document that the notification refers to, or into a new one. */
+/** Locks the document that `learn` will change, for a caller that writes other rows first. */
+export async function lockLesson(
+  tx: Queries,
+  merchantId: MerchantId,
+  { sourceId, documentId }: Lesson,
+): Promise<void> {
+  if (await lockDocument(tx, merchantId, sourceId)) return;
+  await lockDocument(tx, merchantId, documentId);
+}
+
+/**
+ * An answer that was taken from a document adds the question to its wordings. Another one is written into the document
+ * that the notification refers to, which also gets the question as a wording, or into a new one.
+ */
 export async function learn(
   tx: Queries,
   merchantId: MerchantId,
   lesson: Lesson,
 ): Promise<{ documentId: number; created: boolean }> {
   const content = contentOf(lesson);
-  const { documentId = 0 } = lesson;
-  const changed =
-    documentId > 0 &&
-    Number.isSafeInteger(documentId) &&
-    (await changeDocument(
-      tx,
-      merchantId,
-      documentId,
-      ({ title }) => ({ title, body: content.body }),
-      originOf(lesson),
-    ));
-  if (changed) return { documentId: changed.id, created: false };
-  const { id } = await createDocument(tx, merchantId, content, originOf(lesson));
-  return { documentId: id, created: true };
+  const origin = originOf(lesson);
+  const { sourceId, documentId, notificationId } = lesson;
+  const wordings = [{ text: content.title, notificationId }];
+  const source =
+    sourceId === undefined ? undefined : await addWordings(tx, merchantId, sourceId, wordings, lesson);
+  if (source) return { documentId: source.id, created: false };
+
+  const document = await lockDocument(tx, merchantId, documentId);
+  if (!document) {
+    const { id } = await createDocument(tx, merchantId, content, origin);
+    return { documentId: id, created: true };
+  }
+  const { id, title } = document;
+  const next = { title, body: content.body };
+  const added = await withoutKnown(tx, merchantId, [{ document, wordings }]);
+  if (isSame(document, next)) {
+    await writeWordings(tx, merchantId, added, lesson);
+  } else {
+    await insertWordings(tx, merchantId, added, lesson);
+    // It also indexes the wordings.
+    await writeVersions(tx, merchantId, [{ id, content: next }], origin);
+  }
+  return { documentId: id, created: false };
 }

@@ -29,6 +29,7 @@ import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { findDocument } from './documents/read.ts';
 import { findEarlierContent, listVersions, type Origin } from './documents/versions.ts';
+import { listWordings } from './documents/wordingRows.ts';
 import { changeDocument, deleteDocument } from './documents/write.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
@@ -121,7 +122,8 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
           ...describeRoute('knowledge', 'Get a document', {
             operationId: 'getDocument',
             headers: ['ETag'],
-            description: 'One document with its versions. The `ETag` identifies the current version.',
+            description:
+              'One document with its other wordings and its versions. The `ETag` identifies the current version.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),
@@ -132,8 +134,11 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
         const merchantId = merchantOf(request);
         const document = await findDocument(database, merchantId, idOf(request));
         if (!document) throw documentNotFound();
-        const versions = await listVersions(database, merchantId, document);
-        return tagged(reply, { ...document, versions });
+        const [wordings, versions] = await Promise.all([
+          listWordings(database, merchantId, document.id),
+          listVersions(database, merchantId, document),
+        ]);
+        return tagged(reply, { ...document, wordings, versions });
       },
     );
 
@@ -231,7 +236,7 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
         schema: {
           ...describeRoute('knowledge', 'Delete a document', {
             operationId: 'deleteDocument',
-            description: 'Deletes the document with all its versions. This cannot be undone.',
+            description: 'Deletes the document with all its wordings and versions. This cannot be undone.',
             errors: [...TOKEN_ERRORS, documentNotFound()],
           }),
           params: parameterSchema('document_id'),

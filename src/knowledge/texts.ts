@@ -32,11 +32,16 @@ export function checkTitle(given: unknown): string {
   return onOneLine(checkText('title', given, TITLE_LENGTH_MAX));
 }
 
+/** A wording is another title. */
+export function checkWording(given: unknown, field = 'text'): string {
+  return onOneLine(checkText(field, given, TITLE_LENGTH_MAX));
+}
+
 export function checkBody(given: unknown): string {
   return storableText(checkText('body', given, BODY_LENGTH_MAX));
 }
 
-function checkText(field: keyof Content, given: unknown, lengthMax: number): string {
+function checkText(field: string, given: unknown, lengthMax: number): string {
   if (typeof given !== 'string') throw invalid(field, `${field} must be a string`);
   if (given.trim() === '') throw invalid(field, `${field} must not be blank`);
   // A character has at most two UTF-16 units.

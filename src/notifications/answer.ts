@@ -10,8 +10,7 @@ import {
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { logStep } from '../events/record.ts';
-import { lockDocument } from '../knowledge/documents/lock.ts';
-import { learn, learnSteps } from '../knowledge/learn.ts';
+import { learn, learnSteps, lockLesson } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { checkAnswer } from './rules.ts';
@@ -112,13 +111,14 @@ export async function answerNotification(
       ? { steps: [], waitsUntil: undefined }
       : await outbox.prepare(queries, merchantId, message, mark.name);
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
-  const lesson = { documentId, question, answer: decision.content, notificationId: id, author, at };
+  const sourceId = decision.documentId;
+  const lesson = { sourceId, documentId, question, answer: decision.content, notificationId: id, author, at };
   const steps = [mark, ...sending, ...ended, rememberAnswered(merchantId, lesson, mark.name)];
-  if (decision.learn && documentId !== undefined) {
+  if (decision.learn && (documentId ?? sourceId) !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
-      await lockDocument(tx, merchantId, documentId);
+      await lockLesson(tx, merchantId, lesson);
       await assertWon(await tx.chain([...steps, logStep(event)]));
       await learn(tx, merchantId, lesson);
     });

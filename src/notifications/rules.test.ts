@@ -11,7 +11,8 @@ function describeDecision(decision: RequestDecision | AnswerDecision): string {
     return `${decision.error.code} ${decision.error.field ?? '-'}: ${decision.error.message}`;
   if (decision.do === 'raise') return `raise ${decision.type} in ${decision.conversationId}`;
   const learn = decision.send !== 'nothing' && decision.learn;
-  return `send ${decision.send}, learn ${learn}, keep ${JSON.stringify(decision.answer)}`;
+  const from = decision.send !== 'nothing' && decision.documentId ? ` from ${decision.documentId}` : '';
+  return `send ${decision.send}, learn ${learn}${from}, keep ${JSON.stringify(decision.answer)}`;
 }
 
 const valid = (type: NotificationType) => ({
@@ -107,6 +108,10 @@ const QUESTION_ANSWERS: [body: unknown, expected: string][] = [
     'send campaign, learn false, keep {"answer":"A","only_send_campaign":true}',
   ],
   [{ answer: 'A', other: 1 }, 'send reply, learn true, keep {"answer":"A"}'],
+  [{ answer: 'A', document_id: 3 }, 'send reply, learn true from 3, keep {"answer":"A"}'],
+  [{ answer: 'A', document_id: null }, 'send reply, learn true, keep {"answer":"A"}'],
+  [{ answer: 'A', document_id: '3' }, 'VALIDATION_ERROR document_id: document_id must be an integer'],
+  [{ document_id: '3' }, `VALIDATION_ERROR answer: ${MISSING} answer)`],
   [{ resolve_only: true }, 'send nothing, learn false, keep {"resolve_only":true}'],
   [
     { resolve_only: true, only_send_campaign: true, answer: 7 },
@@ -132,6 +137,7 @@ const QUESTION_ANSWERS: [body: unknown, expected: string][] = [
 
 const SUPPORT_ANSWERS: [body: unknown, expected: string][] = [
   [REPLY, `send reply, learn false, keep ${JSON.stringify(REPLY)}`],
+  [{ ...REPLY, document_id: 'x' }, `send reply, learn false, keep ${JSON.stringify(REPLY)}`],
   [
     { ...REPLY, only_send_campaign: true },
     `send campaign, learn false, keep ${JSON.stringify({ ...REPLY, only_send_campaign: true })}`,

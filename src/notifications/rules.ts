@@ -22,6 +22,8 @@ const isObject = (value: unknown): value is Fields =>
 const member = (object: Fields, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
+const isInteger = (value: unknown): value is number => Number.isInteger(value);
+
 /** Null and blank count as missing. */
 const isMissing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
@@ -75,7 +77,15 @@ export interface Answerable {
 }
 
 export type AnswerDecision =
-  | { do: 'answer'; answer: Fields; send: 'reply' | 'campaign'; content: string; learn: boolean }
+  | {
+      do: 'answer';
+      answer: Fields;
+      send: 'reply' | 'campaign';
+      content: string;
+      learn: boolean;
+      /** The document that the answer was taken from. */
+      documentId?: number;
+    }
   | { do: 'answer'; answer: Fields; send: 'nothing' }
   | { do: 'refuse'; error: ApiError };
 
@@ -109,6 +119,11 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
     return refuse(answerFailsSchema(field, `${field ?? 'answer'} ${error?.message ?? 'is not valid'}`));
   }
 
+  const { teaches } = KINDS[notification.type];
+  const documentId = (teaches ? member(body, 'document_id') : undefined) ?? undefined;
+  if (documentId !== undefined && !isInteger(documentId))
+    return refuse(invalid('document_id', 'document_id must be an integer'));
+
   const answer: Record<string, unknown> = {};
   for (const field of notification.answeredFields) answer[field] = body[field];
   if (flags.only_send_campaign) answer.only_send_campaign = true;
@@ -117,6 +132,7 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
     answer,
     send: flags.only_send_campaign ? 'campaign' : 'reply',
     content: String(content === undefined ? '' : body[content]),
-    learn: !flags.only_send_campaign && KINDS[notification.type].teaches,
+    learn: !flags.only_send_campaign && teaches,
+    ...(documentId === undefined ? {} : { documentId }),
   };
 }

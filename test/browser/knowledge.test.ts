@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { apiOf, button, inBrowser } from './browser.ts';
+import { QUESTION } from '../harness.ts';
+import { answerField, apiOf, button, inBrowser } from './browser.ts';
 
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
 
 inBrowser('the knowledge base', (dashboard) => {
-  const { api } = apiOf(dashboard);
+  const { api, createNotification } = apiOf(dashboard);
   const read = async (id: number) => (await api('GET', `/api/v1/knowledge/${id}`)).json;
 
   it('deleting a document can be undone, and then nothing is deleted', async () => {
@@ -91,6 +92,76 @@ inBrowser('the knowledge base', (dashboard) => {
     await button(page, 'Save').click();
     await button(page, 'Edit').waitFor();
     assert.equal((await read(1)).body, 'Open from nine.');
+    await window.close();
+  });
+
+  it('other wordings are added and removed on the page of the document, and removing one can be undone', async () => {
+    const window = await dashboard.open({ path: '/knowledge/4', expectedErrors: /status of 422/ });
+    const { page } = window;
+    const field = page.getByRole('textbox', { name: 'Add another wording' });
+    const wordings = page.getByRole('region', { name: 'Other wordings' }).getByRole('listitem');
+    for (const text of ['How fine for a moka?', 'Coarse or fine?']) {
+      await field.fill(text);
+      await field.press('Enter');
+      await wordings.filter({ hasText: text }).waitFor();
+    }
+    assert.equal(await field.inputValue(), '');
+    await field.fill((await read(4)).title);
+    await field.press('Enter');
+    await page.getByText('The title already says this.').waitFor();
+    await field.fill('coarse or FINE');
+    await button(page, 'Add').click();
+    await page.getByText('The document already has this wording.').waitFor();
+
+    await button(page, 'Remove this wording: Coarse or fine?').click();
+    await wordings.filter({ hasText: 'Coarse' }).waitFor({ state: 'detached' });
+    await button(page, 'Undo').click();
+    await wordings.filter({ hasText: 'Coarse' }).waitFor();
+    assert.equal((await read(4)).wordings.length, 2);
+    await window.installClock();
+    await button(page, 'Remove this wording: Coarse or fine?').click();
+    const done = page.waitForResponse((response) => response.request().method() === 'DELETE');
+    await page.clock.fastForward(10_000);
+    await done;
+    const [left, ...others] = (await read(4)).wordings;
+    assert.deepEqual([left.text, others], ['How fine for a moka?', []]);
+    await window.close();
+  });
+
+  it('an answer that is a document’s text adds the question to it; a changed text does not', async () => {
+    const ask = (question: string) => createNotification({ ...QUESTION, context: { question } });
+    const { title, version } = await read(1);
+    const hint = `The question will be added to “${title}” as another wording.`;
+    const window = await dashboard.open({
+      path: `/inbox/${await ask('What are your shipping times and costs now?')}`,
+    });
+    const { page } = window;
+    await page.locator('.suggestion', { hasText: title }).click();
+    await page.getByText(hint).waitFor();
+    // A draft remembers it.
+    await page.reload();
+    await page.getByText(hint).waitFor();
+    await page.getByRole('switch').click();
+    await page.getByText(hint).waitFor({ state: 'detached' });
+    await page.getByRole('switch').click();
+    await page.getByText(hint).waitFor();
+    await answerField(page).press('Control+Enter');
+    await page.getByText('Your answer is on its way.').waitFor();
+    const document = await read(1);
+    assert.deepEqual(
+      [document.version, document.wordings.map(({ text }: { text: string }) => text)],
+      [version, ['What are your shipping times and costs now?']],
+    );
+
+    await page.goto(`/inbox/${await ask('Which shipping costs and times for Lugo?')}`);
+    await page.locator('.suggestion', { hasText: title }).first().click();
+    await page.getByText(hint).waitFor();
+    await answerField(page).press('End');
+    await answerField(page).pressSequentially(' Thanks!');
+    await page.getByText(hint).waitFor({ state: 'detached' });
+    await answerField(page).press('Control+Enter');
+    await page.getByText('Your answer is on its way.').waitFor();
+    assert.equal((await read(1)).wordings.length, 1);
     await window.close();
   });
 });

@@ -100,6 +100,54 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
       test: 'gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id',
     },
   ]),
+  ...caughtBy('test/wordings.test.ts', [
+    {
+      name: 'a wording is removed from any document',
+      file: 'src/knowledge/documents/wordingRows.ts',
+      find: "'delete from document_wordings where merchant_id = $1 and document_id = $2 and id = $3 returning id'",
+      replace: "'delete from document_wordings where merchant_id = $1 and $2 > 0 and id = $3 returning id'",
+      test: 'belong to one merchant: to others the document and the wording do not exist',
+    },
+    {
+      name: 'an edit forgets the words of other wordings',
+      file: 'src/knowledge/documents/write.ts',
+      find: '...wordColumns(content, wordings.get(id)),',
+      replace: '...wordColumns(content),',
+      test: 'an edit and a revert keep them, and the document is still found by them',
+    },
+    {
+      name: 'a long body hides the other wordings from a search',
+      file: 'src/knowledge/documents/columns.ts',
+      find: "indexed.push(indexWordsOf(wordings.join('\\n')));",
+      replace: "indexed[0] = indexWordsOf([title, body, ...wordings].join('\\n'));",
+      test: 'an edit and a revert keep them, and the document is still found by them',
+    },
+    {
+      name: 'an answer adds more wordings than a document may have',
+      file: 'src/knowledge/documents/wordingRows.ts',
+      find: 'added.length > 0 && places > 0 ? [{ document, wordings: added.slice(0, places) }] : []',
+      replace: 'added.length > 0 && places > -100 ? [{ document, wordings: added }] : []',
+      test: 'at most 100: by hand one more is refused, by an answer it is left out',
+    },
+    {
+      name: 'an answer that was taken from a deleted document is not learned',
+      file: 'src/knowledge/learn.ts',
+      find: 'if (source) return { documentId: source.id, created: false };',
+      replace: 'if (sourceId) return { documentId: sourceId, created: false };',
+      test: 'an answer that names no document of the merchant is learned as usual',
+    },
+  ]),
+  ...caughtBy('test/storage.test.ts', [
+    {
+      name: 'the bytes of a wording stay when it is removed',
+      file: 'migrations/0015_wordings.sql',
+      find: `create trigger document_wordings_freed after delete on document_wordings begin
+  update live_versions set bytes = bytes - octet_length(old.text)`,
+      replace: `create trigger document_wordings_freed after delete on document_wordings begin
+  update live_versions set bytes = bytes - 0`,
+      test: 'stores what the database counts, after every kind of write',
+    },
+  ]),
   ...caughtBy('test/suggestions.test.ts', [
     {
       name: 'a text is not cut before it is folded',

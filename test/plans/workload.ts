@@ -153,6 +153,7 @@ export async function importFiles(deskbell: Deskbell, rows: number): Promise<Sta
       (n: number) => ({
         title: `Title ${n} ${WORDS[n % WORDS.length]}`,
         body: `Body ${n} of ${rows}`,
+        ...(n % 3 === 0 && { wordings: [`Wording ${n} of ${rows}`, `Other wording ${n}`] }),
       }),
     ],
   } as const;
@@ -198,6 +199,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
     [QUESTION, { answer: 'Yes.' }],
+    [QUESTION, { answer: 'Yes, as it says.', document_id: document.id }],
     [
       { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
       { answer: 'Yes, that one.' },

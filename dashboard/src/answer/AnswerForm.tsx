@@ -21,12 +21,19 @@ import { textToInsert } from './textToInsert.ts';
 
 /** What happens with the answer, by who sends it and what the assistant learns. */
 const SEND_HINTS = {
-  sent: { support: 'supportSends', once: 'teachOff', new: 'teachOnNew', document: 'teachOnDocument' },
+  sent: {
+    support: 'supportSends',
+    once: 'teachOff',
+    new: 'teachOnNew',
+    document: 'teachOnDocument',
+    wording: 'teachOnWording',
+  },
   relayed: {
     support: 'supportRelayed',
     once: 'teachOffRelayed',
     new: 'teachOnNewRelayed',
     document: 'teachOnDocumentRelayed',
+    wording: 'teachOnWordingRelayed',
   },
 } as const satisfies Record<string, Record<string, TextKey>>;
 
@@ -47,24 +54,32 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
   /** The shortcuts then act on the selected ones. */
   const othersSelected = useStore(selection).size > 0;
 
-  const change = (next: Record<string, string>, nextTeach = teach) => {
+  const [used, setUsed] = useState(savedDraft.source);
+  /** The document whose text is sent as it is. */
+  const source = teachable && teach && used?.text.trim() === fields[content]?.trim() ? used : undefined;
+
+  const change = (next: Record<string, string>, nextTeach = teach, nextUsed = used) => {
     setFields(next);
     setTeach(nextTeach);
-    saveDraft(item.id, { fields: next, teach: nextTeach });
+    setUsed(nextUsed);
+    saveDraft(item.id, { fields: next, teach: nextTeach, source: nextUsed });
   };
   // A suggestion was chosen: append its text to the existing text.
   const suggestion = useStore(textToInsert);
   useEffect(() => {
     if (suggestion?.id !== item.id) return;
     textToInsert.set(undefined);
+    const { text, document } = suggestion;
     const before = fields[content]?.trimEnd() ?? '';
-    change({ ...fields, [content]: before === '' ? suggestion.text : `${before}\n\n${suggestion.text}` });
+    const next = { ...fields, [content]: before === '' ? text : `${before}\n\n${text}` };
+    change(next, teach, document && { ...document, text });
     form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   });
 
   const body: Record<string, unknown> = {};
   for (const field of item.answered_fields) body[field] = fields[field] ?? '';
   if (teachable && !teach) body.only_send_campaign = true;
+  if (source) body.document_id = source.id;
 
   const errorOf = (field: string): string | undefined => {
     const text = fields[field] ?? '';
@@ -96,12 +111,10 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
     form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   };
   const relayed = isRelayed(item.ask);
-  const learned = item.context.document_id == null ? 'new' : 'document';
+  const learned = source ? 'wording' : item.context.document_id == null ? 'new' : 'document';
   const sendHint = t(
     SEND_HINTS[relayed ? 'relayed' : 'sent'][!teachable ? 'support' : teach ? learned : 'once'],
-    {
-      name,
-    },
+    { name, title: source?.title ?? '' },
   );
   const sendLabel = teachable ? t('send') : t('sendReply');
 

@@ -20,8 +20,15 @@ export function Suggestions({ item }: { item: Notification }) {
   const { t, percent } = useTranslation();
   const query = useQuery(suggestionsOf(item.id));
   const found = query.data ?? NONE;
-  const use = (text: string) => textToInsert.set({ id: item.id, text });
-  useShortcuts(Object.fromEntries(found.map(({ answer }, index) => [String(index + 1), () => use(answer)])));
+  const use = ({ kind, id, question, answer }: Suggestion) =>
+    textToInsert.set({
+      id: item.id,
+      text: answer,
+      document: kind === 'document' ? { id, title: question } : undefined,
+    });
+  useShortcuts(
+    Object.fromEntries(found.map((suggestion, index) => [String(index + 1), () => use(suggestion)])),
+  );
 
   return (
     <section className="suggestions" aria-labelledby="suggestions-title">
@@ -36,19 +43,23 @@ export function Suggestions({ item }: { item: Notification }) {
         </p>
       )}
       <ol>
-        {found.map(({ kind, id, question, answer, score }, index) => (
-          <li key={`${kind}-${id}`}>
-            <button type="button" className="suggestion" onClick={() => use(answer)}>
+        {found.map((suggestion, index) => (
+          <li key={`${suggestion.kind}-${suggestion.id}`}>
+            <button type="button" className="suggestion" onClick={() => use(suggestion)}>
               <span className="suggestion-question" dir="auto">
-                {question}
+                {suggestion.question}
               </span>
               <span className="suggestion-answer" dir="auto">
-                {answer}
+                {suggestion.answer}
               </span>
               <span className="suggestion-foot">
                 <Kbd className="key-hint in-form">{index + 1}</Kbd>
-                <span>{t(kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}</span>
-                <span className="tabular">{t('suggestionMatch', { percent: percent(score) })}</span>
+                <span>
+                  {t(suggestion.kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}
+                </span>
+                <span className="tabular">
+                  {t('suggestionMatch', { percent: percent(suggestion.score) })}
+                </span>
                 <span className="suggestion-use">{t('suggestionUse')}</span>
               </span>
             </button>

@@ -1,23 +1,32 @@
 import { readStoredDraft, removeStoredDraft, storeDraft } from '../shell/draftStorage.ts';
 
+/** The document that a text was taken from. */
+export interface Source {
+  id: number;
+  title: string;
+  text: string;
+}
+
 export interface Draft {
   fields: Record<string, string>;
   teach: boolean;
+  /** The last document that was used. It counts only while the text is unchanged. */
+  source?: Source | undefined;
   /** Idempotency key: the server processes the same text only once, even if a bad connection sends it twice. */
   key: string;
 }
 
 export function readDraft(id: number): Draft {
-  const { fields, teach = true, key } = readStoredDraft<Draft>(id) ?? {};
+  const { fields, teach = true, source, key } = readStoredDraft<Draft>(id) ?? {};
   return fields && typeof key === 'string'
-    ? { fields, teach, key }
+    ? { fields, teach, source, key }
     : { fields: {}, teach: true, key: newKey() };
 }
 
 /** A changed text gets a new key. */
-export function saveDraft(id: number, { fields, teach }: Pick<Draft, 'fields' | 'teach'>): void {
+export function saveDraft(id: number, { fields, teach, source }: Omit<Draft, 'key'>): void {
   if (Object.values(fields).every((text) => text === '') && teach) removeStoredDraft(id);
-  else storeDraft(id, { fields, teach, key: newKey() });
+  else storeDraft(id, { fields, teach, source, key: newKey() });
 }
 
 export const removeDraft = (id: number): void => removeStoredDraft(id);

@@ -45,6 +45,15 @@ export const calls = {
   }),
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
+  addWording: (documentId: number, text: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/knowledge/${documentId}/wordings`,
+    body: { text },
+  }),
+  removeWording: (documentId: number, id: number): Call => ({
+    method: 'DELETE',
+    path: `/api/v1/knowledge/${documentId}/wordings/${id}`,
+  }),
   factors: (): Call => ({ method: 'GET', path: '/api/v1/auth/factors' }),
   startTotp: (body: Proof): Call => ({ method: 'POST', path: '/api/v1/auth/totp', body }),
   confirmTotp: (otp: string): Call => ({ method: 'POST', path: '/api/v1/auth/totp/confirm', body: { otp } }),

@@ -4,7 +4,12 @@ import type { DocumentWithVersions } from '../../../src/contract/knowledge.ts';
 import type { NotificationList, NotificationWithAnswer } from '../../../src/contract/notifications.ts';
 
 export type { Limits } from '../../../src/contract/delivery.ts';
-export type { Document, DocumentVersion, Suggestion } from '../../../src/contract/knowledge.ts';
+export type {
+  Document,
+  DocumentVersion,
+  DocumentWording,
+  Suggestion,
+} from '../../../src/contract/knowledge.ts';
 export type { NotificationType } from '../../../src/contract/notifications.ts';
 export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
 export type DeliveryState = DeliveryDetail['state'];

@@ -138,6 +138,10 @@ export const pt: Texts = {
     'O assistente repassará sua resposta a {name}, e o documento dele sobre este tema será atualizado.',
   teachOffRelayed: 'O assistente repassará sua resposta a {name}. Ele não vai aprendê-la.',
   supportRelayed: 'O assistente repassará sua resposta a {name}. Suas notas são privadas.',
+  teachOnWording:
+    '{name} receberá sua resposta. A pergunta será adicionada a “{title}” como outra formulação.',
+  teachOnWordingRelayed:
+    'O assistente repassará sua resposta a {name}. A pergunta será adicionada a “{title}” como outra formulação.',
   send: 'Enviar resposta',
   sendReply: 'Enviar resposta',
   resolve: 'Resolver sem responder',
@@ -224,6 +228,17 @@ export const pt: Texts = {
   notSaved: 'Não foi salvo. {reason}',
   documentChanged:
     'Outra pessoa alterou este documento enquanto você o editava. Seu texto continua aqui. Confira a versão mais recente e salve de novo.',
+  wordings: 'Outras formulações',
+  wordingsHint: 'O assistente também encontra este documento com estas perguntas.',
+  wordingAdd: 'Adicionar outra formulação',
+  wordingAddButton: 'Adicionar',
+  wordingKnown: 'O documento já tem esta formulação.',
+  wordingIsTitle: 'O título já diz isto.',
+  wordingsFull: 'O documento não pode ter mais formulações. Remova uma primeiro.',
+  wordingRemove: 'Remover esta formulação',
+  wordingRemoved: 'Formulação removida.',
+  wordingRemovedUndone: 'Desfeito. A formulação não foi removida.',
+  wordingRemoveFailed: 'Não foi possível remover a formulação. Ela voltou à lista.',
   versions: 'Histórico de versões',
   version: 'Versão {version}',
   currentVersion: 'Atual',

@@ -17,6 +17,7 @@ import { DocumentEditor } from './DocumentEditor.tsx';
 import { deleteDocument, hiddenDocuments } from './delete.ts';
 import { readDocumentDraft } from './drafts.ts';
 import { VersionHistory } from './VersionHistory.tsx';
+import { Wordings } from './Wordings.tsx';
 
 export function DocumentPane({ id }: { id: number }) {
   const translation = useTranslation();
@@ -63,6 +64,7 @@ export function DocumentPane({ id }: { id: number }) {
           {document.title}
         </h2>
       </div>
+      <Wordings document={document} onAdded={refresh} />
       {editing ? (
         <DocumentEditor document={document} onDone={() => setEditing(false)} onSaved={refresh} />
       ) : (

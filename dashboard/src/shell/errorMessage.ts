@@ -26,6 +26,7 @@ export function errorMessage({ t, duration }: Translation, error: unknown): stri
       return t('errorServer');
     case 'NOTIFICATION_NOT_FOUND':
     case 'DOCUMENT_NOT_FOUND':
+    case 'WORDING_NOT_FOUND':
       return t('errorNotFound');
     default:
       return error.message;

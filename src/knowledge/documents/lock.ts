@@ -1,14 +1,18 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
-import type { Queries, Transaction } from '../../database/database.ts';
+import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { elementsOf, LOCKED } from '../fulltext.ts';
 import { FIELDS } from './columns.ts';
 
-/** Locks a document until the transaction ends, for a caller that writes other rows before it changes the document. */
-export async function lockDocument(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
-  if (!Number.isSafeInteger(id)) return;
-  await tx.one(`select id from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
+/** Locks a document until the transaction ends. Undefined if the merchant has no such document. */
+export async function lockDocument(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number | undefined,
+): Promise<Document | undefined> {
+  if (id === undefined || !Number.isSafeInteger(id)) return undefined;
+  return tx.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`, [
     merchantId,
     id,
   ]);

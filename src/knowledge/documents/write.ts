@@ -2,10 +2,11 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Param, Queries, Transaction } from '../../database/database.ts';
 import { logEvents } from '../../events/record.ts';
-import { LOCKED } from '../fulltext.ts';
 import type { Content } from '../texts.ts';
 import { FIELDS, parametersOf, wordColumns } from './columns.ts';
+import { lockDocument } from './lock.ts';
 import { insertVersions, type Origin } from './versions.ts';
+import { readWordings } from './wordingRows.ts';
 
 export async function createDocument(
   tx: Queries,
@@ -44,7 +45,7 @@ export async function createDocuments(
 }
 
 /** Programs hear of each document, but only of the number in an import. */
-function logChange(
+export function logChange(
   tx: Queries,
   merchantId: MerchantId,
   documents: readonly Pick<Document, 'id'>[],
@@ -73,10 +74,7 @@ export async function changeDocument(
   decide: (current: Document) => Content | Promise<Content>,
   origin: Origin,
 ): Promise<Document | undefined> {
-  const current = await tx.one<Document>(
-    `select ${FIELDS} from documents where merchant_id = $1 and id = $2 ${LOCKED[tx.engine]}`,
-    [merchantId, id],
-  );
+  const current = await lockDocument(tx, merchantId, id);
   if (!current) return undefined;
   const content = await decide(current);
   if (isSame(current, content)) return current;
@@ -95,13 +93,18 @@ export async function writeVersions(
   changes: readonly { id: number; content: Content }[],
   origin: Origin,
 ): Promise<Document[]> {
+  const wordings = await readWordings(
+    tx,
+    merchantId,
+    changes.map(({ id }) => id),
+  );
   const params: Param[] = [merchantId, origin.at.toISOString()];
   const rows = changes.map(({ id, content }) => {
     const [idName, ...texts] = parametersOf(params, [
       id,
       content.title,
       content.body,
-      ...wordColumns(content),
+      ...wordColumns(content, wordings.get(id)),
     ]);
     return `(cast(${idName} as bigint), ${texts})`;
   });
@@ -119,7 +122,33 @@ export async function writeVersions(
   return documents;
 }
 
-/** Deletes its versions too. */
+/** After a change of wordings: the same version with other words. */
+export async function indexAgain(
+  tx: Queries,
+  merchantId: MerchantId,
+  documents: readonly Document[],
+  at: Date,
+): Promise<void> {
+  const wordings = await readWordings(
+    tx,
+    merchantId,
+    documents.map(({ id }) => id),
+  );
+  const params: Param[] = [merchantId, at.toISOString()];
+  const rows = documents.map((document) => {
+    const [, words, forms] = wordColumns(document, wordings.get(document.id));
+    const [idName, ...texts] = parametersOf(params, [document.id, words, forms]);
+    return `(cast(${idName} as bigint), ${texts})`;
+  });
+  await tx.run(
+    `with change (document_id, new_words, new_word_forms) as (values ${rows})
+      update documents set updated_at = $2, words = new_words, word_forms = new_word_forms
+      from change where merchant_id = $1 and id = document_id and id in (select document_id from change)`,
+    params,
+  );
+}
+
+/** Deletes its versions and wordings too. */
 export async function deleteDocument(
   tx: Transaction,
   merchantId: MerchantId,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { CHANGES, type Database } from '../../database/database.ts';
+import { readWordings } from '../documents/wordingRows.ts';
 import { BATCH_MAX, type Embed, EmbeddingsFailure } from './client.ts';
 import {
   claim,
@@ -90,13 +91,18 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
     const claimed = await claim(database, merchant, { model, lease, at: now() });
     if (!claimed) return true;
     const after = claimed.position;
-    const { documents, lookedUntil } = await listWithoutVectors(database, merchantId, {
-      ...{ after, model },
-      limit: BATCH_MAX,
-    });
+    const found = await listWithoutVectors(database, merchantId, { after, model, limit: BATCH_MAX });
+    const others = await readWordings(
+      database,
+      merchantId,
+      found.documents.map(({ id }) => id),
+    );
+    const documents = firstWith(found.documents, others, BATCH_MAX);
+    const lookedUntil = documents.length < found.documents.length ? documents.at(-1)!.id : found.lookedUntil;
     try {
       if (documents.length > 0) {
-        const made = await makeFor(documents, () => keepLease(database, merchantId, newLease(lease.id)));
+        const keep = () => keepLease(database, merchantId, newLease(lease.id));
+        const made = await makeFor(documents, others, keep);
         const position = documents.at(-1)!.id;
         if (!made || !(await writeVectors(database, merchantId, { lease, model, made, position })))
           return true;
@@ -122,11 +128,14 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
   /** Undefined if the lease is lost. */
   async function makeFor(
     documents: readonly DocumentTexts[],
+    others: ReadonlyMap<number, readonly string[]>,
     keep: () => Promise<boolean>,
   ): Promise<MadeVectors[] | undefined> {
     const wanted = documents.map((document) => ({
       document,
-      texts: new Map([document.title].map((text) => [hashOf(text), inputOf(text)])),
+      texts: new Map(
+        [document.title, ...(others.get(document.id) ?? [])].map((text) => [hashOf(text), inputOf(text)]),
+      ),
     }));
     const known = new Map<string, string>();
     for (const { vectors, vectors_model } of documents) {
@@ -209,4 +218,19 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
       await running;
     },
   };
+}
+
+/** So many of the documents that they have about this many texts, so that a merchant's turn stays short. */
+function firstWith(
+  documents: readonly DocumentTexts[],
+  others: ReadonlyMap<number, readonly string[]>,
+  textsMax: number,
+): readonly DocumentTexts[] {
+  let texts = 0;
+  const end = documents.findIndex(({ id }) => {
+    const isFull = texts >= textsMax;
+    texts += 1 + (others.get(id)?.length ?? 0);
+    return isFull;
+  });
+  return end === -1 ? documents : documents.slice(0, end);
 }

@@ -2,6 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { inSlices } from '../../http/limits/slices.ts';
+import { readWordings } from '../documents/wordingRows.ts';
 import { VectorIndex } from '../embeddings/vectorIndex.ts';
 import { TextIndex } from './textIndex.ts';
 
@@ -68,8 +69,10 @@ export async function loadDocuments(
     const batch = changed.slice(from, from + TEXTS_AT_ONCE);
     // A new index gets the newest documents first.
     if (before || index.bytes < INDEX_MAX_BYTES) {
+      const ids = batch.map(({ id }) => id);
+      const others = await readWordings(queries, merchantId, ids);
       for (const { id, title, words, answer } of await readTexts(queries, merchantId, batch)) {
-        const wordings = [title];
+        const wordings = [title, ...(others.get(id) ?? [])];
         index.set(id, { wordings, bodyStems: words.split(' '), answer });
         vectors?.setTexts(id, wordings);
         await pause();
@@ -94,7 +97,9 @@ async function readStamps(queries: Queries, merchantId: MerchantId, since: strin
   for (;;) {
     const last = found.at(-1);
     const rows = await queries.all<Stamp>(
-      `select id, updated_at, cast(version as text) as stamp from documents
+      `select id, updated_at, concat(version, ' ', (select concat(count(*), ' ', max(w.id)) from document_wordings w
+          where w.merchant_id = documents.merchant_id and w.document_id = documents.id)) as stamp
+        from documents
         where merchant_id = $1 and updated_at >= $2 and (updated_at, id) < ($3, $4)
         order by updated_at desc, id desc limit $5`,
       [merchantId, since, last?.updated_at ?? '~', last?.id ?? 0, STAMPS_AT_ONCE],

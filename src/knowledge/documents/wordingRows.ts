@@ -1,0 +1,121 @@
+import { authorNameOf, existingUserId } from '../../auth/columns.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Document, DocumentWording } from '../../contract/knowledge.ts';
+import type { Param, Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { stemsOf } from '../words.ts';
+import { parametersOf } from './columns.ts';
+
+/** Of one document. */
+export const WORDINGS_MAX = 100;
+/** SQLite accepts 32,766 parameters. */
+const INSERTED_AT_ONCE = 1000;
+
+export interface NewWording {
+  text: string;
+  /** The notification that asked so. */
+  notificationId: number | null;
+}
+
+/** Who adds or removes wordings, and when. */
+export interface WordingOrigin {
+  /** Null for an import. */
+  author: Author | null;
+  at: Date;
+}
+
+/** Wordings with the same words in the same order are the same. Stop words count only if there are no others. */
+export const wordingKey = (text: string): string => stemsOf(text).join(' ') || text.toLowerCase();
+
+/** Newest first. */
+export function listWordings(
+  queries: Queries,
+  merchantId: MerchantId,
+  documentId: number,
+): Promise<DocumentWording[]> {
+  return queries.all(
+    `select id, text, notification_id, user_id, ${authorNameOf('w.merchant_id', 'w.user_id', 'w.key_id')} as user_name,
+      created_at from document_wordings w where merchant_id = $1 and document_id = $2 order by id desc`,
+    [merchantId, documentId],
+  );
+}
+
+/** The texts of each document that has other wordings, oldest first. */
+export async function readWordings(
+  queries: Queries,
+  merchantId: MerchantId,
+  documentIds: readonly number[],
+): Promise<Map<number, string[]>> {
+  const rows = await queries.all<{ document_id: number; text: string }>(
+    `select document_id, text from document_wordings
+      where ${ownIdIn(queries.engine, '$1', '$2', 'document_id')} order by document_id, id`,
+    [merchantId, documentIds],
+  );
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.document_id)].map(([id, own]) => [id, own.map(({ text }) => text)]),
+  );
+}
+
+/** Wordings to add to a document. */
+export interface Addition {
+  document: Document;
+  wordings: readonly NewWording[];
+}
+
+/** The wordings that their documents do not have yet, as many as each may still get. */
+export async function withoutKnown(
+  queries: Queries,
+  merchantId: MerchantId,
+  additions: readonly Addition[],
+): Promise<Addition[]> {
+  if (additions.length === 0) return [];
+  const ids = additions.map(({ document }) => document.id);
+  const stored = await readWordings(queries, merchantId, ids);
+  return additions.flatMap(({ document, wordings }) => {
+    const texts = stored.get(document.id) ?? [];
+    const known = new Set([document.title, ...texts].map(wordingKey));
+    const added = wordings.filter(({ text }) => {
+      const key = wordingKey(text);
+      return !known.has(key) && known.add(key);
+    });
+    const places = WORDINGS_MAX - texts.length;
+    return added.length > 0 && places > 0 ? [{ document, wordings: added.slice(0, places) }] : [];
+  });
+}
+
+/** Adds what `withoutKnown` returned, for a caller that has locked the documents and updates their index. */
+export async function insertWordings(
+  tx: Queries,
+  merchantId: MerchantId,
+  additions: readonly Addition[],
+  { author, at }: WordingOrigin,
+): Promise<void> {
+  const added = additions.flatMap(({ document, wordings }) =>
+    wordings.map(({ text, notificationId }) => [document.id, text, notificationId]),
+  );
+  for (let from = 0; from < added.length; from += INSERTED_AT_ONCE) {
+    const params: Param[] = [merchantId, author?.userId ?? null, author?.keyId ?? null, at.toISOString()];
+    const rows = added
+      .slice(from, from + INSERTED_AT_ONCE)
+      .map((values) => `($1, ${parametersOf(params, values)}, ${existingUserId('$2')}, $3, $4)`);
+    await tx.run(
+      `insert into document_wordings (merchant_id, document_id, text, notification_id, user_id, key_id, created_at)
+        values ${rows}`,
+      params,
+    );
+  }
+}
+
+/** False if the document has no such wording. */
+export async function deleteWording(
+  tx: Queries,
+  merchantId: MerchantId,
+  documentId: number,
+  id: number,
+): Promise<boolean> {
+  const rows = await tx.run(
+    'delete from document_wordings where merchant_id = $1 and document_id = $2 and id = $3 returning id',
+    [merchantId, documentId, id],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,116 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { recordEvent } from '../audit/record.ts';
+import { authorOf, merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
+import { MessageOf } from '../contract/common.ts';
+import { DocumentWording, NewWording } from '../contract/knowledge.ts';
+import { CHANGES } from '../database/database.ts';
+import {
+  documentNotFound,
+  invalid,
+  sameAsTitle,
+  storageFull,
+  TOKEN_ERRORS,
+  tooManyWordings,
+  wordingNotFound,
+} from '../errors.ts';
+import { readId } from '../http/ids.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
+import { lockDocument } from './documents/lock.ts';
+import { WORDINGS_MAX } from './documents/wordingRows.ts';
+import { addWording, removeWording } from './documents/wordings.ts';
+import type { KnowledgeParts } from './routes.ts';
+import { checkWording } from './texts.ts';
+
+/** Other wordings of a document, by hand. Answers add them, too. */
+export function wordingRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    requireMerchant(app);
+
+    app.post(
+      '/:document_id/wordings',
+      {
+        config: { scopes: ['knowledge:write'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('knowledge', 'Add a wording', {
+            operationId: 'addWording',
+            description:
+              'Adds another wording of the title: the document is found by it, too. A wording that says the same is not added ' +
+              'again, but returned. The document keeps its version.',
+            errors: [
+              ...TOKEN_ERRORS,
+              documentNotFound(),
+              invalid('text', 'text must not be blank'),
+              sameAsTitle(),
+              tooManyWordings(WORDINGS_MAX),
+              storageFull(),
+            ],
+          }),
+          params: parameterSchema('document_id'),
+          body: NewWording,
+          response: { 200: DocumentWording },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const { documentId } = idsOf(request);
+        const wording = await database.transaction(async (tx) => {
+          const document = await lockDocument(tx, merchantId, documentId);
+          if (!document) throw documentNotFound();
+          const text = checkWording((request.body as { text?: unknown } | null | undefined)?.text);
+          return addWording(tx, merchantId, document, text, {
+            author: authorOf(request),
+            at: now(),
+            reserve: (bytes) => storage.reserve(tx, merchantId, bytes),
+          });
+        });
+        database.signal(CHANGES);
+        return wording;
+      },
+    );
+
+    app.delete(
+      '/:document_id/wordings/:wording_id',
+      {
+        config: { scopes: ['knowledge:write'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('knowledge', 'Remove a wording', {
+            operationId: 'removeWording',
+            description: 'Removes one of the other wordings of a document. The document keeps its version.',
+            errors: [...TOKEN_ERRORS, documentNotFound(), wordingNotFound()],
+          }),
+          params: parameterSchema('document_id', 'wording_id'),
+          response: { 200: MessageOf('Wording removed.') },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const { documentId, wordingId } = idsOf(request);
+        if (documentId === undefined) throw documentNotFound();
+        await database.transaction(async (tx) => {
+          const at = now();
+          const missing = await removeWording(tx, merchantId, {
+            documentId,
+            id: wordingId ?? 0,
+            author: authorOf(request),
+            at,
+          });
+          if (missing === 'document') throw documentNotFound();
+          if (missing === 'wording') throw wordingNotFound();
+          const event = { what: 'wording.removed', merchantId, who: whoOf(request), at } as const;
+          await recordEvent(tx, { ...event, about: { document_id: documentId } });
+        });
+        database.signal(CHANGES);
+        return { message: 'Wording removed.' };
+      },
+    );
+  };
+}
+
+/** A text that is not an id gets the same 404 as an unknown id. */
+function idsOf(request: FastifyRequest): { documentId: number | undefined; wordingId: number | undefined } {
+  const { document_id = '', wording_id = '' } = request.params as Record<string, string>;
+  return { documentId: readId(document_id), wordingId: readId(wording_id) };
+}
