@@ -111,6 +111,21 @@ onEachEngine('a question in another language', (engine) => {
     assert.deepEqual(await find('Geschenk Gutschein'), []);
   });
 
+  it('finds a document by another wording, until that is removed', async () => {
+    const token = tokens.aurora;
+    const id = await write('Terms and conditions', 'See below.');
+    const path = `${KNOWLEDGE}/${id}/wordings`;
+    assert.equal(
+      (await deskbell.call('POST', path, { token, body: { text: 'Is it organic?' } })).status,
+      201,
+    );
+    await allMade();
+    assert.equal(await bestFor('¿Es ecológico?'), id);
+    const { json } = await deskbell.call('GET', `${KNOWLEDGE}/${id}`, { token });
+    await deskbell.call('DELETE', `${path}/${json.wordings[0].id}`, { token });
+    assert.notEqual(await bestFor('¿Es ecológico?'), id);
+  });
+
   const FAULTS: readonly Fault[] = [
     { status: 429, retryAfterSeconds: 30 },
     { status: 500 },

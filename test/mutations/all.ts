@@ -3,6 +3,7 @@ import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
+import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
@@ -15,5 +16,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
+  ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
 ];
