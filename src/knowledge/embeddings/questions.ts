@@ -29,7 +29,7 @@ const CACHED_MAX = 2000;
 const QUESTION_LENGTH_MAX = 500;
 
 /** Everyday sentences in several languages that no shop's question resembles, nor one another. */
-export const BACKGROUND = [
+const BACKGROUND = [
   'The cat sleeps on the roof.',
   'Yesterday it snowed in the mountains.',
   'My grandmother plays the piano.',
