@@ -1,7 +1,7 @@
 import { readStoredDraft, removeStoredDraft, storeDraft } from '../shell/draftStorage.ts';
 
 /** The document that a text was taken from. */
-export interface Source {
+interface Source {
   id: number;
   title: string;
   text: string;
