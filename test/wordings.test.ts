@@ -336,11 +336,14 @@ onEachEngine('the other wordings of a document', (engine) => {
       ]);
       assert.deepEqual([answered.status, deleted.status], [200, 200]);
       // Either the wording went with the document, or the answer made a new one.
-      const documents = (await call('GET', `?q=thylacine${n}`)).json;
+      const title = `Does thylacine${n} race?`;
+      const documents = (await call('GET', '?limit=1000')).json.filter(
+        (document: { title: string }) => document.title === title,
+      );
       assert.ok(documents.length <= 1);
       for (const document of documents) {
         assert.notEqual(document.id, id);
-        assert.deepEqual([document.title, document.body], [`Does thylacine${n} race?`, 'It does.']);
+        assert.equal(document.body, 'It does.');
       }
       const { json } = await deskbell.call('GET', address, { token: tokens.aurora });
       assert.equal(json.status, 'answered');
