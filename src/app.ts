@@ -53,6 +53,8 @@ import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
+import { createConfidence } from './knowledge/confidence/confidence.ts';
+import { confidenceRoutes } from './knowledge/confidence/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
@@ -184,8 +186,9 @@ export async function buildApp(
   for (const routesOf of [conversationRoutes, messageRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
-  for (const routesOf of [knowledgeRoutes, wordingRoutes])
-    await app.register(routesOf(parts), { prefix: '/api/v1/knowledge' });
+  const confidence = createConfidence(parts.database);
+  for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
+    await app.register(routesOf({ ...parts, confidence }), { prefix: '/api/v1/knowledge' });
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
@@ -215,7 +218,7 @@ export async function buildApp(
   app.addHook('preClose', async () => hub.close());
   const waiters = createAskWaiters({ ...parts, hub });
   const waitLimits = createWaitLimits({ ...config, onChange: metrics.waits });
-  await app.register(askRoutes({ ...parts, ...config, waiters, waitLimits, writeOnce }), {
+  await app.register(askRoutes({ ...parts, ...config, confidence, waiters, waitLimits, writeOnce }), {
     prefix: '/api/v1/ask',
   });
   const recheck = createRecheck({ ...config, ...parts });

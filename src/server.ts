@@ -33,6 +33,7 @@ import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
+import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
@@ -208,6 +209,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
+    EXPIRING_RECOGNITIONS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
@@ -220,6 +222,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   }
   await removeIdlePace(database, at).catch((err) =>
     log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
+  );
+  await removeOldOutcomes(database).catch((err) =>
+    log.warn({ err, table: 'recognitions' }, 'cannot remove expired rows; will retry'),
   );
   await removeOldEvents(database, at).catch((err) =>
     log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),

@@ -62,6 +62,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
+    'knowledge/confidence/',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
@@ -75,6 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
+    'merchants/store.ts',
   ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [
@@ -159,7 +161,10 @@ const TABLES: Record<string, readonly string[]> = {
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
   ],
-  knowledge: ['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
+  knowledge: [
+    ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
+    ...['recognitions', 'confidence'],
+  ],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
@@ -172,7 +177,7 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
   // Log lines mention them.
-  'server.ts': ['deliveries', 'send_pace'],
+  'server.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
   // An event has the reference and the metadata of its ask.

@@ -4,7 +4,8 @@ import { LRUCache } from 'lru-cache';
  * Turns texts into words that can be compared: without case, accents and endings, the same for both engines. It is
  * simple on purpose. It removes the common endings of English, Spanish and Portuguese at the same time, because a
  * shop's customers mix these languages. Two words with the same stem by accident only lower a rank; a missed word
- * loses a result.
+ * loses a result. With stems alone, the first hit is right as often as with Snowball's stemmer for English (58.7 and
+ * 60.0%, 54.7 and 54.6%), and more often if languages mix (50.0 and 41.0%, 44.3 and 41.3%).
  */
 
 /** Real words are shorter, and PostgreSQL accepts no word above 2 KB. */

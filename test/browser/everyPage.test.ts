@@ -79,10 +79,17 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await page.locator(content).waitFor();
       await check(name);
     }
-    await goTo(page, '/');
-    await page.keyboard.press('?');
     // The overlay dims the page until it has faded out.
     const overlay = page.locator('.mantine-Modal-overlay');
+    await goTo(page, '/knowledge');
+    await button(page, 'Answers without you').click();
+    await page.getByText('My own threshold').click();
+    await page.getByRole('slider').waitFor();
+    await check('the answers without a person');
+    await page.keyboard.press('Escape');
+    await overlay.waitFor({ state: 'detached' });
+    await goTo(page, '/');
+    await page.keyboard.press('?');
     await overlay.waitFor();
     await check('the keyboard shortcuts');
     await page.keyboard.press('Escape');

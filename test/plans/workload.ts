@@ -273,9 +273,31 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
     [ids[3]!],
   );
   await call('GET', `/api/v1/ask/${ids[3]}`);
+  await useConfidence(deskbell, token);
   await call('GET', '/api/v1/ask?limit=2');
   await call('GET', '/api/v1/events/log?after=5&limit=5');
   (await listen(deskbell, token, { 'last-event-id': '5' })).stop();
+}
+
+/** Known answers, judged and taken back, and an ask whose candidate a person confirms. */
+async function useConfidence(deskbell: Deskbell, token: string): Promise<void> {
+  const call = (method: string, path: string, body?: object) => deskbell.call(method, path, { token, body });
+  const [document] = (await call('GET', `${KNOWLEDGE}/?q=title&limit=1`)).json;
+  const question = document.title;
+  for (let n = 0; n < 40; n += 1) {
+    await call('POST', '/api/v1/ask', { question, customer: { phone: phoneOf(n) } });
+  }
+  const { known, next_cursor } = (await call('GET', `${KNOWLEDGE}/known?limit=5`)).json;
+  assert.equal(known.length, 5);
+  await call('GET', `${KNOWLEDGE}/known?limit=5&cursor=${next_cursor}`);
+  for (const outcome of ['wrong', null, 'right']) {
+    const judged = await call('PUT', `${KNOWLEDGE}/known/${known[0].id}/outcome`, { outcome });
+    assert.equal(judged.status, 200);
+  }
+  const asked = { question, customer: { phone: phoneOf(6) }, if_known: 'raise' };
+  const { id } = (await call('POST', '/api/v1/ask', asked)).json;
+  await call('POST', `${NOTIFICATIONS}/${id}/answer`, { answer: document.body });
+  await call('GET', `${KNOWLEDGE}/confidence`);
 }
 
 /** Sets up every second factor of a user, and signs in with each. */

@@ -10,7 +10,7 @@ export const SHOWN_SCORE_MIN = 0.2;
 export const FOUND_SCORE_MIN = 0.03;
 
 /** The indexes of the merchants that were used last stay in memory. One with 10,000 documents takes about 40 MB. */
-const KEPT_MAX_BYTES = 96 * 1024 * 1024;
+const KEPT_MAX_BYTES = 128 * 1024 * 1024;
 
 /** The one order of a merchant's texts by how well they fit a question, for everybody who looks for an answer. */
 export interface Ranking {

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { type Likeness, likenessOf } from './sameQuestion.ts';
+
+const PAIRS: [Likeness, string, string][] = [
+  ['same', 'Do you ship to Spain?', 'do you SHIP to spain'],
+  ['same', 'Do your mugs break?', 'Does the mug break?'],
+  ['same', 'Is there a size 42?', 'Is there a size ٤٢?'],
+  ['similar', 'Do you ship to Spain?', 'Do you ship to France?'],
+  ['different', 'Do you ship article 1?', 'Do you ship article 2?'],
+  ['different', 'Is my order 2041 on its way?', 'Is my order on its way?'],
+  ['different', 'Do you ship to Spain?', 'Do you not ship to Spain?'],
+  ['different', 'Is it made with sugar?', 'Is it made without sugar?'],
+  ['different', 'Abren los domingos?', 'No abren los domingos?'],
+  ['different', 'Vocês abrem?', 'Vocês não abrem?'],
+];
+
+for (const [likeness, one, other] of PAIRS) {
+  it(`“${one}” and “${other}”: ${likeness}`, () => {
+    assert.equal(likenessOf(one, [other]), likeness);
+    assert.equal(likenessOf(other, [one]), likeness);
+  });
+}
+
+it('the best of all wordings counts', () => {
+  assert.equal(
+    likenessOf('Do you ship to Spain?', ['Article 7?', 'Shipping', 'To Spain, do you ship?']),
+    'same',
+  );
+  assert.equal(likenessOf('Do you ship to Spain?', []), 'different');
+});
