@@ -55,6 +55,7 @@ import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
+import { countDue } from './knowledge/embeddings/store.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
@@ -231,6 +232,7 @@ export async function buildApp(
   const queueFigures = async () => ({
     ...(await readQueueFigures(database, now())),
     webhooksStopped: await countStopped(database),
+    ...(config.embeddings && { vectorsWaiting: await countDue(database, config.embeddings.model) }),
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);

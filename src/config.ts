@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ChannelConfig, readChannel, readCountry } from './config/channel.ts';
+import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
 import { createReader, type Environment } from './config/values.ts';
 import { postgresAddressProblem } from './database/address.ts';
@@ -68,6 +69,8 @@ export interface Config {
   channelDailyLimit: number;
   /** The country of phone numbers without a country code, for merchants without their own country. */
   defaultCountry: CountryCode | undefined;
+  /** Absent: texts are compared by their words only. */
+  embeddings: EmbeddingsConfig | undefined;
   /** How long audit events are kept. */
   auditRetentionDays: number;
   /** How long the messages of conversations are kept. */
@@ -190,6 +193,14 @@ export function readConfig(env: Environment = process.env): Config {
     channel: readChannel(choice('CHANNEL', CHANNEL_NAMES, 'simulator'), reader, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
+    embeddings: readEmbeddings(
+      {
+        url: address('EMBEDDINGS_URL', ['http:', 'https:']),
+        model: text('EMBEDDINGS_MODEL'),
+        apiKey: text('EMBEDDINGS_API_KEY'),
+      },
+      problems,
+    ),
     auditRetentionDays: integer('AUDIT_RETENTION_DAYS', 365, 1, 3660),
     messageRetentionDays: integer('MESSAGE_RETENTION_DAYS', 365, 1, 3660),
     metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),

@@ -5,6 +5,8 @@ export interface Metrics {
   request(route: string, method: string, status: number, outcome: Outcome, seconds: number | undefined): void;
   /** The result of an attempt to send a message. */
   attempt(channel: string, outcome: string, code: string): void;
+  /** A request to the embeddings endpoint: for `documents` or for `questions`. */
+  embedding(use: string, outcome: 'ok' | 'failed'): void;
   /** One event stream, or one waiting request, more or less. */
   streams(change: 1 | -1): void;
   waits(change: 1 | -1): void;
@@ -19,6 +21,8 @@ export interface QueueFigures {
   breakersOpen: number;
   channelsStopped: number;
   webhooksStopped: number;
+  /** Absent without embeddings. */
+  vectorsWaiting?: number;
 }
 
 type Outcome = 'ok' | 'refused' | 'failed';
@@ -49,6 +53,17 @@ export function createMetrics(): Metrics {
     'Webhook endpoints that Deskbell turned off: they answered 410 or failed for 5 days.',
   );
 
+  const embeddings = new Counter({
+    name: 'deskbell_embeddings_requests_total',
+    help: 'Requests to the embeddings endpoint, for documents or questions, by outcome: ok or failed.',
+    labelNames: ['use', 'outcome'],
+    registers: [registry],
+  });
+  const vectorsWaiting = gauge(
+    'deskbell_embeddings_merchants_waiting',
+    'Merchants with documents that have no vectors yet.',
+  );
+
   const streams = gauge('deskbell_event_streams', 'Event streams that are open in this process.');
   const waits = gauge(
     'deskbell_waiting_requests',
@@ -71,6 +86,7 @@ export function createMetrics(): Metrics {
 
   return {
     attempt: (channel, outcome, code) => attempts.inc({ channel, outcome, code }),
+    embedding: (use, outcome) => embeddings.inc({ use, outcome }),
     request(route, method, status, outcome, seconds) {
       requests.inc({ method, route, status, outcome });
       if (seconds !== undefined) durations.observe({ method, route }, seconds);
@@ -84,6 +100,7 @@ export function createMetrics(): Metrics {
         breakersOpen.set(queue.breakersOpen);
         channelsStopped.set(queue.channelsStopped);
         webhooksStopped.set(queue.webhooksStopped);
+        vectorsWaiting.set(queue.vectorsWaiting ?? 0);
       }
       return registry.metrics();
     },

@@ -34,6 +34,10 @@ import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
+import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
+import { startVectorMaker } from './knowledge/embeddings/make.ts';
+import { createMeaning } from './knowledge/embeddings/meaning.ts';
+import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
@@ -85,6 +89,8 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     const tokens = createTokens(keyring, revocations, { issuer: config.tokenIssuer, ...config }, now);
     const machineKeys = createMachineKeys({ ...config, database, revocations, log, now });
     const metrics = createMetrics();
+    const { embeddings } = config;
+    const embed = embeddings && createEndpoint({ settings: embeddings, log, onRequest: metrics.embedding });
     if (config.production && config.channel.name === 'simulator') {
       log.warn(
         'CHANNEL is the simulator: messages of merchants without their own channel reach no real phone',
@@ -93,7 +99,15 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     for (const { message, fix } of riskySettings(config)) log.warn(`${message} ${fix}`);
     const channels = createChannels({ database, vault, now }, config);
     const outbox = createOutbox(database, config);
-    const ranking = createRanking(database);
+    const meaning =
+      embeddings &&
+      embed &&
+      createMeaning({
+        queries: database,
+        model: embeddings.model,
+        questionVectors: createQuestionVectors({ embed: embed.questions, now }),
+      });
+    const ranking = createRanking(database, meaning);
     const app = await buildApp({
       config,
       database,
@@ -126,6 +140,10 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
           onAttempt: metrics.attempt,
         })
       : undefined;
+    const vectorMaker =
+      config.worker && embeddings && embed
+        ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
+        : undefined;
 
     const expiring = expireAsks({ database, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -139,7 +157,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         await expiring.stop();
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = worker?.stop();
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));

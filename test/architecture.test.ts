@@ -164,6 +164,7 @@ const TABLES: Record<string, readonly string[]> = {
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['recognitions', 'confidence'],
+    ...['document_vectors', 'vector_progress'],
   ],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],

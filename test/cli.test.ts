@@ -315,7 +315,12 @@ describe('the command line without a database', () => {
 
   it('doctor works with wrong settings and without the database', async () => {
     const confused = await run(['doctor'], { env: { PORT: 'eighty', DATABASE_URL: 'mysql://x' } });
-    const env = { ...UNREACHABLE, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' };
+    const embeddings = {
+      EMBEDDINGS_URL: 'http://127.0.0.1:1/v1',
+      EMBEDDINGS_MODEL: 'bge-m3',
+      EMBEDDINGS_API_KEY: 's3cret',
+    };
+    const env = { ...UNREACHABLE, ...embeddings, REDIS_URL: 'redis://127.0.0.1:1', HOST: '203.0.113.1' };
     const alone = await run(['doctor'], { env });
     assert.equal(confused.code, 1);
     assert.match(confused.stdout, /✖ PORT must be a whole number/);
@@ -323,6 +328,7 @@ describe('the command line without a database', () => {
     assert.equal(alone.code, 1);
     assert.match(alone.stdout, /✖ .*nothing answers at its address\.\n +Start it, or correct DATABASE_URL/);
     assert.match(alone.stdout, /✖ Redis does not respond/);
+    assert.match(alone.stdout, /✖ The embeddings endpoint at 127\.0\.0\.1:1 does not work \(\w+\)/);
     assert.match(alone.stdout, /✖ HOST 203\.0\.113\.1 is not an address of this machine/);
     assert.doesNotMatch(alone.stdout + alone.stderr, /s3cret/);
   });

@@ -166,13 +166,16 @@ export async function startDeskbell(
 }
 
 /** A second server on the PostgreSQL database of the first. Close it before the first. */
-export function startSecondServer({ config }: Deskbell): Promise<Deskbell> {
+export function startSecondServer(
+  { config }: Deskbell,
+  settings: Record<string, string> = {},
+): Promise<Deskbell> {
   const env = {
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,
     SECRET_KEY: config.secretKey!,
   };
-  return startDeskbell('postgres', {}, { env, async remove() {} });
+  return startDeskbell('postgres', settings, { env, async remove() {} });
 }
 
 export const NOTIFICATIONS = '/api/v1/notification';

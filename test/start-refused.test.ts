@@ -57,6 +57,7 @@ const BAD_SETTINGS: Settings = {
   DEMO: 'maybe',
   TRUST_PROXY: '10.0.0.999',
   PUBLIC_URL: 'https://shop.example/desk',
+  EMBEDDINGS_URL: 'ftp://me:hunter2@models.example',
   ALLOWED_HOSTS: 'https://shop.example',
   CORS_ORIGINS: 'shop.example',
   ACCESS_TOKEN_TTL_SECONDS: '1',
@@ -120,6 +121,31 @@ describe('a bad setting', () => {
           /^DATABASE_URL must (?!.*hunter2)/,
         ] as const,
     ),
+    [
+      'an EMBEDDINGS_URL without a model',
+      { EMBEDDINGS_URL: 'http://localhost:11434/v1' },
+      /^EMBEDDINGS_MODEL must be set with EMBEDDINGS_URL\.$/,
+    ],
+    [
+      'an EMBEDDINGS_MODEL without a URL',
+      { EMBEDDINGS_MODEL: 'bge-m3', EMBEDDINGS_API_KEY: 'hunter2' },
+      /^EMBEDDINGS_URL must be set with EMBEDDINGS_MODEL\.$/,
+    ],
+    [
+      'an EMBEDDINGS_API_KEY without a URL',
+      { EMBEDDINGS_API_KEY: 'hunter2' },
+      /^EMBEDDINGS_URL must be set with EMBEDDINGS_API_KEY\.$/,
+    ],
+    [
+      'an EMBEDDINGS_API_KEY with spaces',
+      { EMBEDDINGS_URL: 'http://localhost/v1', EMBEDDINGS_MODEL: 'bge-m3', EMBEDDINGS_API_KEY: 'hunter2 x' },
+      /^EMBEDDINGS_API_KEY must be 1 to 1024 printable/,
+    ],
+    [
+      'an EMBEDDINGS_URL with a password',
+      { EMBEDDINGS_URL: 'https://me:hunter2@models.example/v1', EMBEDDINGS_MODEL: 'bge-m3' },
+      /^EMBEDDINGS_URL must not contain a user or a password\./,
+    ],
     [
       'the demo in production',
       { DEMO: 'true', NODE_ENV: 'production' },

@@ -10,6 +10,7 @@ import { filesOpenToOthers } from '../database/sqliteFolder.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
+import { createEmbed, type EmbeddingsFailure } from '../knowledge/embeddings/client.ts';
 import { listStorage } from '../merchants/storage.ts';
 import { createVault, isEncodedKey, secretKeyProblem } from '../secrets.ts';
 import { storedBytes } from '../storage.ts';
@@ -263,6 +264,23 @@ const storage = withTables(async ({ config, database }) => {
   );
 });
 
+const EMBEDDINGS_TIMEOUT_MS = 10_000;
+
+const embeddings: Check = async ({ config }) => {
+  if (!config.embeddings) return [];
+  const { host } = new URL(config.embeddings.url);
+  const failure = await createEmbed(config.embeddings)(['Hello'], { timeoutMs: EMBEDDINGS_TIMEOUT_MS }).then(
+    () => undefined,
+    (error: EmbeddingsFailure) => error.code,
+  );
+  return failure === undefined
+    ? good(`The embeddings endpoint at ${host} responds.`)
+    : bad(
+        `The embeddings endpoint at ${host} does not work (${failure}): texts are compared by their words only.`,
+        'Start it, or correct EMBEDDINGS_URL, EMBEDDINGS_MODEL and EMBEDDINGS_API_KEY.',
+      );
+};
+
 /** In display order. */
 export const CHECKS: readonly Check[] = [
   dataFolder,
@@ -274,6 +292,7 @@ export const CHECKS: readonly Check[] = [
   clock,
   port,
   redis,
+  embeddings,
   risks,
   production,
   demoUsers,

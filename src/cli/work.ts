@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { openFittingVault } from '../auth/vault.ts';
 import type { Config } from '../config.ts';
 import { customerMessages } from '../conversations/received.ts';
@@ -5,6 +6,8 @@ import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
 import { startWorker } from '../delivery/worker/worker.ts';
+import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
+import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
 import { createEndpoints } from '../webhooks/channel.ts';
 import { command as define, Failure } from './command.ts';
@@ -46,12 +49,20 @@ async function work(database: Database, config: Config): Promise<number> {
       log.debug({ channel, outcome, code }, 'attempt');
     },
   });
+  const vectorMaker = makeVectors(database, config, log);
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await signalled() }, 'stopping');
-  await worker.stop();
+  await Promise.all([worker.stop(), vectorMaker?.stop()]);
   log.flush();
   return attempts;
+}
+
+function makeVectors(database: Database, { embeddings }: Config, log: Logger): VectorMaker | undefined {
+  if (!embeddings) return undefined;
+  const onRequest = (use: string, outcome: string) => log.debug({ use, outcome }, 'embeddings request');
+  const { documents: embed } = createEndpoint({ settings: embeddings, log, onRequest });
+  return startVectorMaker({ database, embed, model: embeddings.model, log, now: () => new Date() });
 }
 
 function signalled(): Promise<NodeJS.Signals> {

@@ -47,6 +47,11 @@ export const NOT_RUN: readonly NotRun[] = [
       'claude mcp add --transport http deskbell http://127.0.0.1:8000/mcp --header "Authorization: Bearer dbk_…"',
     because: 'the program is not installed here',
   },
+  {
+    page: 'docs/assistant.md',
+    first: 'ollama pull bge-m3',
+    because: 'it is not installed here; test/embeddings.test.ts uses a stand-in',
+  },
   { page: 'docs/production.md', first: '[Unit]', because: 'systemd does not run here' },
 ];
 

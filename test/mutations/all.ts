@@ -3,6 +3,7 @@ import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
+import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -17,5 +18,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
+  ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
 ];

@@ -3,6 +3,7 @@ import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { readWordings } from '../documents/wordingRows.ts';
+import { VectorIndex } from '../embeddings/vectorIndex.ts';
 import { TextIndex } from './textIndex.ts';
 
 /** What the knowledge base is compared by, to see whether it has changed. */
@@ -14,6 +15,8 @@ interface KnowledgeState {
 /** A merchant's documents in memory. They are at least as new as their state. */
 export interface Loaded extends KnowledgeState {
   index: TextIndex;
+  /** If there is an embeddings endpoint. */
+  vectors: VectorIndex | undefined;
   /** For each document, which version of it was read. */
   stamps: Map<number, string>;
   newest: string;
@@ -48,9 +51,11 @@ export async function loadDocuments(
   merchantId: MerchantId,
   state: KnowledgeState,
   before: Loaded | undefined,
+  hasMeaning: boolean,
 ): Promise<Loaded> {
-  const { index, stamps, newest } = before ?? {
+  const { index, vectors, stamps, newest } = before ?? {
     index: new TextIndex(),
+    vectors: hasMeaning ? new VectorIndex() : undefined,
     stamps: new Map<number, string>(),
     newest: '',
   };
@@ -67,15 +72,17 @@ export async function loadDocuments(
       const ids = batch.map(({ id }) => id);
       const others = await readWordings(queries, merchantId, ids);
       for (const { id, title, words, answer } of await readTexts(queries, merchantId, batch)) {
-        index.set(id, { wordings: [title, ...(others.get(id) ?? [])], bodyStems: words.split(' '), answer });
+        const wordings = [title, ...(others.get(id) ?? [])];
+        index.set(id, { wordings, bodyStems: words.split(' '), answer });
+        vectors?.setTexts(id, wordings);
         await pause();
       }
     }
     for (const { id, stamp } of batch) stamps.set(id, stamp);
   }
-  if (isComplete) removeOthers({ index, stamps }, new Set(rows.map(({ id }) => id)));
+  if (isComplete) removeOthers({ index, vectors, stamps }, new Set(rows.map(({ id }) => id)));
   if (index.bytes > INDEX_MAX_BYTES) removeOldest(index);
-  return { ...state, index, stamps, newest: rows[0]?.updated_at ?? newest };
+  return { ...state, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
 }
 
 interface Stamp {
@@ -117,10 +124,14 @@ const readTexts = (queries: Queries, merchantId: MerchantId, documents: readonly
     [merchantId, documents.map(({ id }) => id)],
   );
 
-function removeOthers({ index, stamps }: Pick<Loaded, 'index' | 'stamps'>, existing: Set<number>): void {
+function removeOthers(
+  { index, vectors, stamps }: Pick<Loaded, 'index' | 'vectors' | 'stamps'>,
+  existing: Set<number>,
+): void {
   for (const id of stamps.keys()) {
     if (existing.has(id)) continue;
     index.delete(id);
+    vectors?.delete(id);
     stamps.delete(id);
   }
 }

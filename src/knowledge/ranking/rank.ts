@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
+import type { Meaning } from '../embeddings/meaning.ts';
+import { mixScores } from '../embeddings/mix.ts';
+import type { QuestionVector } from '../embeddings/questions.ts';
 import { type Loaded, loadDocuments, readState } from './load.ts';
-import { type Similar, TextIndex } from './textIndex.ts';
+import { better, rounded, type Similar, TextIndex } from './textIndex.ts';
 
 /** People see no texts with lower scores: most are similar by coincidence. */
 export const SHOWN_SCORE_MIN = 0.2;
@@ -24,51 +27,77 @@ export interface Ranking {
 
 /**
  * Every process keeps the documents in memory in a form that can be compared, and reads what has changed before each use,
- * so that a question is compared with what the database has now.
+ * so that a question is compared with what the database has now. With `meaning`, texts in other words or languages fit, too.
  */
-export function createRanking(queries: Queries): Ranking {
+export function createRanking(queries: Queries, meaning?: Meaning): Ranking {
   const kept = new LRUCache<MerchantId, Loaded>({
     maxSize: KEPT_MAX_BYTES,
-    sizeCalculation: ({ index }) => Math.min(KEPT_MAX_BYTES, index.bytes + 1024),
+    sizeCalculation: ({ index, vectors }) =>
+      Math.min(KEPT_MAX_BYTES, index.bytes + (vectors?.bytes ?? 0) + 1024),
   });
   const loading = new Map<MerchantId, Promise<unknown>>();
 
-  async function current(merchantId: MerchantId): Promise<TextIndex> {
+  async function current(merchantId: MerchantId): Promise<Pick<Loaded, 'index' | 'vectors'>> {
     for (;;) {
       const state = await readState(queries, merchantId);
       if (!state) return EMPTY;
       const before = kept.get(merchantId);
-      if (before?.version === state.version) return before.index;
+      if (before?.version === state.version) return before;
       // What another request loads may be older than this one, so the version is checked again.
       const other = loading.get(merchantId);
       if (other) {
         await other.catch(() => undefined);
         continue;
       }
-      const load = loadDocuments(queries, merchantId, state, before);
+      const load = loadDocuments(queries, merchantId, state, before, meaning !== undefined);
       loading.set(merchantId, load);
       try {
         const loaded = await load;
         kept.set(merchantId, loaded);
-        return loaded.index;
+        return loaded;
       } finally {
         loading.delete(merchantId);
       }
     }
   }
 
+  async function scoresByMeaning(
+    merchantId: MerchantId,
+    { vectors }: Pick<Loaded, 'vectors'>,
+    question: QuestionVector | undefined,
+  ): Promise<Map<number, number> | undefined> {
+    if (!meaning || !vectors || !question) return undefined;
+    const { bytes } = vectors;
+    const scores = await meaning.scores(merchantId, vectors, question);
+    const loaded = kept.get(merchantId);
+    // The cache measures only new objects.
+    if (vectors.bytes !== bytes && loaded?.vectors === vectors) kept.set(merchantId, { ...loaded });
+    return scores;
+  }
+
   return {
     async rank(merchantId, question, scoreMin) {
-      return (await current(merchantId)).similar(question, scoreMin);
+      const [loaded, vector] = await Promise.all([
+        current(merchantId),
+        meaning?.vectorOf(merchantId, question),
+      ]);
+      const { index } = loaded;
+      const byMeaning = await scoresByMeaning(merchantId, loaded, vector);
+      if (!byMeaning || byMeaning.size === 0) return index.similar(question, scoreMin);
+      const mixed = mixScores(scoresByWords(index, question), byMeaning);
+      const found = [...mixed].map(([id, score]) => ({ id, score: rounded(score) }));
+      return index.oncePerAnswer(found.filter(({ score }) => score >= scoreMin).sort(better));
     },
     async scores(merchantId, question) {
-      const found = (await current(merchantId)).similar(question, 0.001, { oncePerAnswer: false });
-      return new Map(found.map(({ id, score }) => [id, score]));
+      return scoresByWords((await current(merchantId)).index, question);
     },
     async compare(merchantId, question, texts) {
-      return texts.length === 0 ? [] : (await current(merchantId)).compare(question, texts);
+      return texts.length === 0 ? [] : (await current(merchantId)).index.compare(question, texts);
     },
   };
 }
 
-const EMPTY = new TextIndex();
+const EMPTY = { index: new TextIndex(), vectors: undefined };
+
+const scoresByWords = (index: TextIndex, question: string): Map<number, number> =>
+  new Map(index.similar(question, 0.001, { oncePerAnswer: false }).map(({ id, score }) => [id, score]));

@@ -154,7 +154,16 @@ export class TextIndex {
         if (oncePerAnswer) break;
       }
     }
-    return found.sort((a, b) => b.score - a.score || b.id - a.id);
+    return found.sort(better);
+  }
+
+  /** Only the first of those with the same answer. */
+  oncePerAnswer(found: readonly Similar[]): Similar[] {
+    const seen = new Set<unknown>();
+    return found.filter(({ id }) => {
+      const answer = this.#entries.get(id)?.group.key ?? id;
+      return !seen.has(answer) && seen.add(answer);
+    });
   }
 
   /** The best cosine of an answer's wordings, and how much more or less than it the answer's texts score. */
@@ -264,5 +273,8 @@ const bytesOf = ({ wordings, body }: Entry) =>
     TEXT_BYTES + 4 * body.length,
   );
 
+/** Best first; with the same score, the newest first. */
+export const better = (a: Similar, b: Similar) => b.score - a.score || b.id - a.id;
+
 /** Three digits are enough. */
-const rounded = (score: number) => Math.min(1, Math.round(score * 1000) / 1000);
+export const rounded = (score: number) => Math.min(1, Math.round(score * 1000) / 1000);
