@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { customersIn, type Group } from '../inbox/groups.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
@@ -15,10 +16,11 @@ import { sendToMany } from './sendToMany.ts';
 import { textToInsert } from './textToInsert.ts';
 
 /** The draft is that of `item`, whose question stands for the group. */
-export function GroupForm({ item, ids }: { item: Notification; ids: readonly number[] }) {
+export function GroupForm({ item, chosen }: { item: Notification; chosen: Group }) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
+  const ids = chosen.map(({ id }) => id);
   const [savedDraft] = useState(() => readDraft(item.id));
   const [text, setText] = useState(savedDraft.fields.answer ?? '');
   const [teach, setTeach] = useState(savedDraft.teach);
@@ -80,7 +82,7 @@ export function GroupForm({ item, ids }: { item: Notification; ids: readonly num
     event.stopPropagation();
     field()?.focus();
   };
-  const label = t('sendToMany', { n: ids.length });
+  const label = t('sendToMany', { n: customersIn(chosen) });
   return (
     <form
       ref={form}

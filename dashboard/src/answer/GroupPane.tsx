@@ -6,7 +6,7 @@ import { request } from '../api/client.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { useConversations } from '../inbox/conversations.ts';
-import type { Group } from '../inbox/groups.ts';
+import { customersIn, type Group } from '../inbox/groups.ts';
 import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
 import { TypeIcon } from '../inbox/TypeIcon.tsx';
 import { BackButton } from '../shell/BackButton.tsx';
@@ -35,7 +35,7 @@ export function GroupPane({ group }: { group: Group }) {
           <BackButton to={{ page: 'inbox', id: undefined }} />
           <TypeIcon type={first.notification_type} />
           <div className="pane-customer">
-            <h2>{t('groupTitle', { n: group.length })}</h2>
+            <h2>{t('groupTitle', { n: customersIn(group) })}</h2>
             <p>{t('groupHint')}</p>
           </div>
         </div>
@@ -44,7 +44,7 @@ export function GroupPane({ group }: { group: Group }) {
       <Members group={group} ticked={ticked} onToggle={toggle} />
       <div className="pane-body">
         <div className="pane-main">
-          <GroupForm item={first} ids={chosen.map(({ id }) => id)} />
+          <GroupForm item={first} chosen={chosen} />
         </div>
         <Suggestions item={first} />
       </div>

@@ -16,6 +16,9 @@ export function SentToMany({ id, items }: { id: number; items: readonly Notifica
     [results, about],
   );
   const customers = useConversations(ids);
+  const reached = new Set(
+    results.flatMap((one) => (one.status === 'answered' ? (about.get(one.id) ?? []) : [])),
+  );
   if (!results.some((result) => result.id === id)) return null;
   const nameOf = (result: AnswerResult) => {
     const conversation = about.get(result.id);
@@ -26,9 +29,7 @@ export function SentToMany({ id, items }: { id: number; items: readonly Notifica
   };
   return (
     <section className="sent-to-many" aria-labelledby="sent-to-many">
-      <h3 id="sent-to-many">
-        {t('sentToMany', { n: results.filter(({ status }) => status === 'answered').length })}
-      </h3>
+      <h3 id="sent-to-many">{t('sentToMany', { n: reached.size })}</h3>
       <ul>
         {results.map((result) => (
           <li key={result.id} data-status={result.status}>

@@ -43,8 +43,7 @@ export async function sendToMany(
       results.push(...reply.results);
     }
     removeDraft(draftId);
-    const sent = results.filter(({ status }) => status === 'answered').length;
-    showToast('sentToMany', { values: { n: sent } });
+    if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
   } finally {
     sentToMany.set(results);
     await refreshInbox(client);

@@ -5,7 +5,7 @@ import { navigate, pathOf } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { type Ask, isExpired, isRelayed } from './asks.ts';
 import type { Conversation } from './conversations.ts';
-import type { Group } from './groups.ts';
+import { customersIn, type Group } from './groups.ts';
 import { textOfNotification } from './notifications.ts';
 import { ReplyWindow } from './ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from './TypeIcon.tsx';
@@ -35,7 +35,7 @@ export const NotificationRow = memo(function NotificationRow({
   const now = useNow();
   const typeName = useTypeName()(item.notification_type);
   const name = group
-    ? t('groupTitle', { n: group.length })
+    ? t('groupTitle', { n: customersIn(group) })
     : customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
   const phone = group ? undefined : customer?.customer_phone || item.context.lead_phone;
   const pending = item.status === 'requested';

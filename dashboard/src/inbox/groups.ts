@@ -48,6 +48,10 @@ function toRows(shown: readonly Notification[], known: readonly NotificationGrou
   return { items: shown.filter((item) => rowIdOf(groups, item.id) === item.id), groups };
 }
 
+/** A customer may have asked more than once. */
+export const customersIn = (items: readonly Notification[]): number =>
+  new Set(items.map(({ conversation_id }) => conversation_id)).size;
+
 /** The notification whose row shows this one. */
 export const rowIdOf = (groups: Rows['groups'], id: number): number => groups.get(id)?.[0]?.id ?? id;
 
