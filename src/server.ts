@@ -185,7 +185,8 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
   return createAssistant({
     log,
     // It compares the best two.
-    findAnswers: (merchantId, question) => suggestDocuments({ database, ranking }, merchantId, question, 2),
+    findAnswers: (merchantId, question) =>
+      suggestDocuments({ database, ranking }, merchantId, question, { limit: 2 }),
     async raise(merchantId, conversationId, context) {
       const contextText = JSON.stringify(context);
       const type = 'user_question_request';

@@ -4,7 +4,7 @@ import type { Confidence } from './confidence/confidence.ts';
 import { CONFIDENT_MIN } from './confidence/threshold.ts';
 import { listWordings } from './documents/wordingRows.ts';
 import { type Likeness, likenessOf } from './ranking/sameQuestion.ts';
-import { type SuggestionParts, suggestDocuments } from './suggestions.ts';
+import { type SuggestionParts, suggestDocuments, type Wanted } from './suggestions.ts';
 
 /** Two documents that both fit may say different things. */
 const LEAD_MIN = 0.05;
@@ -27,9 +27,9 @@ export async function findAnswers(
   parts: FindParts,
   merchantId: MerchantId,
   question: string,
-  limit: number,
+  { limit, ...wanted }: Wanted,
 ): Promise<Found> {
-  const found = await suggestDocuments(parts, merchantId, question, Math.max(limit, 2));
+  const found = await suggestDocuments(parts, merchantId, question, { ...wanted, limit: Math.max(limit, 2) });
   const candidates = found.map(({ id, question: title, answer, score }) => ({
     document_id: id,
     question: title,

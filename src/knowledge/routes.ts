@@ -34,7 +34,7 @@ import { listWordings } from './documents/wordingRows.ts';
 import { changeDocument, deleteDocument } from './documents/write.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
-import type { Ranking } from './ranking/rank.ts';
+import { type Ranking, WEAK_SCORE_MIN } from './ranking/rank.ts';
 import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
@@ -111,7 +111,10 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
         if (typeof q !== 'string' || q.trim() === '') throw required('q');
         if (q.length > QUESTION_LENGTH_MAX) throw questionTooLong();
         const max = readLimit(limit, FOUND_LIMIT.max) ?? FOUND_LIMIT.default;
-        const { candidates } = await findAnswers(parts, merchantOf(request), q, max);
+        const { candidates } = await findAnswers(parts, merchantOf(request), q, {
+          limit: max,
+          scoreMin: WEAK_SCORE_MIN,
+        });
         return { candidates };
       },
     );

@@ -1,13 +1,14 @@
 import type { MerchantId } from '../contract/ids.ts';
 import { findCandidates } from './candidates.ts';
 import { countRows, findRows } from './fulltext.ts';
-import { SHOWN_SCORE_MIN } from './ranking/rank.ts';
 import type { SuggestionParts } from './suggestions.ts';
 import { queryOf } from './words.ts';
 
 const WORDS_MAX = 16;
 /** A search with more results is too general; the oldest are left out. */
 const FOUND_MAX = 10_000;
+/** A word with a typing mistake, in a title of a few words. */
+const SIMILAR_SCORE_MIN = 0.3;
 
 interface Row {
   id: number;
@@ -32,7 +33,7 @@ export async function searchDocuments(
   const { found } = await countRows(database, merchantId, 'documents', groups);
   const partly = await findCandidates<Row>(database, merchantId, { ...wanted, found });
   const known = new Set(partly.map(({ id }) => id));
-  const similar = [...scores].filter(([id, score]) => score >= SHOWN_SCORE_MIN && !known.has(id));
+  const similar = [...scores].filter(([id, score]) => score >= SIMILAR_SCORE_MIN && !known.has(id));
   return best([...partly, ...similar.map(([id]) => ({ id, updated_at: '' }))], scores);
 }
 

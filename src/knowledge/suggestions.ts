@@ -7,7 +7,7 @@ import { notificationNotFound } from '../errors.ts';
 import { inSlices } from '../http/limits/slices.ts';
 import { COMPARED_LENGTH_MAX, findCandidates } from './candidates.ts';
 import { countRows } from './fulltext.ts';
-import { FOUND_SCORE_MIN, type Ranking, SHOWN_SCORE_MIN } from './ranking/rank.ts';
+import { type Ranking, SCORE_MIN } from './ranking/rank.ts';
 import { stemsOf } from './words.ts';
 
 const WORDS_MAX = 32;
@@ -41,7 +41,7 @@ export async function suggestAnswers(
   if (!notification) throw notificationNotFound();
   const question = askedIn(notification.context);
   const [documents, questions] = await Promise.all([
-    ranking.rank(merchantId, question, SHOWN_SCORE_MIN),
+    ranking.rank(merchantId, question, SCORE_MIN),
     rankAnswered({ database, ranking }, merchantId, question),
   ]);
   const matches: Match[] = [
@@ -51,14 +51,19 @@ export async function suggestAnswers(
   return readSuggestions(database, merchantId, matches.sort(better), limit);
 }
 
+export interface Wanted {
+  limit: number;
+  scoreMin?: number;
+}
+
 /** The documents that are most similar to a question, best first. */
 export async function suggestDocuments(
   { database, ranking }: SuggestionParts,
   merchantId: MerchantId,
   question: string,
-  limit: number,
+  { limit, scoreMin = SCORE_MIN }: Wanted,
 ): Promise<Suggestion[]> {
-  const documents = await ranking.rank(merchantId, question, FOUND_SCORE_MIN);
+  const documents = await ranking.rank(merchantId, question, scoreMin);
   const matches = documents.map((found) => ({ kind: 'document' as const, ...found }));
   return readSuggestions(database, merchantId, matches, limit);
 }
@@ -82,7 +87,7 @@ async function rankAnswered(
   const scores = await ranking.compare(merchantId, question, texts);
   return candidates
     .map(({ id }, index) => ({ kind: 'notification' as const, id, score: scores[index]! }))
-    .filter(({ score }) => score >= SHOWN_SCORE_MIN);
+    .filter(({ score }) => score >= SCORE_MIN);
 }
 
 const TEXTS: Readonly<Record<Match['kind'], string>> = {

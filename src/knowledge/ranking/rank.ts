@@ -7,10 +7,10 @@ import type { QuestionVector } from '../embeddings/questions.ts';
 import { type Loaded, loadDocuments, readState } from './load.ts';
 import { better, rounded, type Similar, TextIndex } from './textIndex.ts';
 
-/** People see no texts with lower scores: most are similar by coincidence. */
-export const SHOWN_SCORE_MIN = 0.2;
-/** Programs do, since a model can judge them: a text in another language shares little more than names and numbers. */
-export const FOUND_SCORE_MIN = 0.03;
+/** Texts with lower scores are mostly similar by coincidence. */
+export const SCORE_MIN = 0.2;
+/** For whoever can judge weak matches: a text in another language shares little more than names and numbers. */
+export const WEAK_SCORE_MIN = 0.05;
 
 /** The indexes of the merchants that were used last stay in memory. One with 10,000 documents takes about 40 MB. */
 const KEPT_MAX_BYTES = 128 * 1024 * 1024;

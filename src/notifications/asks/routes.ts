@@ -144,12 +144,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const { body } = request;
         const question = readQuestion(body);
-        const { candidates, recognised } = await findAnswers(
-          parts,
-          merchantId,
-          question.text,
-          CANDIDATES_MAX,
-        );
+        const { candidates, recognised } = await findAnswers(parts, merchantId, question.text, {
+          limit: CANDIDATES_MAX,
+        });
         const { asked } = await writeOnce(request, reply, async (queries) => {
           const outcome = await ask(queries, parts, merchantId, {
             body,
