@@ -64,7 +64,7 @@ const BATCH_SIZE = 100;
 const NOTIFICATIONS = 20_000;
 
 /** The folder has `documents.jsonl` and `questions.jsonl`, or folders that do. */
-export function readSets(folder: string): LabelledSet[] {
+function readSets(folder: string): LabelledSet[] {
   const isSet = (path: string) =>
     ['documents.jsonl', 'questions.jsonl'].every((file) => existsSync(join(path, file)));
   const folders = isSet(folder)
