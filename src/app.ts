@@ -53,6 +53,8 @@ import { metricsRoutes } from './http/metrics.ts';
 import { operationsRoutes } from './http/operations.ts';
 import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
+import { createConfidence } from './knowledge/confidence/confidence.ts';
+import { confidenceRoutes } from './knowledge/confidence/routes.ts';
 import { countDue } from './knowledge/embeddings/store.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
@@ -69,6 +71,7 @@ import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
+import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
@@ -177,14 +180,16 @@ export async function buildApp(
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
-  for (const routesOf of [knowledgeRoutes, wordingRoutes])
-    await app.register(routesOf(parts), { prefix: '/api/v1/knowledge' });
+  const confidence = createConfidence(parts.database);
+  for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
+    await app.register(routesOf({ ...parts, confidence }), { prefix: '/api/v1/knowledge' });
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
@@ -214,7 +219,7 @@ export async function buildApp(
   app.addHook('preClose', async () => hub.close());
   const waiters = createAskWaiters({ ...parts, hub });
   const waitLimits = createWaitLimits({ ...config, onChange: metrics.waits });
-  await app.register(askRoutes({ ...parts, ...config, waiters, waitLimits, writeOnce }), {
+  await app.register(askRoutes({ ...parts, ...config, confidence, waiters, waitLimits, writeOnce }), {
     prefix: '/api/v1/ask',
   });
   const recheck = createRecheck({ ...config, ...parts });

@@ -26,6 +26,7 @@ const STATUS = {
   ALREADY_ANSWERED: everywhere(500),
   CONVERSATION_NOT_FOUND: { general: 404, notification: 500, notificationBody: 500 },
   DOCUMENT_NOT_FOUND: everywhere(404),
+  KNOWN_ANSWER_NOT_FOUND: everywhere(404),
   WORDING_NOT_FOUND: everywhere(404),
   RATE_LIMITED: everywhere(429),
   IDEMPOTENCY_KEY_REUSED: everywhere(422),
@@ -247,6 +248,7 @@ export const recipientInvalid = () =>
 
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');
+export const knownNotFound = () => new ApiError('KNOWN_ANSWER_NOT_FOUND', 'Known answer not found.');
 export const documentChanged = () =>
   new ApiError('CONFLICT', 'The document has changed since you read it. Read it again.', {
     field: 'If-Match',

@@ -33,6 +33,7 @@ import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
+import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
@@ -226,6 +227,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
+    EXPIRING_RECOGNITIONS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,
@@ -238,6 +240,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
   }
   await removeIdlePace(database, at).catch((err) =>
     log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
+  );
+  await removeOldOutcomes(database).catch((err) =>
+    log.warn({ err, table: 'recognitions' }, 'cannot remove expired rows; will retry'),
   );
   await removeOldEvents(database, at).catch((err) =>
     log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),

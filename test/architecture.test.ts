@@ -62,10 +62,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
+    'knowledge/confidence/',
     'knowledge/find.ts',
     'knowledge/learn.ts',
     'knowledge/ranking/',
     'knowledge/suggestions.ts',
+    'knowledge/taught.ts',
+    'knowledge/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',
     'merchants/store.ts',
@@ -73,6 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
+    'merchants/store.ts',
   ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [
@@ -154,9 +158,12 @@ const TABLES: Record<string, readonly string[]> = {
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
-  notifications: ['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys'],
+  notifications: [
+    ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+  ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
+    ...['recognitions', 'confidence'],
     ...['document_vectors', 'vector_progress'],
   ],
   delivery: [
@@ -171,7 +178,7 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
   // Log lines mention them.
-  'server.ts': ['deliveries', 'send_pace'],
+  'server.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
   // An event has the reference and the metadata of its ask.

@@ -23,7 +23,12 @@ onEachEngine('the merchant’s settings', (engine) => {
 
   it('an owner sets who speaks to the customers, and the next ask follows it', async () => {
     const before = (await call('GET')).json;
-    assert.deepEqual(before, { name: 'Aurora Coffee', country: before.country, deliver: 'deskbell' });
+    assert.deepEqual(before, {
+      name: 'Aurora Coffee',
+      country: before.country,
+      deliver: 'deskbell',
+      confident: 'learned',
+    });
     assert.equal((await ask('Who sends this?')).deliver, 'deskbell');
     const changed = await call('PATCH', { body: { deliver: 'assistant' } });
     assert.deepEqual([changed.status, changed.json], [200, { ...before, deliver: 'assistant' }]);
@@ -37,9 +42,19 @@ onEachEngine('the merchant’s settings', (engine) => {
 
   it('an owner changes name and country; what is not given stays', async () => {
     const changed = await call('PATCH', { body: { name: '  Café Aurora ', country: 'PT' } });
-    assert.deepEqual(changed.json, { name: 'Café Aurora', country: 'PT', deliver: 'deskbell' });
+    assert.deepEqual(changed.json, {
+      name: 'Café Aurora',
+      country: 'PT',
+      deliver: 'deskbell',
+      confident: 'learned',
+    });
     const cleared = await call('PATCH', { body: { country: null } });
-    assert.deepEqual(cleared.json, { name: 'Café Aurora', country: null, deliver: 'deskbell' });
+    assert.deepEqual(cleared.json, {
+      name: 'Café Aurora',
+      country: null,
+      deliver: 'deskbell',
+      confident: 'learned',
+    });
     await call('PATCH', { body: { name: 'Aurora Coffee' } });
   });
 
@@ -72,6 +87,8 @@ onEachEngine('the merchant’s settings', (engine) => {
       ['country', { country: 'XX' }],
       ['country', { country: 'es' }],
       ['country', { country: 7 }],
+      ['confident', { confident: 0.4 }],
+      ['confident', { confident: 'sometimes' }],
     ] as const) {
       assertError(await call('PATCH', { body }), 422, 'VALIDATION_ERROR', field);
     }
@@ -88,5 +105,21 @@ onEachEngine('the merchant’s settings', (engine) => {
     const refused = await command('set', '1', '--deliver', 'pigeon');
     assert.deepEqual([refused.code, /--deliver is deskbell or assistant/.test(refused.stderr)], [2, true]);
     assert.match((await command('set', '1', '--deliver', 'deskbell')).stdout, /Deskbell sends its answers\./);
+  });
+
+  it('the command line sets when the assistant asks a person', async () => {
+    const command = (...args: string[]) => run(['merchant', ...args], { env: settingsOf(deskbell) });
+    for (const [given, confident, said] of [
+      ['0.85', 0.85, /From a match of 0\.85 on/],
+      ['off', 'off', /always asks a person/],
+      ['learned', 'learned', /is learned/],
+    ] as const) {
+      assert.match((await command('set', '1', '--confident', given)).stdout, said);
+      assert.equal((await call('GET')).json.confident, confident);
+    }
+    for (const wrong of ['0.4', '1.1', 'on']) {
+      const refused = await command('set', '1', '--confident', wrong);
+      assert.deepEqual([refused.code, /--confident is learned, off/.test(refused.stderr)], [2, true]);
+    }
   });
 });

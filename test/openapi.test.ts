@@ -23,6 +23,11 @@ const ROUTES = {
   'post /api/v1/notification/{notification_id}/answer': 'notifications',
   'delete /api/v1/notification/{notification_id}': 'notifications',
   'post /api/v1/notification/request': 'notifications',
+  'get /api/v1/notification/groups': 'notifications',
+  'get /api/v1/notification/{notification_id}/similar': 'notifications',
+  'post /api/v1/notification/answer-many': 'notifications',
+  'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
+  'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
@@ -45,6 +50,11 @@ const ROUTES = {
   'get /api/v1/notification/{notification_id}/suggestions': 'knowledge',
   'get /api/v1/knowledge/': 'knowledge',
   'get /api/v1/knowledge/find': 'knowledge',
+  'get /api/v1/knowledge/confidence': 'knowledge',
+  'put /api/v1/knowledge/confidence/reset': 'knowledge',
+  'delete /api/v1/knowledge/confidence/reset': 'knowledge',
+  'get /api/v1/knowledge/known': 'knowledge',
+  'put /api/v1/knowledge/known/{known_id}/outcome': 'knowledge',
   'post /api/v1/ask': 'asks',
   'get /api/v1/ask': 'asks',
   'get /api/v1/ask/{ask_id}': 'asks',
@@ -157,10 +167,11 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) && !bodyless.test(name);
+        /^(post|patch) |^put .*\/outcome$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) &&
+        !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }

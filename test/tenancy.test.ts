@@ -68,6 +68,9 @@ const ONE_NOTIFICATION: [method: string, path: (id: string) => string, body: str
   ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":true}'],
   ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '{"resolve_only":"wrong"}'],
   ['POST', (id) => `${NOTIFICATIONS}/${id}/answer`, '[]'],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/similar`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/ungroup`, '{}'],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}/ungroup`, undefined],
 ];
 
 const ENDPOINTS: [method: string, path: string][] = [
@@ -82,6 +85,11 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['POST', `${NOTIFICATIONS}/abc/answer`],
   ['DELETE', `${NOTIFICATIONS}/9`],
   ['DELETE', `${NOTIFICATIONS}/abc`],
+  ['GET', `${NOTIFICATIONS}/groups`],
+  ['GET', `${NOTIFICATIONS}/9/similar`],
+  ['POST', `${NOTIFICATIONS}/9/ungroup`],
+  ['DELETE', `${NOTIFICATIONS}/9/ungroup`],
+  ['POST', `${NOTIFICATIONS}/answer-many`],
   ['GET', `${CONVERSATIONS}/`],
   ['POST', `${CONVERSATIONS}/`],
   ['GET', `${CONVERSATIONS}/1`],

@@ -36,6 +36,8 @@ export const EVENTS = {
   'document.deleted': { mergesAbove: 'document_id' },
   'wording.removed': { mergesAbove: 'document_id' },
   'documents.imported': {},
+  'confidence.reset': {},
+  'confidence.restored': {},
   'conversation.added': {},
   'conversations.imported': {},
   'delivery.retried': { mergesAbove: 'delivery_id' },

@@ -13,16 +13,29 @@ const deliver = Type.Enum([...DELIVER], {
     'sends the answers, or the `assistant` passes them on.',
 });
 
+export const CONFIDENT_LIMITS = { minimum: 0.5, maximum: 1 };
+export const Confident = Type.Union(
+  [Type.Literal('learned'), Type.Literal('off'), Type.Number(CONFIDENT_LIMITS)],
+  {
+    title: 'Confident',
+    description:
+      'From which score on a candidate is `confident`: `learned` from what people confirmed or corrected, `off` (never), or ' +
+      'the merchant’s own threshold.',
+  },
+);
+export type Confident = Static<typeof Confident>;
+
 export const Merchant = Type.Object(
   {
     name: Type.String(),
     country: NullOr(country, 'The country of phone numbers without a country code.'),
     deliver,
+    confident: Confident,
   },
   {
     title: 'Merchant',
     description: 'The merchant and its settings.',
-    examples: [{ name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell' }],
+    examples: [{ name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell', confident: 'learned' }],
   },
 );
 
@@ -38,6 +51,7 @@ export const MerchantChange = Type.Object(
     ),
     country: Type.Optional(NullOr(country, 'Null: the country of the server’s setting.')),
     deliver: Type.Optional(deliver),
+    confident: Type.Optional(Confident),
   },
   { title: 'MerchantChange', description: 'What changes.', examples: [{ deliver: 'assistant' }] },
 );

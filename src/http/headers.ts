@@ -29,7 +29,7 @@ export async function allowOrigins(app: FastifyInstance, origins: string[] | '*'
   const { default: cors } = await import('@fastify/cors');
   await app.register(cors, {
     origin: origins,
-    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [
       'Authorization',
       'Content-Type',

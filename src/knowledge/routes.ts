@@ -27,6 +27,7 @@ import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
+import type { Confidence } from './confidence/confidence.ts';
 import { findDocument } from './documents/read.ts';
 import { findEarlierContent, listVersions, type Origin } from './documents/versions.ts';
 import { listWordings } from './documents/wordingRows.ts';
@@ -39,6 +40,7 @@ import { bytesOf, type Content, readChange } from './texts.ts';
 export interface KnowledgeParts {
   database: Database;
   ranking: Ranking;
+  confidence: Confidence;
   storage: Storage;
   now: () => Date;
 }
@@ -109,7 +111,8 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
         if (typeof q !== 'string' || q.trim() === '') throw required('q');
         if (q.length > QUESTION_LENGTH_MAX) throw questionTooLong();
         const max = readLimit(limit, FOUND_LIMIT.max) ?? FOUND_LIMIT.default;
-        return { candidates: await findAnswers(parts, merchantOf(request), q, max) };
+        const { candidates } = await findAnswers(parts, merchantOf(request), q, max);
+        return { candidates };
       },
     );
 

@@ -1,6 +1,7 @@
 import type { CountryCode } from 'libphonenumber-js/min';
 import type { Deliver } from '../contract/asks.ts';
 import type { MerchantId } from '../contract/ids.ts';
+import type { Confident } from '../contract/merchant.ts';
 import type { Queries } from '../database/database.ts';
 
 export interface Merchant {
@@ -10,10 +11,21 @@ export interface Merchant {
   country: CountryCode | null;
   /** Who sends answers to the customers of its assistant, unless an ask has its own `deliver`. */
   deliver: Deliver;
+  /** From which score on its assistant gets an answer without asking a person. */
+  confident: Confident;
   created_at: string;
 }
 
-const COLUMNS = 'id, name, country, deliver, created_at';
+/** As it is stored. */
+type Row = Omit<Merchant, 'confident'> & { confident: string };
+
+const COLUMNS = 'id, name, country, deliver, confident, created_at';
+
+const merchantOf = (row: Row): Merchant => ({ ...row, confident: readConfident(row.confident) });
+
+/** The stored text is `learned`, `off` or a number. */
+export const readConfident = (stored: string): Confident =>
+  stored === 'learned' || stored === 'off' ? stored : Number(stored);
 
 export async function insertMerchant(
   queries: Queries,
@@ -21,16 +33,16 @@ export async function insertMerchant(
   at: Date,
   country: CountryCode | null = null,
 ): Promise<Merchant> {
-  const [row] = await queries.run<Merchant>(
+  const [row] = await queries.run<Row>(
     `insert into merchants (name, country, created_at) values ($1, $2, $3) returning ${COLUMNS}`,
     [name, country, at.toISOString()],
   );
   if (!row) throw new Error('the insert returned no row');
-  return row;
+  return merchantOf(row);
 }
 
-export function listMerchants(queries: Queries): Promise<Merchant[]> {
-  return queries.all(`select ${COLUMNS} from merchants order by id`);
+export async function listMerchants(queries: Queries): Promise<Merchant[]> {
+  return (await queries.all<Row>(`select ${COLUMNS} from merchants order by id`)).map(merchantOf);
 }
 
 /** The ids of merchants in order, after the given one. */
@@ -42,8 +54,9 @@ export async function listMerchantIds(queries: Queries, after: number, limit: nu
   return rows.map(({ id }) => id);
 }
 
-export function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
-  return queries.one(`select ${COLUMNS} from merchants where id = $1`, [id]);
+export async function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
+  const row = await queries.one<Row>(`select ${COLUMNS} from merchants where id = $1`, [id]);
+  return row && merchantOf(row);
 }
 
 /** Changes only the given fields. Returns undefined if there is no such merchant. */
@@ -54,24 +67,33 @@ export async function updateMerchant(
     name,
     country,
     deliver,
+    confident,
   }: {
     name?: string | undefined;
     country?: CountryCode | null | undefined;
     deliver?: Deliver | undefined;
+    confident?: Confident | undefined;
   },
 ): Promise<Merchant | undefined> {
-  const [row] = await queries.run<Merchant>(
+  const [row] = await queries.run<Row>(
     `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end,
-        deliver = coalesce($5, deliver)
+        deliver = coalesce($5, deliver), confident = coalesce($6, confident)
       where id = $1 returning ${COLUMNS}`,
-    [id, name ?? null, country === undefined ? 0 : 1, country ?? null, deliver ?? null],
+    [
+      ...[id, name ?? null, country === undefined ? 0 : 1, country ?? null, deliver ?? null],
+      confident === undefined ? null : String(confident),
+    ],
   );
-  return row;
+  return row && merchantOf(row);
 }
 
 /** The merchant's own country as a sub-select, for another statement. */
 export const countryColumn = (merchantId: string) =>
   `(select m.country from merchants m where m.id = ${merchantId})`;
+
+/** The merchant's threshold as it is stored, as a sub-select, for another statement: see `readConfident`. */
+export const confidentColumn = (merchantId: string) =>
+  `(select m.confident from merchants m where m.id = ${merchantId})`;
 
 /** The merchant's own country, if it has one. */
 export async function countryOf(queries: Queries, merchantId: MerchantId): Promise<CountryCode | undefined> {

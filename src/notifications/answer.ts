@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Author, MerchantId } from '../contract/ids.ts';
+import type { Step } from '../database/chain.ts';
 import {
   type Database,
   DatabaseUnavailable,
@@ -10,6 +11,8 @@ import {
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { alreadyAnswered, notificationNotFound } from '../errors.ts';
 import { logStep } from '../events/record.ts';
+import { outcomeOf } from '../knowledge/confidence/outcome.ts';
+import { findRecognised, judgeSteps } from '../knowledge/confidence/store.ts';
 import { learn, learnSteps, lockLesson } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { endAskStep } from './asks/endStep.ts';
@@ -41,6 +44,8 @@ interface Answer {
   id: number;
   body: unknown;
   at: Date;
+  /** False: the knowledge base learns nothing. */
+  teach?: boolean;
 }
 
 /**
@@ -50,7 +55,7 @@ interface Answer {
 export async function answerNotification(
   queries: Database | Transaction,
   { outbox, find = (key) => findNotification(queries, key.merchantId, key.id) }: AnswerParts,
-  { merchantId, author, id, body, at }: Answer,
+  { merchantId, author, id, body, at, teach = true }: Answer,
 ): Promise<{ message: string }> {
   const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
 
@@ -113,8 +118,16 @@ export async function answerNotification(
   const documentId = typeof context.document_id === 'number' ? context.document_id : undefined;
   const sourceId = decision.documentId;
   const lesson = { sourceId, documentId, question, answer: decision.content, notificationId: id, author, at };
-  const steps = [mark, ...sending, ...ended, rememberAnswered(merchantId, lesson, mark.name)];
-  if (decision.learn && (documentId ?? sourceId) !== undefined) {
+  const judged =
+    notification.ask_status === null || decision.send !== 'reply'
+      ? []
+      : await judgeAsk(queries, merchantId, {
+          ...{ id, author, at, after: mark.name, text: decision.content },
+          documentIds: [sourceId, documentId],
+        });
+  const steps = [mark, ...sending, ...ended, ...judged, rememberAnswered(merchantId, lesson, mark.name)];
+  const learns = decision.learn && teach;
+  if (learns && (documentId ?? sourceId) !== undefined) {
     await inTransaction(queries, async (tx) => {
       // In the lock order: see `Transaction`.
       await lockNotification(tx, merchantId, id);
@@ -123,7 +136,7 @@ export async function answerNotification(
       await learn(tx, merchantId, lesson);
     });
   } else {
-    const learning = decision.learn ? learnSteps(merchantId, lesson, mark.name) : { steps: [], events: [] };
+    const learning = learns ? learnSteps(merchantId, lesson, mark.name) : { steps: [], events: [] };
     const log = logStep(event, ...learning.events);
     await assertWon(await queries.chain([...steps, ...learning.steps, log], merchantId));
   }
@@ -147,6 +160,26 @@ async function findOnPrimary(
   const notification = await findNotification(queries, merchantId, id);
   if (!notification) throw new DatabaseUnavailable('a read went to a server that is no longer the primary');
   return notification;
+}
+
+/** The answer to an ask tells whether its best candidate was right. */
+async function judgeAsk(
+  queries: Queries,
+  merchantId: MerchantId,
+  answer: {
+    id: number;
+    author: Author;
+    at: Date;
+    after: string;
+    text: string;
+    documentIds: readonly (number | undefined)[];
+  },
+): Promise<Step[]> {
+  const { id: notificationId, author, at, after } = answer;
+  const recognised = await findRecognised(queries, merchantId, notificationId);
+  if (!recognised) return [];
+  const outcome = outcomeOf(recognised, answer);
+  return judgeSteps(merchantId, { id: recognised.id, notificationId, outcome, author, at }, after);
 }
 
 const isAfter = (at: Date, time: string | null) => time !== null && at.toISOString() > time;

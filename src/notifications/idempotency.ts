@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { merchantOf } from '../auth/guard.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Database, Transaction } from '../database/database.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import {
   ApiError,
@@ -47,15 +47,23 @@ interface Write<T> {
   perform: (queries: Database | Transaction) => Promise<T>;
 }
 
+/** A write in several transactions. If it ends half-way, the repeated call performs it again, so it must go on then. */
+interface WriteInParts<T> extends Omit<Write<T>, 'perform'> {
+  perform: () => Promise<T>;
+}
+
+export interface PerformOnce {
+  <T extends Written>(write: Write<T>): Promise<T>;
+  /** The outcome is stored after the last part. */
+  inParts<T extends Written>(write: WriteInParts<T>): Promise<T>;
+}
+
 /**
  * Performs a write; with an Idempotency-Key only once. The outcome is stored in the same transaction as the write, so
  * neither exists without the other. A refusal is an outcome too, but has changed nothing: above the limit it is not
  * stored, and a repeated call is checked again. A failure is not stored, so that a retry may succeed.
  */
-export function createPerformOnce(
-  database: Database,
-  keysMax = KEYS_MAX,
-): <T extends Written>(write: Write<T>) => Promise<T> {
+export function createPerformOnce(database: Database, keysMax = KEYS_MAX): PerformOnce {
   const stored = new LRUCache<MerchantId, Stored>({ max: MERCHANTS_MAX });
 
   function storedOf(merchantId: MerchantId, at: Date): Stored {
@@ -67,10 +75,13 @@ export function createPerformOnce(
     return own;
   }
 
+  function assertKeysLeft({ keys, endsAtMs }: Stored, at: Date): void {
+    if (keys >= keysMax) throw tooManyIdempotencyKeys(keysMax, Math.ceil((endsAtMs - at.getTime()) / 1000));
+  }
+
   async function outcomeOf<T>(tx: Transaction, { perform, merchantId, at }: Write<T>): Promise<Outcome<T>> {
     const own = storedOf(merchantId, at);
-    if (own.keys >= keysMax)
-      throw tooManyIdempotencyKeys(keysMax, Math.ceil((own.endsAtMs - at.getTime()) / 1000));
+    assertKeysLeft(own, at);
     try {
       return { done: await perform(tx) };
     } catch (error) {
@@ -81,28 +92,16 @@ export function createPerformOnce(
     }
   }
 
-  return async <T extends Written>(write: Write<T>) => {
+  async function performOnce<T extends Written>(write: Write<T>): Promise<T> {
     const { merchantId, key, at, perform } = write;
     if (key === undefined) return perform(database);
-    if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-      throw invalid(
-        'Idempotency-Key',
-        'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
-      );
-    }
-    const fingerprint = createHash('sha256').update(write.request).digest('base64url');
+    assertKey(key);
+    const fingerprint = fingerprintOf(write);
 
     const { outcome, headers } = await database.transaction(async (tx) => {
       if (!(await tx.tryLock(`idempotency ${merchantId} ${key}`))) throw idempotencyKeyInFlight();
-      const first = await tx.one<{ fingerprint: string; outcome: string }>(
-        `select fingerprint, outcome from idempotency_keys
-          where merchant_id = $1 and key = $2 and created_at > $3`,
-        [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
-      );
-      if (first) {
-        if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
-        return { outcome: JSON.parse(first.outcome) as Outcome<T>, headers: REPLAYED };
-      }
+      const first = await findOutcome<T>(tx, merchantId, key, { fingerprint, at });
+      if (first) return { outcome: first, headers: REPLAYED };
       const outcome = await outcomeOf(tx, write);
       await tx.run(
         `insert into idempotency_keys (merchant_id, key, fingerprint, outcome, created_at)
@@ -121,7 +120,57 @@ export function createPerformOnce(
       throw new ApiError(code, detail, { headers, ...(field === undefined ? {} : { field }) });
     }
     return { ...outcome.done, headers: { ...outcome.done.headers, ...headers } };
-  };
+  }
+
+  const inFlight = new Set<string>();
+  async function inParts<T extends Written>(write: WriteInParts<T>): Promise<T> {
+    const { merchantId, key, at, perform } = write;
+    if (key === undefined) return perform();
+    assertKey(key);
+    // In this process only: elsewhere the same call would go on with the parts that are left.
+    const name = `${merchantId} ${key}`;
+    if (inFlight.has(name)) throw idempotencyKeyInFlight();
+    inFlight.add(name);
+    try {
+      const first = await findOutcome<T>(database, merchantId, key, {
+        fingerprint: fingerprintOf(write),
+        at,
+      });
+      if (!first) assertKeysLeft(storedOf(merchantId, at), at);
+      const done = first ? undefined : await perform();
+      return await performOnce({ ...write, perform: async () => done! });
+    } finally {
+      inFlight.delete(name);
+    }
+  }
+  return Object.assign(performOnce, { inParts });
+}
+
+function assertKey(key: string): void {
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return;
+  throw invalid(
+    'Idempotency-Key',
+    'Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
+  );
+}
+
+const fingerprintOf = ({ request }: { request: string }) =>
+  createHash('sha256').update(request).digest('base64url');
+
+async function findOutcome<T>(
+  queries: Queries,
+  merchantId: MerchantId,
+  key: string,
+  { fingerprint, at }: { fingerprint: string; at: Date },
+): Promise<Outcome<T> | undefined> {
+  const first = await queries.one<{ fingerprint: string; outcome: string }>(
+    `select fingerprint, outcome from idempotency_keys
+      where merchant_id = $1 and key = $2 and created_at > $3`,
+    [merchantId, key, new Date(at.getTime() - REPLAY_MS).toISOString()],
+  );
+  if (!first) return undefined;
+  if (first.fingerprint !== fingerprint) throw idempotencyKeyReused();
+  return JSON.parse(first.outcome) as Outcome<T>;
 }
 
 /** Performs the write of a request, only once if it has an Idempotency-Key, and sets its headers. */
@@ -129,23 +178,35 @@ export type WriteOnce = ReturnType<typeof createWriteOnce>;
 
 export function createWriteOnce({ database, now }: { database: Database; now: () => Date }) {
   const performOnce = createPerformOnce(database);
-  return async <T extends Written>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    perform: (queries: Database | Transaction) => Promise<T>,
-  ): Promise<T> => {
+  const callOf = (request: FastifyRequest) => {
     const key = request.headers['idempotency-key'];
-    const written = await performOnce({
+    return {
       merchantId: merchantOf(request),
       key: key === undefined ? undefined : String(key),
       // The text, not the value: JavaScript may read two different large numbers as the same number.
       request: `${request.method} ${request.url}\n${request.bodyText}`,
       at: now(),
-      perform,
-    });
+    };
+  };
+  const writeOnce = async <T extends Written>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: (queries: Database | Transaction) => Promise<T>,
+  ): Promise<T> => {
+    const written = await performOnce({ ...callOf(request), perform });
     reply.headers(written.headers);
     return written;
   };
+  const inParts = async <T extends Written>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    perform: () => Promise<T>,
+  ): Promise<T> => {
+    const written = await performOnce.inParts({ ...callOf(request), perform });
+    reply.headers(written.headers);
+    return written;
+  };
+  return Object.assign(writeOnce, { inParts });
 }
 
 export const EXPIRING_IDEMPOTENCY_KEYS: Expiring = {

@@ -232,6 +232,16 @@ export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^An
 export const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement.name || document.activeElement.textContent.trim()');
 
+/** Each is different, so that they are not in one row. */
+const newQuestion = () => ({
+  ...QUESTION,
+  context: {
+    question: `Do you have decaf ${LETTERS[asked % 26]}${LETTERS[Math.floor(asked++ / 26)]}ora beans?`,
+  },
+});
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+let asked = 0;
+
 /** Aurora's API. */
 export function apiOf(dashboard: Dashboard) {
   let signedIn: Promise<string> | undefined;
@@ -251,7 +261,7 @@ export function apiOf(dashboard: Dashboard) {
       }
     },
     /** Creates a notification and returns its id. */
-    createNotification: async (body: unknown = QUESTION) =>
+    createNotification: async (body: unknown = newQuestion()) =>
       (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,
   };
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { before, it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import { AURORA, raise } from '../harness.ts';
+import { AURORA, QUESTION, raise } from '../harness.ts';
 import { button, inBrowser } from './browser.ts';
 
 /** Every page of the dashboard, and what it shows when it is complete, in any language. */
@@ -10,6 +10,7 @@ const PAGES: [name: string, path: string, content: string][] = [
   ['the inbox', '/', '[data-notification="9"]'],
   ['a question', '/inbox/9', '[data-answer] textarea'],
   ['a support request', '/inbox/8', '[data-answer] textarea >> nth=1'],
+  ['customers who ask the same', '/inbox/10', '.group-members'],
   ['an answered question', '/inbox/1', '.sent-answer'],
   ['the knowledge base', '/knowledge', '.document-row >> nth=0'],
   ['a document', '/knowledge/1', '.versions'],
@@ -47,6 +48,14 @@ const animationsFinished = (page: Page) =>
   })()`);
 
 inBrowser('every page of the dashboard', (dashboard) => {
+  before(async () => {
+    const { deskbell } = dashboard;
+    const token = await deskbell.signIn();
+    const question = 'Do you roast on Mondays?';
+    for (const conversation_id of [1, 2, 3])
+      await raise(deskbell, token, { ...QUESTION, conversation_id, context: { question } });
+  });
+
   it('is accessible: axe finds no violations in the light or the dark theme', async () => {
     const window = await dashboard.open({ user: 'nobody', reducedMotion: 'reduce' });
     const { page } = window;
@@ -70,10 +79,17 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await page.locator(content).waitFor();
       await check(name);
     }
-    await goTo(page, '/');
-    await page.keyboard.press('?');
     // The overlay dims the page until it has faded out.
     const overlay = page.locator('.mantine-Modal-overlay');
+    await goTo(page, '/knowledge');
+    await button(page, 'Answers without you').click();
+    await page.getByText('My own threshold').click();
+    await page.getByRole('slider').waitFor();
+    await check('the answers without a person');
+    await page.keyboard.press('Escape');
+    await overlay.waitFor({ state: 'detached' });
+    await goTo(page, '/');
+    await page.keyboard.press('?');
     await overlay.waitFor();
     await check('the keyboard shortcuts');
     await page.keyboard.press('Escape');

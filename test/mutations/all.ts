@@ -4,6 +4,7 @@ import { CLIENT_MUTATIONS } from './client.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
+import { GROUP_MUTATIONS } from './groups.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
@@ -15,6 +16,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
+  ...GROUP_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,

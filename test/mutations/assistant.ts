@@ -196,4 +196,57 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'others may read them, but only an owner changes them',
     },
   ]),
+  ...caughtBy('test/confidence.test.ts', [
+    {
+      name: 'another merchant judges a known answer',
+      file: 'src/knowledge/confidence/store.ts',
+      find: `where merchant_id = $1 and id = $2 and kind = 'known' returning id`,
+      replace: `where $1 > 0 and id = $2 and kind = 'known' returning id`,
+      test: 'another merchant’s answers are neither seen, judged nor counted',
+    },
+    {
+      name: 'outcomes of all merchants count',
+      file: 'src/knowledge/confidence/store.ts',
+      find: 'from recognitions where merchant_id = $1 and judged_at is not null and judged_at > $2',
+      replace: 'from recognitions where $1 > 0 and judged_at is not null and judged_at > $2',
+      test: 'another merchant’s answers are neither seen, judged nor counted',
+    },
+    {
+      name: 'a threshold that is off is the default',
+      file: 'src/knowledge/confidence/threshold.ts',
+      find: `if (setting === 'off') return null;`,
+      replace: `if (setting === 'off') return CONFIDENT_DEFAULT;`,
+      test: 'an owner switches it off or sets an own threshold',
+    },
+    {
+      name: 'what was learned is remembered for ever',
+      file: 'src/knowledge/confidence/confidence.ts',
+      find: 'if (known?.version === version) return known.learned;',
+      replace: 'if (known) return known.learned;',
+      test: 'another process learns the same at once',
+    },
+    {
+      name: 'a default that is not earned holds for similar questions',
+      file: 'src/knowledge/find.ts',
+      find: `(isEarned || likeness === 'same')`,
+      replace: 'isEarned !== undefined',
+      test: 'a default that is not earned holds for the same words only, and never for another number or a negation',
+    },
+  ]),
+  ...caughtBy('test/confidence-rows.test.ts', [
+    {
+      name: 'known answers are kept without a limit',
+      file: 'src/knowledge/confidence/store.ts',
+      find: 'if (id % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);',
+      replace: '',
+      test: 'known answers that nobody judges do not fill the disk',
+    },
+    {
+      name: 'answers judge nothing',
+      file: 'src/knowledge/confidence/store.ts',
+      find: 'where r.merchant_id = $1 and r.notification_id = $2 and r.outcome is null',
+      replace: 'where r.merchant_id = $1 and r.notification_id = -$2 and r.outcome is null',
+      test: 'answers at the same moment judge each its own question',
+    },
+  ]),
 ];

@@ -57,6 +57,8 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     const body = { resolve_only: true };
     if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
   }
+  const { json: pending } = await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token });
+  for (const { id } of pending) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
   await useFactors(deskbell, OPERATOR);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };
@@ -221,6 +223,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       await call('DELETE', address);
     }
   }
+  await answerTogether(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
@@ -231,6 +234,26 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Groups, and one answer for many: with a document, without, and again. */
+async function answerTogether(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = (method: string, path: string, body?: object) =>
+    deskbell.call(method, NOTIFICATIONS + path, { token, body });
+  for (const more of [{}, { document_id: documentId }]) {
+    const ids: number[] = [];
+    for (const context of [{ document_id: documentId }, {}]) {
+      const question = { ...QUESTION, context: { ...QUESTION.context, ...context } };
+      ids.push(Number((await raise(deskbell, token, question)).split('/').at(-1)));
+    }
+    await call('POST', `/${ids[0]}/ungroup`);
+    await call('GET', '/groups');
+    await call('GET', `/${ids[0]}/similar`);
+    await call('DELETE', `/${ids[0]}/ungroup`);
+    const [first] = ids;
+    assert.equal((await call('POST', '/answer-many', { ids: [first], answer: 'Yes.', ...more })).status, 200);
+    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes.', ...more })).status, 200);
+  }
 }
 
 /** Every end of an ask, and what programs hear of it. */
@@ -250,9 +273,31 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
     [ids[3]!],
   );
   await call('GET', `/api/v1/ask/${ids[3]}`);
+  await useConfidence(deskbell, token);
   await call('GET', '/api/v1/ask?limit=2');
   await call('GET', '/api/v1/events/log?after=5&limit=5');
   (await listen(deskbell, token, { 'last-event-id': '5' })).stop();
+}
+
+/** Known answers, judged and taken back, and an ask whose candidate a person confirms. */
+async function useConfidence(deskbell: Deskbell, token: string): Promise<void> {
+  const call = (method: string, path: string, body?: object) => deskbell.call(method, path, { token, body });
+  const [document] = (await call('GET', `${KNOWLEDGE}/?q=title&limit=1`)).json;
+  const question = document.title;
+  for (let n = 0; n < 40; n += 1) {
+    await call('POST', '/api/v1/ask', { question, customer: { phone: phoneOf(n) } });
+  }
+  const { known, next_cursor } = (await call('GET', `${KNOWLEDGE}/known?limit=5`)).json;
+  assert.equal(known.length, 5);
+  await call('GET', `${KNOWLEDGE}/known?limit=5&cursor=${next_cursor}`);
+  for (const outcome of ['wrong', null, 'right']) {
+    const judged = await call('PUT', `${KNOWLEDGE}/known/${known[0].id}/outcome`, { outcome });
+    assert.equal(judged.status, 200);
+  }
+  const asked = { question, customer: { phone: phoneOf(6) }, if_known: 'raise' };
+  const { id } = (await call('POST', '/api/v1/ask', asked)).json;
+  await call('POST', `${NOTIFICATIONS}/${id}/answer`, { answer: document.body });
+  await call('GET', `${KNOWLEDGE}/confidence`);
 }
 
 /** Sets up every second factor of a user, and signs in with each. */

@@ -14,6 +14,7 @@ import { useStore } from '../shell/store.ts';
 import { AnswerForm } from './AnswerForm.tsx';
 import { NotificationHeader } from './NotificationHeader.tsx';
 import { SentAnswer } from './SentAnswer.tsx';
+import { SentToMany } from './SentToMany.tsx';
 import { Suggestions } from './Suggestions.tsx';
 import { rejections } from './submit.ts';
 
@@ -22,9 +23,10 @@ interface PaneProps {
   /** From the list: shown until the details are loaded. */
   known: Notification | undefined;
   shown: readonly Notification[];
+  all: readonly Notification[];
 }
 
-export function NotificationPane({ id, known, shown }: PaneProps) {
+export function NotificationPane({ id, known, shown, all }: PaneProps) {
   const translation = useTranslation();
   const { t } = translation;
   const deletedIds = useStore(hidden);
@@ -72,6 +74,7 @@ export function NotificationPane({ id, known, shown }: PaneProps) {
       <NotificationHeader item={item} />
       <div className="pane-body">
         <div className="pane-main">
+          {!pending && <SentToMany id={id} items={all} />}
           {pending ? (
             <AnswerForm item={item} />
           ) : (

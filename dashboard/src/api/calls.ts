@@ -1,4 +1,5 @@
 import type { Proof } from '../../../src/contract/factors.ts';
+import type { Confident } from '../../../src/contract/merchant.ts';
 import type { Call } from './client.ts';
 
 /** All API calls of the dashboard. */
@@ -20,6 +21,19 @@ export const calls = {
     path: `/api/v1/notification/${id}/answer`,
     body,
   }),
+  groups: (): Call => ({ method: 'GET', path: '/api/v1/notification/groups' }),
+  answerMany: (body: {
+    ids: readonly number[];
+    answer: string;
+    teach: boolean;
+    document_id?: number;
+  }): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/answer-many',
+    body,
+  }),
+  ungroup: (id: number): Call => ({ method: 'POST', path: `/api/v1/notification/${id}/ungroup` }),
+  regroup: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}/ungroup` }),
   deleteNotification: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}` }),
   conversations: (ids?: readonly number[]): Call => ({
     method: 'GET',
@@ -45,6 +59,23 @@ export const calls = {
   }),
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
+  confidence: (): Call => ({ method: 'GET', path: '/api/v1/knowledge/confidence' }),
+  setConfident: (confident: Confident): Call => ({
+    method: 'PATCH',
+    path: '/api/v1/merchant',
+    body: { confident },
+  }),
+  resetConfidence: (): Call => ({ method: 'PUT', path: '/api/v1/knowledge/confidence/reset' }),
+  restoreConfidence: (): Call => ({ method: 'DELETE', path: '/api/v1/knowledge/confidence/reset' }),
+  knownAnswers: (cursor: string | undefined): Call => ({
+    method: 'GET',
+    path: `/api/v1/knowledge/known?limit=20${cursor === undefined ? '' : `&cursor=${cursor}`}`,
+  }),
+  judgeKnown: (id: number, outcome: 'right' | 'wrong' | null): Call => ({
+    method: 'PUT',
+    path: `/api/v1/knowledge/known/${id}/outcome`,
+    body: { outcome },
+  }),
   addWording: (documentId: number, text: string): Call => ({
     method: 'POST',
     path: `/api/v1/knowledge/${documentId}/wordings`,

@@ -3,7 +3,7 @@ import { networkError, readApiError } from './error.ts';
 
 /** An API call as data, so that the same value can be sent and shown as a curl command. */
 export interface Call {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   body?: unknown;
   headers?: Record<string, string>;

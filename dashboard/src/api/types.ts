@@ -1,4 +1,8 @@
 import type { Static } from 'typebox';
+import type {
+  Confidence as ConfidenceSchema,
+  KnownAnswers as KnownAnswersSchema,
+} from '../../../src/contract/confidence.ts';
 import type { DeliveryWithTimeline, SimulatorMessages } from '../../../src/contract/delivery.ts';
 import type { DocumentWithVersions } from '../../../src/contract/knowledge.ts';
 import type { NotificationList, NotificationWithAnswer } from '../../../src/contract/notifications.ts';
@@ -11,6 +15,9 @@ export type {
   Suggestion,
 } from '../../../src/contract/knowledge.ts';
 export type { NotificationType } from '../../../src/contract/notifications.ts';
+export type Confidence = Static<typeof ConfidenceSchema>;
+export type KnownAnswers = Static<typeof KnownAnswersSchema>;
+export type KnownAnswer = KnownAnswers['known'][number];
 export type DeliveryDetail = Static<typeof DeliveryWithTimeline>;
 export type DeliveryState = DeliveryDetail['state'];
 export type DocumentDetail = Static<typeof DocumentWithVersions>;

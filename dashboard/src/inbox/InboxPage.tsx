@@ -1,6 +1,6 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
-import { NotificationPane } from '../answer/NotificationPane.tsx';
+import { Pane } from '../answer/Pane.tsx';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
@@ -12,6 +12,7 @@ import { BulkBar } from './BulkBar.tsx';
 import { useConversations } from './conversations.ts';
 import { EmptyList } from './EmptyList.tsx';
 import { Filters } from './Filters.tsx';
+import { rowIdOf, useRows } from './groups.ts';
 import { NotificationList } from './NotificationList.tsx';
 import { useNotifications } from './notifications.ts';
 import { useInboxShortcuts } from './useInboxShortcuts.ts';
@@ -48,7 +49,9 @@ export function InboxPage({ id }: { id: number | undefined }) {
     () => countStates(items, shownView.type, deletedIds),
     [items, shownView.type, deletedIds],
   );
-  useInboxShortcuts({ shown, openId: id, searchRef });
+  const rows = useRows(shown);
+  const rowId = id === undefined ? undefined : rowIdOf(rows.groups, id);
+  useInboxShortcuts({ rows, openId: rowId, searchRef });
 
   const listVisible = wide || id === undefined;
   const paneVisible = wide || id !== undefined;
@@ -74,13 +77,13 @@ export function InboxPage({ id }: { id: number | undefined }) {
           ) : shown.length === 0 ? (
             <EmptyList view={shownView} />
           ) : (
-            <NotificationList items={shown} openId={id} />
+            <NotificationList {...rows} openId={rowId} />
           )}
         </section>
       )}
       {paneVisible && (
         <section className="inbox-pane" aria-label={t('notification')}>
-          <NotificationPane key={id} id={id} known={open} shown={shown} />
+          <Pane key={id} id={id} known={open} rows={rows} all={items} />
         </section>
       )}
       {extraWide && showTestPhone && (

@@ -1,10 +1,10 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef } from 'react';
-import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { useStore } from '../shell/store.ts';
 import { useAsks } from './asks.ts';
 import { useConversations } from './conversations.ts';
+import { idsOfRow, type Rows } from './groups.ts';
 import { NotificationRow } from './NotificationRow.tsx';
 import { cursor, selection } from './view.ts';
 
@@ -13,9 +13,9 @@ const ROW_HEIGHT = 104;
 
 export function NotificationList({
   items,
+  groups,
   openId,
-}: {
-  items: readonly Notification[];
+}: Rows & {
   openId: number | undefined;
 }) {
   const { t } = useTranslation();
@@ -58,11 +58,12 @@ export function NotificationList({
             >
               <NotificationRow
                 item={item}
+                group={groups.get(item.id)}
                 customer={customers.get(item.conversation_id)}
                 ask={asks.get(item.id)?.ask}
                 open={item.id === openId}
                 atCursor={item.id === current}
-                selected={selectedIds.has(item.id)}
+                selected={idsOfRow(groups, item.id).every((id) => selectedIds.has(id))}
               />
             </li>
           );

@@ -5,6 +5,7 @@ import { navigate, pathOf } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { type Ask, isExpired, isRelayed } from './asks.ts';
 import type { Conversation } from './conversations.ts';
+import type { Group } from './groups.ts';
 import { textOfNotification } from './notifications.ts';
 import { ReplyWindow } from './ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from './TypeIcon.tsx';
@@ -12,6 +13,8 @@ import { cursor, toggleSelected } from './view.ts';
 
 interface RowProps {
   item: Notification;
+  /** Others ask the same. */
+  group: Group | undefined;
   customer: Conversation | undefined;
   ask: Ask | null | undefined;
   open: boolean;
@@ -21,6 +24,7 @@ interface RowProps {
 
 export const NotificationRow = memo(function NotificationRow({
   item,
+  group,
   customer,
   ask,
   open,
@@ -30,8 +34,10 @@ export const NotificationRow = memo(function NotificationRow({
   const { t, duration, relative } = useTranslation();
   const now = useNow();
   const typeName = useTypeName()(item.notification_type);
-  const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
-  const phone = customer?.customer_phone || item.context.lead_phone;
+  const name = group
+    ? t('groupTitle', { n: group.length })
+    : customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
+  const phone = group ? undefined : customer?.customer_phone || item.context.lead_phone;
   const pending = item.status === 'requested';
   const state = t(ask?.status === 'cancelled' ? 'cancelled' : 'answered');
   const expired = pending && isExpired(ask);
@@ -43,6 +49,7 @@ export const NotificationRow = memo(function NotificationRow({
       data-cursor={atCursor || undefined}
       data-selected={selected || undefined}
       data-status={item.status}
+      data-group={group?.length}
     >
       <label className="row-mark" htmlFor={`select-${item.id}`}>
         <TypeIcon type={item.notification_type} />
@@ -51,7 +58,7 @@ export const NotificationRow = memo(function NotificationRow({
           id={`select-${item.id}`}
           className="row-check"
           checked={selected}
-          onChange={() => toggleSelected(item.id)}
+          onChange={() => toggleSelected(group?.map(({ id }) => id) ?? [item.id])}
           aria-label={`${t('select')}: ${name}`}
         />
       </label>

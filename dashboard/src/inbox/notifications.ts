@@ -8,8 +8,9 @@ import { useStore } from '../shell/store.ts';
 import { pendingResolves, showResolved } from './pendingResolves.ts';
 
 export const LIST_KEY = ['notifications'] as const;
+export const GROUPS_KEY = ['groups'] as const;
 /** Polling interval without a live connection. */
-const POLL_MS = 10_000;
+export const POLL_MS = 10_000;
 
 interface CachedList {
   etag: string | null;
@@ -82,7 +83,9 @@ export const detailKey = (id: number) => [...DETAILS_KEY, id] as const;
 /** Reloads everything that depends on the notifications. */
 export const refreshInbox = (client: QueryClient): Promise<unknown> =>
   Promise.all(
-    [LIST_KEY, DETAILS_KEY, ['overview']].map((queryKey) => client.invalidateQueries({ queryKey })),
+    [LIST_KEY, GROUPS_KEY, DETAILS_KEY, ['overview']].map((queryKey) =>
+      client.invalidateQueries({ queryKey }),
+    ),
   );
 
 export const pendingAmong = (items: readonly Notification[], ids: ReadonlySet<number>): number[] =>

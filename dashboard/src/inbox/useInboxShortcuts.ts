@@ -2,11 +2,11 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type RefObject, useEffect } from 'react';
 import { REPLY_FIELD } from '../answer/fields.ts';
 import { suggestionsOf } from '../answer/Suggestions.tsx';
-import type { Notification } from '../api/types.ts';
 import { navigate } from '../shell/route.ts';
 import { isWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { deleteNotifications } from './delete.ts';
+import { idsOfRow, type Rows } from './groups.ts';
 import { pendingAmong } from './notifications.ts';
 import { resolveNotifications } from './resolve.ts';
 import { cursor, selection, toggleSelected } from './view.ts';
@@ -14,7 +14,8 @@ import { cursor, selection, toggleSelected } from './view.ts';
 const ANSWER_FORM = '[data-answer]';
 
 interface ShortcutOptions {
-  shown: readonly Notification[];
+  rows: Rows;
+  /** The row that is open. */
   openId: number | undefined;
   searchRef: RefObject<HTMLInputElement | null>;
 }
@@ -22,7 +23,11 @@ interface ShortcutOptions {
 /** Index of the last current row. When that row disappears, the next one takes its index. */
 let lastIndex = 0;
 
-export function useInboxShortcuts({ shown, openId, searchRef }: ShortcutOptions): void {
+export function useInboxShortcuts({
+  rows: { items: shown, groups },
+  openId,
+  searchRef,
+}: ShortcutOptions): void {
   const client = useQueryClient();
   // The notification may have been opened by a link, the command palette or the back button.
   useEffect(() => {
@@ -45,11 +50,11 @@ export function useInboxShortcuts({ shown, openId, searchRef }: ShortcutOptions)
     const id = openId ?? cursor.get();
     return shown.find((item) => item.id === id);
   };
-  /** The selected notifications, or the current one. */
+  /** The selected notifications, or those of the current row. */
   const targetIds = (): readonly number[] => {
     const selectedIds = [...selection.get()];
     const item = current();
-    return selectedIds.length > 0 ? selectedIds : item ? [item.id] : [];
+    return selectedIds.length > 0 ? selectedIds : item ? idsOfRow(groups, item.id) : [];
   };
   const focusReply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   /** Focuses the form but not its text field, where the digits for suggestions would be text. */
@@ -75,7 +80,8 @@ export function useInboxShortcuts({ shown, openId, searchRef }: ShortcutOptions)
     },
     r: focusReply,
     e() {
-      const pending = pendingAmong(shown, new Set(targetIds()));
+      const listed = shown.flatMap((item) => groups.get(item.id) ?? [item]);
+      const pending = pendingAmong(listed, new Set(targetIds()));
       if (pending.length === 0) return;
       selection.set(new Set());
       resolveNotifications(client, pending);
@@ -90,7 +96,7 @@ export function useInboxShortcuts({ shown, openId, searchRef }: ShortcutOptions)
     },
     x() {
       const item = current();
-      if (item) toggleSelected(item.id);
+      if (item) toggleSelected(idsOfRow(groups, item.id));
     },
     '/': () => searchRef.current?.focus(),
     Escape() {

@@ -19,9 +19,14 @@ export const selection = createStore<ReadonlySet<number>>(new Set());
 /** Deleted on the screen; can still be undone. */
 export const hidden = createStore<UndoableIds>(new Map());
 
-export function toggleSelected(id: number): void {
+/** Selects them, or none of them if all are selected. */
+export function toggleSelected(ids: readonly number[]): void {
   const next = new Set(selection.get());
-  if (!next.delete(id)) next.add(id);
+  const all = ids.every((id) => next.has(id));
+  for (const id of ids) {
+    if (all) next.delete(id);
+    else next.add(id);
+  }
   selection.set(next);
 }
 

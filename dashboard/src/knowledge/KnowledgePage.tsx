@@ -1,6 +1,6 @@
-import { Button, Skeleton, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Skeleton, TextInput, Tooltip } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { useDeferredValue, useRef, useState } from 'react';
+import { lazy, Suspense, useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { requestWithHeaders } from '../api/client.ts';
 import type { Document } from '../api/types.ts';
@@ -15,6 +15,11 @@ import { useWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
 import { hiddenDocuments } from './delete.ts';
+
+// Loaded on demand: it is used less often than the list.
+const ConfidenceDialog = lazy(async () => ({
+  default: (await import('./confidence/ConfidenceDialog.tsx')).ConfidenceDialog,
+}));
 
 interface Page {
   documents: readonly Document[];
@@ -33,6 +38,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   const wide = useWide();
   const [search, setSearch] = useState('');
   const searchText = useDeferredValue(search.trim());
+  const [showsConfidence, setShowsConfidence] = useState(false);
   const searchRef = useRef<HTMLInputElement>(null);
   const call = calls.documents(searchText);
   const query = useInfiniteQuery({
@@ -64,6 +70,11 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('knowledge')}</h1>
+      {showsConfidence && (
+        <Suspense fallback={null}>
+          <ConfidenceDialog onClose={() => setShowsConfidence(false)} />
+        </Suspense>
+      )}
       {(wide || id === undefined) && (
         <section className="inbox-list" aria-label={t('knowledge')}>
           <div className="filters filters-row">
@@ -77,6 +88,16 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
               leftSection={<Icon name="search" size={18} />}
             />
             <CurlButton call={call} label={t('searchKnowledge')} />
+            <Tooltip label={t('withoutYou')}>
+              <ActionIcon
+                variant="default"
+                size={44}
+                aria-label={t('withoutYou')}
+                onClick={() => setShowsConfidence(true)}
+              >
+                <Icon name="check" size={18} />
+              </ActionIcon>
+            </Tooltip>
           </div>
           {query.isPending && <Skeleton className="list-loading" height={72} radius="md" />}
           {query.isError && documents.length === 0 && (

@@ -4,7 +4,7 @@ import { wordsIn } from '../words.ts';
  * Words that turn a question around, in the languages of words.ts and German, without accents. Some mean something else in
  * another language (“no” is “in the” in Portuguese): then two questions are less often the same, which is safe.
  */
-const NEGATIONS = new Set(
+export const NEGATIONS = new Set(
   `not no never none without cannot don doesn didn isn aren won sin nunca jamas ningun ninguna nao nem nenhum
   nenhuma sem nicht kein keine ohne لا لم لن ليس بدون`.split(/\s+/),
 );

@@ -20,6 +20,7 @@ import {
   phoneDiffers,
   phoneRequired,
 } from '../../errors.ts';
+import { recordAsked, recordKnown } from '../../knowledge/confidence/store.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
 import { insertNotification } from '../raise.ts';
@@ -40,12 +41,12 @@ export function ask(
   queries: Database | Transaction,
   parts: AskParts,
   merchantId: MerchantId,
-  asked: { body: AskBody; question: Question; best: Candidate | undefined; at: Date },
+  asked: { body: AskBody; question: Question; recognised: Candidate | undefined; at: Date },
 ): Promise<Asked> {
-  const { body, question, best, at } = asked;
+  const { body, question, recognised, at } = asked;
   return inTransaction(queries, async (tx) => {
     const deliver = body.deliver ?? (await deliverOf(tx, merchantId));
-    if (best?.confident && body.if_known !== 'raise') {
+    if (recognised?.confident && body.if_known !== 'raise') {
       const { conversation_id: id } = body;
       // A mistake must not appear only when an answer is not known.
       const conversation =
@@ -58,7 +59,10 @@ export function ask(
             )
           : await findConversation(tx, merchantId, id);
       if (id !== undefined && !conversation) throw conversationNotFound();
-      return { known: best, conversationId: conversation?.id ?? null };
+      await recordKnown(tx, merchantId, {
+        ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
+      });
+      return { known: recognised, conversationId: conversation?.id ?? null };
     }
     const conversationId = await conversationOf(tx, parts, merchantId, { body, deliver, at });
     const expiresAt =
@@ -91,6 +95,10 @@ export function ask(
       ...{ id, conversationId, questionKey, reference, metadata },
       ...{ deliver, expiresAt, at },
     });
+    if (recognised) {
+      const { document_id: documentId, score } = recognised;
+      await recordAsked(tx, merchantId, { documentId, score, notificationId: id, at });
+    }
     return { id, duplicate: false };
   });
 }

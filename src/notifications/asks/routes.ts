@@ -38,6 +38,7 @@ import {
   readCursor,
   readLimit,
 } from '../../http/paging.ts';
+import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
@@ -52,6 +53,7 @@ import type { AskWaiters } from './waiters.ts';
 
 export interface AskRouteParts extends AskParts {
   database: Database;
+  confidence: Confidence;
   ranking: Ranking;
   waiters: AskWaiters;
   waitLimits: WaitLimits;
@@ -142,12 +144,17 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const merchantId = merchantOf(request);
         const { body } = request;
         const question = readQuestion(body);
-        const candidates = await findAnswers(parts, merchantId, question.text, CANDIDATES_MAX);
+        const { candidates, recognised } = await findAnswers(
+          parts,
+          merchantId,
+          question.text,
+          CANDIDATES_MAX,
+        );
         const { asked } = await writeOnce(request, reply, async (queries) => {
           const outcome = await ask(queries, parts, merchantId, {
             body,
             question,
-            best: candidates[0],
+            recognised,
             at: now(),
           });
           const headers = 'id' in outcome ? { location: `/api/v1/ask/${outcome.id}` } : {};

@@ -1,0 +1,112 @@
+import { Button } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { calls } from '../api/calls.ts';
+import { request } from '../api/client.ts';
+import type { Notification } from '../api/types.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { useConversations } from '../inbox/conversations.ts';
+import type { Group } from '../inbox/groups.ts';
+import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
+import { TypeIcon } from '../inbox/TypeIcon.tsx';
+import { BackButton } from '../shell/BackButton.tsx';
+import { showToast } from '../shell/toasts.tsx';
+import { useNow } from '../shell/useNow.ts';
+import { GroupForm } from './GroupForm.tsx';
+import { QuestionText } from './QuestionText.tsx';
+import { Suggestions } from './Suggestions.tsx';
+
+/** One answer for all customers who ask the same. */
+export function GroupPane({ group }: { group: Group }) {
+  const { t } = useTranslation();
+  const first = oldestOf(group);
+  // A question that arrives while the user reads or writes is not ticked: nobody has looked at it.
+  const [ticked, setTicked] = useState<ReadonlySet<number>>(() => new Set(group.map(({ id }) => id)));
+  const chosen = group.filter(({ id }) => ticked.has(id));
+  const toggle = (id: number) => {
+    const next = new Set(ticked);
+    if (!next.delete(id)) next.add(id);
+    setTicked(next);
+  };
+  return (
+    <div className="pane">
+      <header className="notification-header">
+        <div className="pane-bar">
+          <BackButton to={{ page: 'inbox', id: undefined }} />
+          <TypeIcon type={first.notification_type} />
+          <div className="pane-customer">
+            <h2>{t('groupTitle', { n: group.length })}</h2>
+            <p>{t('groupHint')}</p>
+          </div>
+        </div>
+        <QuestionText text={textOfNotification(first)} />
+      </header>
+      <Members group={group} ticked={ticked} onToggle={toggle} />
+      <div className="pane-body">
+        <div className="pane-main">
+          <GroupForm item={first} ids={chosen.map(({ id }) => id)} />
+        </div>
+        <Suggestions item={first} />
+      </div>
+    </div>
+  );
+}
+
+/** Its question stands for the group. */
+export const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+
+interface MembersProps {
+  group: Group;
+  ticked: ReadonlySet<number>;
+  onToggle: (id: number) => void;
+}
+
+function Members({ group, ticked, onToggle }: MembersProps) {
+  const { t, relative } = useTranslation();
+  const client = useQueryClient();
+  const now = useNow();
+  const ids = useMemo(() => [...new Set(group.map(({ conversation_id }) => conversation_id))], [group]);
+  const customers = useConversations(ids);
+  const ungroup = async (id: number) => {
+    try {
+      await request(calls.ungroup(id));
+      showToast('ungrouped', {
+        undo: () => void request(calls.regroup(id)).then(() => refreshInbox(client)),
+      });
+    } catch {
+      showToast('errorServer', { tone: 'error' });
+    }
+    await refreshInbox(client);
+  };
+  return (
+    <ul className="group-members" aria-label={t('groupMembers')}>
+      {group.map((item) => {
+        const name =
+          customers.get(item.conversation_id)?.customer_name ||
+          t('unknownCustomer', { id: String(item.conversation_id) });
+        return (
+          <li key={item.id} className="group-member">
+            <label className="group-check">
+              <input type="checkbox" checked={ticked.has(item.id)} onChange={() => onToggle(item.id)} />
+              <span className="group-text">
+                <strong dir="auto">{name}</strong>{' '}
+                <span className="muted">{relative(item.created_at, now)}</span>
+                <span className="group-question" dir="auto">
+                  {textOfNotification(item)}
+                </span>
+              </span>
+            </label>
+            <Button
+              variant="subtle"
+              color="gray"
+              aria-label={`${t('ungroup')}: ${name}`}
+              onClick={() => void ungroup(item.id)}
+            >
+              {t('ungroup')}
+            </Button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,59 @@
+import type { QueryClient } from '@tanstack/react-query';
+import type { AnswerResult } from '../../../src/contract/groups.ts';
+import { calls } from '../api/calls.ts';
+import { request } from '../api/client.ts';
+import { refreshInbox } from '../inbox/notifications.ts';
+import { createStore } from '../shell/store.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { readDraft, removeDraft } from './drafts.ts';
+
+/** What the server takes in one call. */
+const ANSWERED_TOGETHER_MAX = 100;
+
+interface ManyAnswer {
+  ids: readonly number[];
+  answer: string;
+  teach: boolean;
+  /** The document that the answer is from. */
+  document_id?: number;
+}
+
+/** What happened to the answer that was sent to many last, in this tab. */
+export const sentToMany = createStore<readonly AnswerResult[]>([]);
+
+/** Throws if the server cannot be reached. Sending again reaches those who are left. */
+export async function sendToMany(
+  client: QueryClient,
+  draftId: number,
+  { ids, ...rest }: ManyAnswer,
+): Promise<void> {
+  const results: AnswerResult[] = [];
+  let documentId: number | null = null;
+  try {
+    for (let from = 0; from < ids.length; from += ANSWERED_TOGETHER_MAX) {
+      const slice = ids.slice(from, from + ANSWERED_TOGETHER_MAX);
+      const reply: { results: AnswerResult[]; document_id: number | null } = await request({
+        ...calls.answerMany({
+          ...{ ids: slice, ...rest },
+          ...(documentId === null ? {} : { document_id: documentId }),
+        }),
+        headers: { 'Idempotency-Key': keyOf(draftId, slice) },
+      });
+      documentId ??= reply.document_id;
+      results.push(...reply.results);
+    }
+    removeDraft(draftId);
+    const sent = results.filter(({ status }) => status === 'answered').length;
+    showToast('sentToMany', { values: { n: sent } });
+  } finally {
+    sentToMany.set(results);
+    await refreshInbox(client);
+  }
+}
+
+/** The same text to the same customers has the same key. */
+function keyOf(draftId: number, ids: readonly number[]): string {
+  let sum = 0;
+  for (const id of ids) sum = (sum * 31 + id) % 2_147_483_647;
+  return `${readDraft(draftId).key}-${ids.length}-${ids[0]}-${ids.at(-1)}-${sum}`;
+}

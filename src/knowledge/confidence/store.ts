@@ -1,0 +1,240 @@
+import { authorNameOf, existingUserId } from '../../auth/columns.ts';
+import type { Outcome } from '../../contract/confidence.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Step } from '../../database/chain.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { Expiring } from '../../database/expiry.ts';
+import { storableText } from '../../database/text.ts';
+
+/** What was recognised and how it turned out: the only SQL on recognitions and confidence. */
+
+/** The newest outcomes that a threshold is learned from. Older ones are removed. */
+export const OUTCOMES_MAX = 1000;
+/** Known answers that nobody has judged, per merchant. More would not be read, and customers could fill the disk. */
+export const UNJUDGED_MAX = 2000;
+/** Each removal reads the rows that stay, so it runs once in about so many inserts. */
+const REMOVE_EVERY = 32;
+
+const DAY_MS = 24 * 60 * 60_000;
+export const EXPIRING_RECOGNITIONS: Expiring = {
+  table: 'recognitions',
+  column: 'unjudged_since',
+  keptMs: 30 * DAY_MS,
+};
+
+interface Recognition {
+  kind: 'known' | 'asked';
+  question: string | null;
+  documentId: number;
+  score: number;
+  notificationId: number | null;
+  at: Date;
+}
+
+/** The assistant got this document as the answer. */
+export async function recordKnown(
+  tx: Transaction,
+  merchantId: MerchantId,
+  known: Omit<Recognition, 'kind' | 'notificationId'>,
+): Promise<void> {
+  const id = await insert(tx, merchantId, { ...known, kind: 'known', notificationId: null });
+  if (id % REMOVE_EVERY === 0) await removeUnjudged(tx, merchantId);
+}
+
+/** A person is asked, and this was the best candidate. */
+export async function recordAsked(
+  tx: Transaction,
+  merchantId: MerchantId,
+  asked: Omit<Recognition, 'kind' | 'question'>,
+): Promise<void> {
+  await insert(tx, merchantId, { ...asked, kind: 'asked', question: null });
+}
+
+async function insert(tx: Transaction, merchantId: MerchantId, recognition: Recognition): Promise<number> {
+  const { kind, question, documentId, score, notificationId, at } = recognition;
+  const [row] = await tx.run<{ id: number }>(
+    `insert into recognitions (merchant_id, kind, question, document_id, score, notification_id, created_at,
+        unjudged_since)
+      values ($1, $2, $3, $4, $5, $6, $7, $7) returning id`,
+    [
+      merchantId,
+      kind,
+      question === null ? null : storableText(question),
+      ...[documentId, score, notificationId, at.toISOString()],
+    ],
+  );
+  if (!row) throw new Error('the insert returned no row');
+  return row.id;
+}
+
+async function removeUnjudged(queries: Queries, merchantId: MerchantId): Promise<void> {
+  await queries.run(
+    `delete from recognitions where merchant_id = $1 and kind = 'known' and outcome is null
+      and id <= (select id from recognitions where merchant_id = $1 and kind = 'known' and outcome is null
+        order by id desc limit 1 offset ${UNJUDGED_MAX})`,
+    [merchantId],
+  );
+}
+
+const MERCHANTS_AT_ONCE = 100;
+
+/** Removes the outcomes that no longer count, merchant by merchant. */
+export async function removeOldOutcomes(database: Database): Promise<void> {
+  let last = 0;
+  for (;;) {
+    const rows = await database.all<{ merchant_id: number }>(
+      `select merchant_id from confidence where merchant_id > $1 order by merchant_id limit ${MERCHANTS_AT_ONCE}`,
+      [last],
+    );
+    for (const { merchant_id } of rows) {
+      await database.run(
+        `delete from recognitions where merchant_id = $1 and judged_at is not null
+          and (judged_at, id) <= (select judged_at, id from recognitions
+            where merchant_id = $1 and judged_at is not null order by judged_at desc, id desc
+            limit 1 offset ${OUTCOMES_MAX})`,
+        [merchant_id],
+      );
+    }
+    if (rows.length < MERCHANTS_AT_ONCE) return;
+    last = rows.at(-1)!.merchant_id;
+  }
+}
+
+/** The best candidate of an ask, while it has no outcome. */
+export function findRecognised(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+): Promise<{ id: number; document_id: number; body: string | null } | undefined> {
+  return queries.one(
+    `select r.id, r.document_id, d.body from recognitions r
+      left join documents d on d.merchant_id = r.merchant_id and d.id = r.document_id
+      where r.merchant_id = $1 and r.notification_id = $2 and r.outcome is null`,
+    [merchantId, notificationId],
+  );
+}
+
+/**
+ * Writes the outcome of an ask, if the step `after`, which is `returning` the merchant and id of its notification,
+ * returned a row.
+ */
+export const judgeSteps = (
+  merchantId: MerchantId,
+  {
+    id,
+    notificationId,
+    outcome,
+    author,
+    at,
+  }: { id: number; notificationId: number; outcome: Outcome; author: Author; at: Date },
+  after: string,
+): Step[] => [
+  {
+    name: 'judged',
+    rows: {
+      columns: {
+        merchant_id: 'bigint',
+        id: 'bigint',
+        notification_id: 'bigint',
+        outcome: 'text',
+        user_id: 'bigint',
+        key_id: 'bigint',
+        at: 'text',
+      },
+      values: [
+        {
+          ...{ merchant_id: merchantId, id, notification_id: notificationId, outcome },
+          ...{ user_id: author.userId, key_id: author.keyId, at: at.toISOString() },
+        },
+      ],
+    },
+    sql: `update recognitions set outcome = r.outcome, judged_by = ${existingUserId('r.user_id')},
+        judged_by_key = r.key_id, judged_at = r.at, unjudged_since = null
+      from judged_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id
+      where recognitions.merchant_id = r.merchant_id and recognitions.id = r.id and recognitions.outcome is null
+      returning recognitions.merchant_id`,
+  },
+  {
+    name: 'evidence',
+    // Answers of one merchant may share this statement.
+    sql: `insert into confidence (merchant_id, version)
+      select distinct j.merchant_id, 1 from judged j where true order by 1
+      on conflict (merchant_id) do update set version = confidence.version + 1 returning merchant_id`,
+  },
+];
+
+/** A person judges a known answer, or takes that back. Returns undefined if the merchant has no such answer. */
+export async function judgeKnown(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  { outcome, author, at }: { outcome: Outcome | null; author: Author; at: Date },
+): Promise<KnownAnswer | undefined> {
+  const rows = await tx.run(
+    `update recognitions set outcome = cast($3 as text),
+        judged_by = case when $3 is null then null else ${existingUserId('$4')} end,
+        judged_by_key = case when $3 is null then null else cast($5 as bigint) end,
+        judged_at = case when $3 is null then null else cast($6 as text) end,
+        unjudged_since = case when $3 is null then created_at end
+      where merchant_id = $1 and id = $2 and kind = 'known' returning id`,
+    [merchantId, id, outcome, author.userId, author.keyId, at.toISOString()],
+  );
+  if (rows.length === 0) return undefined;
+  await tx.run(
+    `insert into confidence (merchant_id, version) values ($1, 1)
+      on conflict (merchant_id) do update set version = confidence.version + 1`,
+    [merchantId],
+  );
+  return tx.one(`${KNOWN} where r.merchant_id = $1 and r.id = $2`, [merchantId, id]);
+}
+
+/** Only outcomes since this time count. Null: all of them count again. */
+export async function resetLearned(tx: Transaction, merchantId: MerchantId, at: Date | null): Promise<void> {
+  await tx.run(
+    `insert into confidence (merchant_id, version, reset_at) values ($1, 1, $2)
+      on conflict (merchant_id) do update set version = confidence.version + 1, reset_at = excluded.reset_at`,
+    [merchantId, at?.toISOString() ?? null],
+  );
+}
+
+export interface KnownAnswer {
+  id: number;
+  question: string;
+  document_id: number;
+  /** Null if the document is gone. */
+  title: string | null;
+  score: number;
+  outcome: Outcome | null;
+  judged_by: string | null;
+  judged_at: string | null;
+  created_at: string;
+}
+
+const KNOWN = `select r.id, r.question, r.document_id, d.title, r.score, r.outcome,
+    ${authorNameOf('r.merchant_id', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
+  from recognitions r left join documents d on d.merchant_id = r.merchant_id and d.id = r.document_id`;
+
+/** Newest first, before the one with this id. */
+export function listKnown(
+  queries: Queries,
+  merchantId: MerchantId,
+  { beforeId, limit }: { beforeId: number; limit: number },
+): Promise<KnownAnswer[]> {
+  return queries.all(
+    `${KNOWN} where r.merchant_id = $1 and r.kind = 'known' and r.id < $2 order by r.id desc limit $3`,
+    [merchantId, beforeId, limit],
+  );
+}
+
+/** The newest ones. */
+export function listOutcomes(
+  queries: Queries,
+  merchantId: MerchantId,
+  since: string | null,
+): Promise<{ score: number; outcome: Outcome }[]> {
+  return queries.all(
+    `select score, outcome from recognitions where merchant_id = $1 and judged_at is not null and judged_at > $2
+      order by judged_at desc, id desc limit ${OUTCOMES_MAX}`,
+    [merchantId, since ?? ''],
+  );
+}

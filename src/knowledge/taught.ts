@@ -1,0 +1,35 @@
+import type { MerchantId } from '../contract/ids.ts';
+import type { Queries } from '../database/database.ts';
+import { storableText } from '../database/text.ts';
+import { titleFrom } from './texts.ts';
+
+interface Taught {
+  notificationId: number;
+  question: string;
+  answer: string;
+  /** The document that the notification refers to, if any. */
+  documentId: number | undefined;
+}
+
+/** The document that learned this answer to a notification and still has it, if any. */
+export async function findTaught(
+  queries: Queries,
+  merchantId: MerchantId,
+  { notificationId, question, answer, documentId }: Taught,
+): Promise<number | undefined> {
+  // By id or title, because versions have no index by notification.
+  const find = (column: 'id' | 'title', key: number | string) =>
+    queries.one<{ id: number }>(
+      `select d.id from documents d
+        join document_versions v on v.merchant_id = d.merchant_id and v.document_id = d.id
+        where d.merchant_id = $1 and d.${column} = $2 and d.body = $3 and v.notification_id = $4 order by d.id limit 1`,
+      [merchantId, key, storableText(answer), notificationId],
+    );
+  const named = Number.isSafeInteger(documentId) ? await find('id', documentId!) : undefined;
+  return (named ?? (await find('title', titleFrom(question))))?.id;
+}
+
+export async function documentExists(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
+  const sql = 'select id from documents where merchant_id = $1 and id = $2';
+  return (await queries.one(sql, [merchantId, id])) !== undefined;
+}

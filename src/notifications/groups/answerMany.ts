@@ -1,0 +1,146 @@
+import { ANSWER_LENGTH_MAX, ANSWERED_TOGETHER_MAX, type AnswerResult } from '../../contract/groups.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { Outbox } from '../../delivery/queue/enqueue.ts';
+import { ApiError, invalid, isFailure, required } from '../../errors.ts';
+import { inSlices } from '../../http/limits/slices.ts';
+import { documentExists, findTaught } from '../../knowledge/taught.ts';
+import { answerNotification } from '../answer.ts';
+import { questionIn } from './pending.ts';
+import { listRequested, readAnswered } from './store.ts';
+
+/** One answer for many notifications. */
+export interface ManyAnswer {
+  ids: readonly number[];
+  answer: string;
+  teach: boolean;
+  onlySendCampaign: boolean;
+  /** The document that the answer comes from. */
+  documentId: number | undefined;
+}
+
+export const idsInvalid = () =>
+  invalid('ids', `ids must be 1 to ${ANSWERED_TOGETHER_MAX} different ids of notifications`);
+
+/** Reads the body of a request, or throws what is wrong with it. */
+export function readManyAnswer(body: unknown): ManyAnswer {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('body', 'body must be a JSON object');
+  const given = (field: string): unknown =>
+    Object.hasOwn(body, field) ? ((body as Record<string, unknown>)[field] ?? undefined) : undefined;
+  const flag = (field: string, otherwise: boolean): boolean => {
+    const value = given(field) ?? otherwise;
+    if (typeof value !== 'boolean') throw invalid(field, `${field} must be a boolean`);
+    return value;
+  };
+
+  const ids = given('ids');
+  if (ids === undefined) throw required('ids');
+  if (!Array.isArray(ids) || ids.length < 1 || ids.length > ANSWERED_TOGETHER_MAX) throw idsInvalid();
+  if (!ids.every(isId) || new Set(ids).size < ids.length) throw idsInvalid();
+  const answer = given('answer');
+  if (answer === undefined || (typeof answer === 'string' && answer.trim() === '')) throw required('answer');
+  // A character has at most two UTF-16 units.
+  const isText = typeof answer === 'string' && answer.length <= 2 * ANSWER_LENGTH_MAX;
+  if (!isText || [...answer].length > ANSWER_LENGTH_MAX)
+    throw invalid('answer', `answer must be a text of at most ${ANSWER_LENGTH_MAX} characters`);
+  const documentId = given('document_id');
+  if (documentId !== undefined && !isId(documentId))
+    throw invalid('document_id', 'document_id must be the id of a document');
+  return {
+    ids,
+    answer,
+    teach: flag('teach', true),
+    onlySendCampaign: flag('only_send_campaign', false),
+    documentId,
+  };
+}
+
+const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+
+interface Parts {
+  database: Database;
+  outbox: Outbox;
+  now: () => Date;
+}
+
+/**
+ * Answers one notification after another, each in its own transaction. A refusal concerns only its own notification. A
+ * failure ends the call, and a repeated call answers the rest: nobody gets the answer twice, because a notification can
+ * be answered only once.
+ */
+export async function answerMany(
+  { database, outbox, now }: Parts,
+  merchantId: MerchantId,
+  author: Author,
+  { ids, answer, teach, onlySendCampaign, documentId: given }: ManyAnswer,
+): Promise<{ results: AnswerResult[]; document_id: number | null }> {
+  const teaches = teach && !onlySendCampaign;
+  const results: AnswerResult[] = [];
+  const pending = new Set(await listRequested(database, merchantId, ids));
+  const isKnown = given !== undefined && (await documentExists(database, merchantId, given));
+  let documentId = isKnown ? given : undefined;
+  let taught: number | undefined;
+  const pause = inSlices();
+
+  const answerOne = (queries: Database | Transaction, id: number, from: number | undefined) =>
+    answerNotification(
+      queries,
+      { outbox },
+      {
+        merchantId,
+        author,
+        id,
+        body: { answer, document_id: from, only_send_campaign: onlySendCampaign },
+        at: now(),
+        teach: teaches,
+      },
+    );
+
+  /** The first lesson makes the document, or finds the one that a call which ended half-way made. */
+  const answerFirst = (id: number) =>
+    database.transaction(async (tx) => {
+      // Two calls at the same time would make two documents.
+      await tx.lock(`answer many ${merchantId}`);
+      const known = await findLesson(tx, merchantId, ids, answer);
+      const { message } = await answerOne(tx, id, known);
+      return { message, documentId: known ?? (await findLesson(tx, merchantId, [id], answer)) };
+    });
+
+  for (const id of ids) {
+    try {
+      let message: string;
+      // Without the lock for what is refused anyway.
+      if (teaches && documentId === undefined && pending.has(id))
+        ({ message, documentId } = await answerFirst(id));
+      else ({ message } = await answerOne(database, id, documentId));
+      if (teaches) taught = documentId;
+      results.push({ id, status: 'answered', message });
+    } catch (error) {
+      if (!(error instanceof ApiError) || isFailure(error.code)) throw error;
+      results.push({ id, status: 'refused', message: error.message, code: error.code });
+    }
+    await pause();
+  }
+  return { results, document_id: taught ?? null };
+}
+
+/** The document that learned this answer from one of these notifications. */
+async function findLesson(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  answer: string,
+): Promise<number | undefined> {
+  for (const { id, context } of await readAnswered(queries, merchantId, ids)) {
+    const { document_id: named } = JSON.parse(context) as { document_id?: unknown };
+    const found = await findTaught(queries, merchantId, {
+      notificationId: id,
+      question: questionIn(context),
+      answer,
+      documentId: typeof named === 'number' ? named : undefined,
+    });
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
+import type { Queries, Transaction } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { KINDS } from '../kinds.ts';
+import type { PendingRow } from './question.ts';
+
+/** Only the newest notifications are compared. */
+const PENDING_MAX = 1000;
+/** What is larger is not compared. A slice of rows must be short for SQLite, which blocks everybody. */
+const CONTEXT_MAX_BYTES = 16 * 1024;
+
+/** What customers want a person for is answered one by one. */
+const TYPES = NOTIFICATION_TYPES.filter((type) => KINDS[type].teaches);
+const IS_QUESTION = `notification_type in ('${TYPES.join("', '")}')`;
+
+/** The newest pending notifications, in the order of their ids. */
+export async function listPending(
+  queries: Queries,
+  merchantId: MerchantId,
+): Promise<{ id: number; ungrouped: number }[]> {
+  const rows = await queries.all<{ id: number; ungrouped: number }>(
+    // Not a join, for which PostgreSQL may read all of the merchant's decisions.
+    `select n.id, coalesce((select 1 from ungrouped_notifications u
+        where u.merchant_id = n.merchant_id and u.notification_id = n.id), 0) as ungrouped
+      from notifications n where n.merchant_id = $1 and n.status = 'requested' order by n.id desc limit ${PENDING_MAX}`,
+    [merchantId],
+  );
+  return rows.reverse();
+}
+
+/** Those of them that are questions and not too large. */
+export function readQuestions(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<PendingRow[]> {
+  return queries.all(
+    `select id, conversation_id, created_at, context from notifications
+      where ${ownIdIn(queries.engine, '$1', '$2')} and ${IS_QUESTION} and octet_length(context) <= ${CONTEXT_MAX_BYTES}`,
+    [merchantId, ids],
+  );
+}
+
+/** Those of them that are pending. */
+export async function listRequested(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<number[]> {
+  const rows = await queries.all<{ id: number }>(
+    `select id from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'requested'`,
+    [merchantId, ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The contexts of those that are answered already. */
+export function readAnswered(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<{ id: number; context: string }[]> {
+  return queries.all(
+    `select id, context from notifications where ${ownIdIn(queries.engine, '$1', '$2')} and status = 'answered'
+      and ${IS_QUESTION} order by id`,
+    [merchantId, ids],
+  );
+}
+
+export async function readContext(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ context: string }>(
+    'select context from notifications where merchant_id = $1 and id = $2',
+    [merchantId, id],
+  );
+  return row?.context;
+}
+
+/** From now on it is in no group. The notification must be locked. */
+export async function ungroup(
+  tx: Transaction,
+  merchantId: MerchantId,
+  id: number,
+  { author, at }: { author: Author; at: Date },
+): Promise<void> {
+  await tx.run(
+    `insert into ungrouped_notifications (merchant_id, notification_id, user_id, key_id, created_at)
+      values ($1, $2, $3, $4, $5) on conflict (merchant_id, notification_id) do nothing`,
+    [merchantId, id, author.userId, author.keyId, at.toISOString()],
+  );
+}
+
+export async function regroup(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  await tx.run('delete from ungrouped_notifications where merchant_id = $1 and notification_id = $2', [
+    merchantId,
+    id,
+  ]);
+}

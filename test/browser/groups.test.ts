@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { QUESTION } from '../harness.ts';
+import { answerField, apiOf, button, inBrowser, rowOf, waitUntilLive } from './browser.ts';
+
+inBrowser('customers who ask the same', (dashboard) => {
+  const { api, read, readAnswered, createNotification } = apiOf(dashboard);
+
+  /** From each of the three customers. */
+  const ask = async (question: string) => {
+    const ids: string[] = [];
+    for (const conversation_id of [1, 2, 3])
+      ids.push(await createNotification({ ...QUESTION, conversation_id, context: { question } }));
+    return ids;
+  };
+
+  it('are one row, and get one answer, which the assistant learns once', async () => {
+    const window = await dashboard.open();
+    const { page } = window;
+    await waitUntilLive(page);
+    const ids = await ask('Do you sell oat milk?');
+    const row = page.locator('.row', { hasText: '3 customers ask this' });
+    await row.waitFor();
+    assert.equal(await page.locator('.row', { hasText: 'oat milk' }).count(), 1);
+    await row.locator('.row-link').click();
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('Yes, from Asturias.');
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 3 customers' }).waitFor();
+    for (const id of ids) assert.equal((await readAnswered(id)).answer.answer, 'Yes, from Asturias.');
+    const { json } = await api('GET', '/api/v1/knowledge/?q=oat');
+    assert.equal(json.length, 1);
+    await row.waitFor({ state: 'detached' });
+    await window.close();
+  });
+
+  it('can be left out or taken out, and the button says how many get the answer', async () => {
+    const [first, second, third] = await ask('Do you sell rye bread?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await button(page, 'Not the same: Tomás Oliveira').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await rowOf(page, second!).waitFor();
+    await button(page, 'Undo').click();
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await page
+      .getByRole('checkbox', { name: /Layla Haddad/ })
+      .last()
+      .uncheck();
+    await answerField(page).fill('On Fridays.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    await readAnswered(first!);
+    await readAnswered(second!);
+    assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('do not get an answer that was begun before they asked', async () => {
+    const ask = (conversation_id: number) =>
+      createNotification({ ...QUESTION, conversation_id, context: { question: 'Do you sell plum jam?' } });
+    const first = await ask(1);
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('From August.');
+    const second = await ask(2);
+    await page.locator('.row[data-group="2"]').waitFor();
+    await button(page, 'Send answer').click();
+    await readAnswered(first);
+    assert.equal((await read(second)).status, 'requested');
+    await window.close();
+  });
+
+  it('are moved over, selected and resolved as one row by the keyboard', async () => {
+    const ids = await ask('Do you sell seed cake?');
+    const window = await dashboard.open();
+    const { page } = window;
+    await page.locator('.row[data-group="3"]').first().waitFor();
+    await page.keyboard.press('j');
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await page.keyboard.press('x');
+    await page.getByText('3 selected').waitFor();
+    await page.keyboard.press('e');
+    await page.getByText('3 resolved without a reply.').waitFor();
+    assert.equal(await page.locator('.row', { hasText: 'seed cake' }).count(), 0);
+    await page.keyboard.press('z');
+    await page.locator('.row[data-group="3"]').first().waitFor();
+    for (const id of ids) assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+});
