@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { CHANGES } from '../src/database/database.ts';
+import { EmbeddingsFailure } from '../src/knowledge/embeddings/client.ts';
+import { startVectorMaker } from '../src/knowledge/embeddings/make.ts';
 import { hashOf } from '../src/knowledge/embeddings/vectors.ts';
+import { createLogger } from '../src/log.ts';
 import { EMBEDDINGS_KEY, embeddingsEnv, until, untilMade, useEmbeddings } from './embedding.ts';
-import { call, onEachEngine, raise, startDeskbell, startSecondServer } from './harness.ts';
+import { call, onEachEngine, raise, startDeskbell, startSecondServer, useDeskbell } from './harness.ts';
 import { useKilling } from './killing.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
 import { KNOWLEDGE } from './teaching.ts';
@@ -105,25 +109,6 @@ onEachEngine('vectors of documents', (engine) => {
     });
   }
 
-  it('wait as long as the endpoint asks', async () => {
-    endpoint.fault = { status: 429, retryAfterSeconds: 600 };
-    const before = endpoint.requests();
-    const id = await write('Can I pick it up myself?');
-    await until('it has failed', () => endpoint.requests() > before);
-    endpoint.fault = undefined;
-    deskbell.clock.jump(590);
-    const asked = endpoint.requests();
-    await write('And can a friend pick it up?');
-    // A second look begins only after the first has ended.
-    const { database } = deskbell;
-    for (let n = 0; n < 3; n += 1) await until('it looks', () => database.one('select 1 as one'));
-    assert.equal(endpoint.requests(), asked);
-    await until('it is made', async () => {
-      afterPause();
-      return (await madeFor(id)) !== undefined;
-    });
-  });
-
   it('are made again with another model, and the old ones do not stay', async () => {
     await write('Where is my parcel?');
     await allMade();
@@ -198,6 +183,47 @@ onEachEngine('without the setting', (engine) => {
       assert.equal(await deskbell.database.one('select 1 as one from vector_progress'), undefined);
     } finally {
       await deskbell.close();
+    }
+  });
+});
+
+onEachEngine('a worker that makes vectors', (engine) => {
+  const deskbell = useDeskbell(engine);
+
+  it('waits as long as the endpoint asks', async () => {
+    const { database, clock } = deskbell;
+    let looks = 0;
+    let requests = 0;
+    const maker = startVectorMaker({
+      ...{ database, model: 'meaning-1', log: createLogger({ logLevel: 'silent', logPretty: false }) },
+      embed: async () => {
+        requests += 1;
+        throw new EmbeddingsFailure('HTTP_429', { retryAfterMs: 600_000 });
+      },
+      now: () => {
+        looks += 1;
+        return clock.now();
+      },
+    });
+    const looksAgain = async (times: number) => {
+      const before = looks;
+      await until('it has looked', () => {
+        database.signal(CHANGES);
+        return looks >= before + times;
+      });
+    };
+    try {
+      clock.stop();
+      await until('it has failed', () => requests === 1);
+      await looksAgain(5);
+      clock.jump(590);
+      await looksAgain(5);
+      assert.equal(requests, 1);
+      clock.jump(11);
+      await until('it tries again', () => requests === 2);
+    } finally {
+      clock.go();
+      await maker.stop();
     }
   });
 });

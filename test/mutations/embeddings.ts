@@ -11,13 +11,6 @@ export const EMBEDDINGS_MUTATIONS: readonly Mutation[] = [
       test: 'finds what was written a moment ago, and no longer what was changed or deleted',
     },
     {
-      name: 'vectors of all merchants are compared',
-      file: 'src/knowledge/embeddings/store.ts',
-      find: 'where merchant_id = $1 and (change, document_id) > ($2, $3) and model = $4',
-      replace: 'where $1 > 0 and (change, document_id) > ($2, $3) and model = $4',
-      test: 'never finds another merchant’s document',
-    },
-    {
       name: 'every question waits for an endpoint that is away',
       file: 'src/knowledge/embeddings/questions.ts',
       find: 'if (!(error as EmbeddingsFailure).isRefusal) open();',
@@ -46,14 +39,16 @@ export const EMBEDDINGS_MUTATIONS: readonly Mutation[] = [
       file: 'src/knowledge/embeddings/make.ts',
       find: 'Math.max(pauseMs, retryAfterMs ?? 0)',
       replace: 'pauseMs',
-      test: 'wait as long as the endpoint asks',
+      test: 'waits as long as the endpoint asks',
     },
+  ]),
+  ...caughtBy('src/knowledge/embeddings/questions.test.ts', [
     {
-      name: 'two workers make the same vectors',
-      file: 'src/knowledge/embeddings/store.ts',
-      find: 'where vector_progress.leased_until <= $6 returning position',
-      replace: `where vector_progress.leased_until <= $6 or true returning position`,
-      test: 'do not make the same vectors',
+      name: 'the vectors of questions are shared between merchants',
+      file: 'src/knowledge/embeddings/questions.ts',
+      find: '`${merchantId}:${text}`',
+      replace: 'text',
+      test: 'is not shared between merchants',
     },
   ]),
 ];

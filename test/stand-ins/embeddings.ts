@@ -100,14 +100,17 @@ export async function startEmbeddings({
     const refuse = (status: number, code: string, headers: Record<string, string> = {}) =>
       send(status, { error: { message: `${code}: ${Buffer.concat(chunks)}`, type: 'error', code } }, headers);
 
-    if (request.method !== 'POST' || request.url !== '/v1/embeddings') return void refuse(404, 'not_found');
+    // A redirect leads to an address that would answer.
+    const isElsewhere = request.url === '/v1/elsewhere';
+    const isKnown = isElsewhere || request.url === '/v1/embeddings';
+    if (request.method !== 'POST' || !isKnown) return void refuse(404, 'not_found');
     if (apiKey !== undefined && request.headers.authorization !== `Bearer ${apiKey}`) {
       return void refuse(401, 'invalid_api_key');
     }
     const { model, input, encoding_format = 'float' } = JSON.parse(Buffer.concat(chunks).toString());
     const texts: string[] = [input].flat();
     for (const text of texts) stub.received.add(text);
-    const fault = stub.fault;
+    const fault = isElsewhere ? undefined : stub.fault;
     if (fault === 'hangs') await new Promise<void>((resolve) => held.add(resolve));
     if (fault === 'garbage') return void send(200, '{"data":[{"embedding":"AAAA"');
     if (fault === 'redirect') return void send(307, '', { location: `${stub.url}/elsewhere` });
