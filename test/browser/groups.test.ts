@@ -90,4 +90,71 @@ inBrowser('customers who ask the same', (dashboard) => {
     for (const id of ids) assert.equal((await read(id)).status, 'requested');
     await window.close();
   });
+
+  it('keep the text, and who was left out, when somebody else answers the one that is open', async () => {
+    const [first, second, third] = await ask('Do you sell fig bars?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    const layla = page.locator('.group-members').getByRole('checkbox', { name: /Layla Haddad/ });
+    await layla.uncheck();
+    await answerField(page).fill('In autumn.');
+    await api('POST', `/api/v1/notification/${first}/answer`, { answer: 'Ask Alma.' });
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'In autumn.');
+    assert.equal(await page.evaluate('document.activeElement.name'), 'answer');
+    assert.equal(await layla.isChecked(), false);
+    await button(page, 'Send to 1 customer').click();
+    assert.equal((await readAnswered(second!)).answer.answer, 'In autumn.');
+    assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('keep the text when the one that is open is taken out, also if only one is left', async () => {
+    const [first, second, third] = await ask('Do you sell date syrup?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('By the litre.');
+    await button(page, 'Not the same: Lucía Fernández').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'By the litre.');
+    await button(page, 'Not the same: Tomás Oliveira').click();
+    await page.getByRole('heading', { name: '1 customer asks this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'By the litre.');
+    await button(page, 'Send to 1 customer').click();
+    await page.getByRole('heading', { name: 'Sent to 1 customer' }).waitFor();
+    assert.equal((await readAnswered(third!)).answer.answer, 'By the litre.');
+    for (const id of [first, second]) {
+      await rowOf(page, id!).click();
+      await page.getByRole('heading', { level: 2, name: /Lucía|Tomás/ }).waitFor();
+      assert.equal(await answerField(page).inputValue(), '');
+      assert.equal((await read(id!)).status, 'requested');
+    }
+    await window.close();
+  });
+
+  it('keep the text when the server fails, and get it when it is sent again', async () => {
+    const ids = await ask('Do you sell rose water?');
+    const window = await dashboard.open({ path: `/inbox/${ids[2]}`, expectedErrors: /503/ });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('Since May.');
+    const address = '**/notification/answer-many';
+    await page.route(address, async (route) => {
+      // One of them has got it before the failure.
+      await api('POST', `/api/v1/notification/${ids[2]}/answer`, { answer: 'Since May.' });
+      await route.fulfill({ status: 503, json: { detail: 'Try again', code: 'SERVICE_UNAVAILABLE' } });
+    });
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('alert').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'Since May.');
+    await page.unroute(address);
+    await button(page, 'Send to 2 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    for (const id of ids) assert.equal((await readAnswered(id)).answer.answer, 'Since May.');
+    await window.close();
+  });
 });

@@ -10,12 +10,12 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
-import { readDraft, saveDraft } from './drafts.ts';
+import { readDraft, removeDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, REPLY_FIELD } from './fields.ts';
 import { sendToMany } from './sendToMany.ts';
 import { textToInsert } from './textToInsert.ts';
 
-/** The draft is that of `item`, whose question stands for the group. */
+/** The draft is that of `item`, whose question stands for the group. If it leaves the group, the draft stays with the group. */
 export function GroupForm({ item, chosen }: { item: Notification; chosen: Group }) {
   const translation = useTranslation();
   const { t } = translation;
@@ -39,6 +39,13 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
     setUsed(nextUsed);
     saveDraft(item.id, { fields: { answer }, teach: nextTeach, source: nextUsed });
   };
+  const [draftId, setDraftId] = useState(item.id);
+  useEffect(() => {
+    if (sending || draftId === item.id) return;
+    setDraftId(item.id);
+    if (text !== '') saveDraft(item.id, { fields: { answer: text }, teach, source: used });
+    removeDraft(draftId);
+  }, [sending, draftId, item.id, text, teach, used]);
   const suggestion = useStore(textToInsert);
   useEffect(() => {
     if (suggestion?.id !== item.id) return;
@@ -64,7 +71,9 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
     setSending(true);
     setFailure(undefined);
     try {
-      await sendToMany(client, item.id, body);
+      await sendToMany(client, draftId, body);
+      setText('');
+      setSubmitted(false);
     } catch (thrown) {
       setFailure(thrown);
     }

@@ -17,7 +17,7 @@ import { QuestionText } from './QuestionText.tsx';
 import { Suggestions } from './Suggestions.tsx';
 
 /** One answer for all customers who ask the same. */
-export function GroupPane({ group }: { group: Group }) {
+export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: number) => void }) {
   const { t } = useTranslation();
   const first = oldestOf(group);
   // A question that arrives while the user reads or writes is not ticked: nobody has looked at it.
@@ -41,7 +41,7 @@ export function GroupPane({ group }: { group: Group }) {
         </div>
         <QuestionText text={textOfNotification(first)} />
       </header>
-      <Members group={group} ticked={ticked} onToggle={toggle} />
+      <Members group={group} ticked={ticked} onToggle={toggle} onUngroup={onUngroup} />
       <div className="pane-body">
         <div className="pane-main">
           <GroupForm item={first} chosen={chosen} />
@@ -53,21 +53,23 @@ export function GroupPane({ group }: { group: Group }) {
 }
 
 /** Its question stands for the group. */
-export const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
 
 interface MembersProps {
   group: Group;
   ticked: ReadonlySet<number>;
   onToggle: (id: number) => void;
+  onUngroup: (id: number) => void;
 }
 
-function Members({ group, ticked, onToggle }: MembersProps) {
+function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   const { t, relative } = useTranslation();
   const client = useQueryClient();
   const now = useNow();
   const ids = useMemo(() => [...new Set(group.map(({ conversation_id }) => conversation_id))], [group]);
   const customers = useConversations(ids);
   const ungroup = async (id: number) => {
+    onUngroup(id);
     try {
       await request(calls.ungroup(id));
       showToast('ungrouped', {
@@ -96,14 +98,16 @@ function Members({ group, ticked, onToggle }: MembersProps) {
                 </span>
               </span>
             </label>
-            <Button
-              variant="subtle"
-              color="gray"
-              aria-label={`${t('ungroup')}: ${name}`}
-              onClick={() => void ungroup(item.id)}
-            >
-              {t('ungroup')}
-            </Button>
+            {group.length > 1 && (
+              <Button
+                variant="subtle"
+                color="gray"
+                aria-label={`${t('ungroup')}: ${name}`}
+                onClick={() => void ungroup(item.id)}
+              >
+                {t('ungroup')}
+              </Button>
+            )}
           </li>
         );
       })}

@@ -9,7 +9,7 @@ import { sentToMany } from './sendToMany.ts';
 /** Who got the answer, and who did not, if this notification was answered together with others. */
 export function SentToMany({ id, items }: { id: number; items: readonly Notification[] }) {
   const { t } = useTranslation();
-  const results = useStore(sentToMany);
+  const { results } = useStore(sentToMany);
   const about = useMemo(() => new Map(items.map((item) => [item.id, item.conversation_id])), [items]);
   const ids = useMemo(
     () => [...new Set(results.flatMap((one) => about.get(one.id) ?? []))],

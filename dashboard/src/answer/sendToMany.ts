@@ -18,8 +18,15 @@ interface ManyAnswer {
   document_id?: number;
 }
 
+interface SentToMany {
+  results: readonly AnswerResult[];
+  /** False if the server could not be reached for the rest. */
+  complete: boolean;
+  sending: boolean;
+}
+
 /** What happened to the answer that was sent to many last, in this tab. */
-export const sentToMany = createStore<readonly AnswerResult[]>([]);
+export const sentToMany = createStore<SentToMany>({ results: [], complete: true, sending: false });
 
 /** Throws if the server cannot be reached. Sending again reaches those who are left. */
 export async function sendToMany(
@@ -29,6 +36,8 @@ export async function sendToMany(
 ): Promise<void> {
   const results: AnswerResult[] = [];
   let documentId: number | null = null;
+  let complete = false;
+  sentToMany.set({ ...sentToMany.get(), sending: true });
   try {
     for (let from = 0; from < ids.length; from += ANSWERED_TOGETHER_MAX) {
       const slice = ids.slice(from, from + ANSWERED_TOGETHER_MAX);
@@ -42,11 +51,12 @@ export async function sendToMany(
       documentId ??= reply.document_id;
       results.push(...reply.results);
     }
+    complete = true;
     removeDraft(draftId);
     if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
   } finally {
-    sentToMany.set(results);
     await refreshInbox(client);
+    sentToMany.set({ results, complete, sending: false });
   }
 }
 
