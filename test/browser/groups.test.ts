@@ -49,11 +49,31 @@ inBrowser('customers who ask the same', (dashboard) => {
       .last()
       .uncheck();
     await answerField(page).fill('On Fridays.');
+    await page.evaluate(`new MutationObserver(() => {
+      if (document.querySelector('form.answer .answer-actions')?.textContent.includes('Send answer'))
+        document.body.dataset.askedAgain = true;
+    }).observe(document.body, { subtree: true, childList: true })`);
     await page.keyboard.press('Control+Enter');
     await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    // No empty form was shown before, as if nothing had been sent.
+    assert.equal(await page.locator('[data-asked-again]').count(), 0);
     await readAnswered(first!);
     await readAnswered(second!);
     assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('are answered with a document, which gets their questions as the form says', async () => {
+    const ids = await ask('How should I store my beans?');
+    const window = await dashboard.open({ path: `/inbox/${ids[0]}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await button(page, 'How to store coffee beans').click();
+    await page
+      .getByText('Their questions will be added to “How to store coffee beans” as other wordings.')
+      .waitFor();
+    await page.keyboard.type(' Or ask us.');
+    await page.getByText('Each customer gets your answer, and the assistant learns it once.').waitFor();
     await window.close();
   });
 

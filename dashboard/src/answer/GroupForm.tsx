@@ -131,7 +131,9 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
         onChange={(event) => change(text, event.currentTarget.checked)}
       />
       <p className="send-hint" aria-live="polite">
-        {t(teach ? 'groupTeachOn' : 'groupTeachOff')}
+        {source
+          ? t('groupTeachWording', { title: source.title })
+          : t(teach ? 'groupTeachOn' : 'groupTeachOff')}
       </p>
       <div className="answer-actions">
         <span className="action">

@@ -5,9 +5,11 @@ import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isRelayed, useAsks } from '../inbox/asks.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { customersIn, type Group } from '../inbox/groups.ts';
 import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
+import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon } from '../inbox/TypeIcon.tsx';
 import { BackButton } from '../shell/BackButton.tsx';
 import { showToast } from '../shell/toasts.tsx';
@@ -68,6 +70,7 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   const now = useNow();
   const ids = useMemo(() => [...new Set(group.map(({ conversation_id }) => conversation_id))], [group]);
   const customers = useConversations(ids);
+  const asks = useAsks(group);
   const ungroup = async (id: number) => {
     onUngroup(id);
     try {
@@ -83,16 +86,23 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   return (
     <ul className="group-members" aria-label={t('groupMembers')}>
       {group.map((item) => {
-        const name =
-          customers.get(item.conversation_id)?.customer_name ||
-          t('unknownCustomer', { id: String(item.conversation_id) });
+        const customer = customers.get(item.conversation_id);
+        const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
         return (
           <li key={item.id} className="group-member">
             <label className="group-check">
               <input type="checkbox" checked={ticked.has(item.id)} onChange={() => onToggle(item.id)} />
               <span className="group-text">
                 <strong dir="auto">{name}</strong>{' '}
-                <span className="muted">{relative(item.created_at, now)}</span>
+                <span className="muted">
+                  {relative(item.created_at, now)}
+                  {customer?.customer_phone && !isRelayed(asks.get(item.id)?.ask) && (
+                    <>
+                      {' · '}
+                      <ReplyWindow until={customer.window_open_until} />
+                    </>
+                  )}
+                </span>
                 <span className="group-question" dir="auto">
                   {textOfNotification(item)}
                 </span>

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { AnswerResult } from '../../../src/contract/groups.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
-import { refreshInbox } from '../inbox/notifications.ts';
+import { detailKey, refreshInbox } from '../inbox/notifications.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { readDraft, removeDraft } from './drafts.ts';
@@ -55,6 +55,8 @@ export async function sendToMany(
     removeDraft(draftId);
     if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
   } finally {
+    // Shown from the list until they are loaded again: they would be shown as pending for a moment.
+    for (const { id } of results) client.removeQueries({ queryKey: detailKey(id) });
     await refreshInbox(client);
     sentToMany.set({ results, complete, sending: false });
   }

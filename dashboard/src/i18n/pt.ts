@@ -117,6 +117,8 @@ export const pt: Texts = {
   ungroup: 'Não é a mesma',
   ungrouped: 'Agora é uma pergunta separada.',
   groupTeachOn: 'Cada cliente recebe sua resposta, e o assistente a aprende uma vez.',
+  groupTeachWording:
+    'Cada cliente recebe sua resposta. As perguntas serão adicionadas a “{title}” como outras formulações.',
   groupTeachOff: 'Cada cliente recebe sua resposta. O assistente não a aprende.',
   sendToMany: { one: 'Enviar a {n} cliente', other: 'Enviar a {n} clientes' },
   sentToMany: { one: 'Enviada a {n} cliente', other: 'Enviada a {n} clientes' },
