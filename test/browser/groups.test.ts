@@ -93,6 +93,28 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('stay left out when the user comes back to the answer, and for the shortcuts', async () => {
+    const [first, second, third] = await ask('Do you sell pine nuts?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    const layla = page.locator('.group-members').getByRole('checkbox', { name: /Layla Haddad/ });
+    await answerField(page).fill('In small bags.');
+    await layla.uncheck();
+    await page.reload();
+    await button(page, 'Send to 2 customers').waitFor();
+    assert.equal(await layla.isChecked(), false);
+    assert.equal(await answerField(page).inputValue(), 'In small bags.');
+    await page.keyboard.press('e');
+    await page.getByText('2 resolved without a reply.').waitFor();
+    await page.keyboard.press('z');
+    await button(page, 'Send to 2 customers').click();
+    await readAnswered(first!);
+    await readAnswered(second!);
+    assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();

@@ -27,6 +27,8 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
   const [used, setUsed] = useState(savedDraft.source);
   /** The document whose text is sent as it is. */
   const source = teach && used?.text.trim() === text.trim() ? used : undefined;
+  const [draftId, setDraftId] = useState(item.id);
+  const savedIds = useRef(ids.join());
   const [submitted, setSubmitted] = useState(false);
   const [sending, setSending] = useState(false);
   const [failure, setFailure] = useState<unknown>();
@@ -37,15 +39,21 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
     setText(answer);
     setTeach(nextTeach);
     setUsed(nextUsed);
-    saveDraft(item.id, { fields: { answer }, teach: nextTeach, source: nextUsed });
+    saveDraft(draftId, { fields: { answer }, teach: nextTeach, source: nextUsed, ticked: ids });
   };
-  const [draftId, setDraftId] = useState(item.id);
+  // The draft also keeps who is ticked, and follows the group.
+  const tickedIds = ids.join();
   useEffect(() => {
-    if (sending || draftId === item.id) return;
+    if (sending || (draftId === item.id && tickedIds === savedIds.current)) return;
+    savedIds.current = tickedIds;
+    if (text !== '') {
+      const ticked = tickedIds === '' ? [] : tickedIds.split(',').map(Number);
+      saveDraft(item.id, { fields: { answer: text }, teach, source: used, ticked });
+    }
+    if (draftId === item.id) return;
     setDraftId(item.id);
-    if (text !== '') saveDraft(item.id, { fields: { answer: text }, teach, source: used });
     removeDraft(draftId);
-  }, [sending, draftId, item.id, text, teach, used]);
+  }, [sending, draftId, item.id, tickedIds, text, teach, used]);
   const suggestion = useStore(textToInsert);
   useEffect(() => {
     if (suggestion?.id !== item.id) return;

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import type { Notification } from '../api/types.ts';
@@ -11,9 +11,11 @@ import { customersIn, type Group } from '../inbox/groups.ts';
 import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon } from '../inbox/TypeIcon.tsx';
+import { tickedInGroup } from '../inbox/view.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
+import { readDraft } from './drafts.ts';
 import { GroupForm } from './GroupForm.tsx';
 import { QuestionText } from './QuestionText.tsx';
 import { Suggestions } from './Suggestions.tsx';
@@ -23,8 +25,12 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
   const { t } = useTranslation();
   const first = oldestOf(group);
   // A question that arrives while the user reads or writes is not ticked: nobody has looked at it.
-  const [ticked, setTicked] = useState<ReadonlySet<number>>(() => new Set(group.map(({ id }) => id)));
+  const [ticked, setTicked] = useState(() => tickedFirst(group));
   const chosen = group.filter(({ id }) => ticked.has(id));
+  useEffect(() => {
+    tickedInGroup.set(ticked);
+    return () => tickedInGroup.set(undefined);
+  }, [ticked]);
   const toggle = (id: number) => {
     const next = new Set(ticked);
     if (!next.delete(id)) next.add(id);
@@ -56,6 +62,13 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
 
 /** Its question stands for the group. */
 const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+
+/** All, but an answer that was begun earlier is only for those whom it was begun for. */
+function tickedFirst(group: Group): ReadonlySet<number> {
+  const { id } = oldestOf(group);
+  const { fields, ticked } = readDraft(id);
+  return new Set(fields.answer ? (ticked ?? [id]) : group.map((item) => item.id));
+}
 
 interface MembersProps {
   group: Group;
@@ -103,8 +116,8 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
                     </>
                   )}
                 </span>
-                <span className="group-question" dir="auto">
-                  {textOfNotification(item)}
+                <span className="group-question">
+                  <bdi>{textOfNotification(item)}</bdi>
                 </span>
               </span>
             </label>
