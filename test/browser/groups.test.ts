@@ -49,11 +49,31 @@ inBrowser('customers who ask the same', (dashboard) => {
       .last()
       .uncheck();
     await answerField(page).fill('On Fridays.');
+    await page.evaluate(`new MutationObserver(() => {
+      if (document.querySelector('form.answer .answer-actions')?.textContent.includes('Send answer'))
+        document.body.dataset.askedAgain = true;
+    }).observe(document.body, { subtree: true, childList: true })`);
     await page.keyboard.press('Control+Enter');
     await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    // No empty form was shown before, as if nothing had been sent.
+    assert.equal(await page.locator('[data-asked-again]').count(), 0);
     await readAnswered(first!);
     await readAnswered(second!);
     assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('are answered with a document, which gets their questions as the form says', async () => {
+    const ids = await ask('How should I store my beans?');
+    const window = await dashboard.open({ path: `/inbox/${ids[0]}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await button(page, 'How to store coffee beans').click();
+    await page
+      .getByText('Their questions will be added to “How to store coffee beans” as other wordings.')
+      .waitFor();
+    await page.keyboard.type(' Or ask us.');
+    await page.getByText('Each customer gets your answer, and the assistant learns it once.').waitFor();
     await window.close();
   });
 
@@ -73,6 +93,28 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('stay left out when the user comes back to the answer, and for the shortcuts', async () => {
+    const [first, second, third] = await ask('Do you sell pine nuts?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    const layla = page.locator('.group-members').getByRole('checkbox', { name: /Layla Haddad/ });
+    await answerField(page).fill('In small bags.');
+    await layla.uncheck();
+    await page.reload();
+    await button(page, 'Send to 2 customers').waitFor();
+    assert.equal(await layla.isChecked(), false);
+    assert.equal(await answerField(page).inputValue(), 'In small bags.');
+    await page.keyboard.press('e');
+    await page.getByText('2 resolved without a reply.').waitFor();
+    await page.keyboard.press('z');
+    await button(page, 'Send to 2 customers').click();
+    await readAnswered(first!);
+    await readAnswered(second!);
+    assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();
@@ -88,6 +130,73 @@ inBrowser('customers who ask the same', (dashboard) => {
     await page.keyboard.press('z');
     await page.locator('.row[data-group="3"]').first().waitFor();
     for (const id of ids) assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('keep the text, and who was left out, when somebody else answers the one that is open', async () => {
+    const [first, second, third] = await ask('Do you sell fig bars?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    const layla = page.locator('.group-members').getByRole('checkbox', { name: /Layla Haddad/ });
+    await layla.uncheck();
+    await answerField(page).fill('In autumn.');
+    await api('POST', `/api/v1/notification/${first}/answer`, { answer: 'Ask Alma.' });
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'In autumn.');
+    assert.equal(await page.evaluate('document.activeElement.name'), 'answer');
+    assert.equal(await layla.isChecked(), false);
+    await button(page, 'Send to 1 customer').click();
+    assert.equal((await readAnswered(second!)).answer.answer, 'In autumn.');
+    assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('keep the text when the one that is open is taken out, also if only one is left', async () => {
+    const [first, second, third] = await ask('Do you sell date syrup?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('By the litre.');
+    await button(page, 'Not the same: Lucía Fernández').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'By the litre.');
+    await button(page, 'Not the same: Tomás Oliveira').click();
+    await page.getByRole('heading', { name: '1 customer asks this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'By the litre.');
+    await button(page, 'Send to 1 customer').click();
+    await page.getByRole('heading', { name: 'Sent to 1 customer' }).waitFor();
+    assert.equal((await readAnswered(third!)).answer.answer, 'By the litre.');
+    for (const id of [first, second]) {
+      await rowOf(page, id!).click();
+      await page.getByRole('heading', { level: 2, name: /Lucía|Tomás/ }).waitFor();
+      assert.equal(await answerField(page).inputValue(), '');
+      assert.equal((await read(id!)).status, 'requested');
+    }
+    await window.close();
+  });
+
+  it('keep the text when the server fails, and get it when it is sent again', async () => {
+    const ids = await ask('Do you sell rose water?');
+    const window = await dashboard.open({ path: `/inbox/${ids[2]}`, expectedErrors: /503/ });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('Since May.');
+    const address = '**/notification/answer-many';
+    await page.route(address, async (route) => {
+      // One of them has got it before the failure.
+      await api('POST', `/api/v1/notification/${ids[2]}/answer`, { answer: 'Since May.' });
+      await route.fulfill({ status: 503, json: { detail: 'Try again', code: 'SERVICE_UNAVAILABLE' } });
+    });
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('alert').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'Since May.');
+    await page.unroute(address);
+    await button(page, 'Send to 2 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    for (const id of ids) assert.equal((await readAnswered(id)).answer.answer, 'Since May.');
     await window.close();
   });
 });

@@ -10,12 +10,12 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
-import { readDraft, saveDraft } from './drafts.ts';
+import { readDraft, removeDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, REPLY_FIELD } from './fields.ts';
 import { sendToMany } from './sendToMany.ts';
 import { textToInsert } from './textToInsert.ts';
 
-/** The draft is that of `item`, whose question stands for the group. */
+/** The draft is that of `item`, whose question stands for the group. If it leaves the group, the draft stays with the group. */
 export function GroupForm({ item, chosen }: { item: Notification; chosen: Group }) {
   const translation = useTranslation();
   const { t } = translation;
@@ -27,6 +27,8 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
   const [used, setUsed] = useState(savedDraft.source);
   /** The document whose text is sent as it is. */
   const source = teach && used?.text.trim() === text.trim() ? used : undefined;
+  const [draftId, setDraftId] = useState(item.id);
+  const savedIds = useRef(ids.join());
   const [submitted, setSubmitted] = useState(false);
   const [sending, setSending] = useState(false);
   const [failure, setFailure] = useState<unknown>();
@@ -37,8 +39,21 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
     setText(answer);
     setTeach(nextTeach);
     setUsed(nextUsed);
-    saveDraft(item.id, { fields: { answer }, teach: nextTeach, source: nextUsed });
+    saveDraft(draftId, { fields: { answer }, teach: nextTeach, source: nextUsed, ticked: ids });
   };
+  // The draft also keeps who is ticked, and follows the group.
+  const tickedIds = ids.join();
+  useEffect(() => {
+    if (sending || (draftId === item.id && tickedIds === savedIds.current)) return;
+    savedIds.current = tickedIds;
+    if (text !== '') {
+      const ticked = tickedIds === '' ? [] : tickedIds.split(',').map(Number);
+      saveDraft(item.id, { fields: { answer: text }, teach, source: used, ticked });
+    }
+    if (draftId === item.id) return;
+    setDraftId(item.id);
+    removeDraft(draftId);
+  }, [sending, draftId, item.id, tickedIds, text, teach, used]);
   const suggestion = useStore(textToInsert);
   useEffect(() => {
     if (suggestion?.id !== item.id) return;
@@ -64,7 +79,9 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
     setSending(true);
     setFailure(undefined);
     try {
-      await sendToMany(client, item.id, body);
+      await sendToMany(client, draftId, body);
+      setText('');
+      setSubmitted(false);
     } catch (thrown) {
       setFailure(thrown);
     }
@@ -122,7 +139,9 @@ export function GroupForm({ item, chosen }: { item: Notification; chosen: Group 
         onChange={(event) => change(text, event.currentTarget.checked)}
       />
       <p className="send-hint" aria-live="polite">
-        {t(teach ? 'groupTeachOn' : 'groupTeachOff')}
+        {source
+          ? t('groupTeachWording', { title: source.title })
+          : t(teach ? 'groupTeachOn' : 'groupTeachOff')}
       </p>
       <div className="answer-actions">
         <span className="action">

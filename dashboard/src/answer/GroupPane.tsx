@@ -1,28 +1,36 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isRelayed, useAsks } from '../inbox/asks.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { customersIn, type Group } from '../inbox/groups.ts';
 import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
+import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon } from '../inbox/TypeIcon.tsx';
+import { tickedInGroup } from '../inbox/view.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
+import { readDraft } from './drafts.ts';
 import { GroupForm } from './GroupForm.tsx';
 import { QuestionText } from './QuestionText.tsx';
 import { Suggestions } from './Suggestions.tsx';
 
 /** One answer for all customers who ask the same. */
-export function GroupPane({ group }: { group: Group }) {
+export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: number) => void }) {
   const { t } = useTranslation();
   const first = oldestOf(group);
   // A question that arrives while the user reads or writes is not ticked: nobody has looked at it.
-  const [ticked, setTicked] = useState<ReadonlySet<number>>(() => new Set(group.map(({ id }) => id)));
+  const [ticked, setTicked] = useState(() => tickedFirst(group));
   const chosen = group.filter(({ id }) => ticked.has(id));
+  useEffect(() => {
+    tickedInGroup.set(ticked);
+    return () => tickedInGroup.set(undefined);
+  }, [ticked]);
   const toggle = (id: number) => {
     const next = new Set(ticked);
     if (!next.delete(id)) next.add(id);
@@ -41,7 +49,7 @@ export function GroupPane({ group }: { group: Group }) {
         </div>
         <QuestionText text={textOfNotification(first)} />
       </header>
-      <Members group={group} ticked={ticked} onToggle={toggle} />
+      <Members group={group} ticked={ticked} onToggle={toggle} onUngroup={onUngroup} />
       <div className="pane-body">
         <div className="pane-main">
           <GroupForm item={first} chosen={chosen} />
@@ -53,21 +61,31 @@ export function GroupPane({ group }: { group: Group }) {
 }
 
 /** Its question stands for the group. */
-export const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+
+/** All, but an answer that was begun earlier is only for those whom it was begun for. */
+function tickedFirst(group: Group): ReadonlySet<number> {
+  const { id } = oldestOf(group);
+  const { fields, ticked } = readDraft(id);
+  return new Set(fields.answer ? (ticked ?? [id]) : group.map((item) => item.id));
+}
 
 interface MembersProps {
   group: Group;
   ticked: ReadonlySet<number>;
   onToggle: (id: number) => void;
+  onUngroup: (id: number) => void;
 }
 
-function Members({ group, ticked, onToggle }: MembersProps) {
+function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   const { t, relative } = useTranslation();
   const client = useQueryClient();
   const now = useNow();
   const ids = useMemo(() => [...new Set(group.map(({ conversation_id }) => conversation_id))], [group]);
   const customers = useConversations(ids);
+  const asks = useAsks(group);
   const ungroup = async (id: number) => {
+    onUngroup(id);
     try {
       await request(calls.ungroup(id));
       showToast('ungrouped', {
@@ -81,29 +99,38 @@ function Members({ group, ticked, onToggle }: MembersProps) {
   return (
     <ul className="group-members" aria-label={t('groupMembers')}>
       {group.map((item) => {
-        const name =
-          customers.get(item.conversation_id)?.customer_name ||
-          t('unknownCustomer', { id: String(item.conversation_id) });
+        const customer = customers.get(item.conversation_id);
+        const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
         return (
           <li key={item.id} className="group-member">
             <label className="group-check">
               <input type="checkbox" checked={ticked.has(item.id)} onChange={() => onToggle(item.id)} />
               <span className="group-text">
                 <strong dir="auto">{name}</strong>{' '}
-                <span className="muted">{relative(item.created_at, now)}</span>
-                <span className="group-question" dir="auto">
-                  {textOfNotification(item)}
+                <span className="muted">
+                  {relative(item.created_at, now)}
+                  {customer?.customer_phone && !isRelayed(asks.get(item.id)?.ask) && (
+                    <>
+                      {' · '}
+                      <ReplyWindow until={customer.window_open_until} />
+                    </>
+                  )}
+                </span>
+                <span className="group-question">
+                  <bdi>{textOfNotification(item)}</bdi>
                 </span>
               </span>
             </label>
-            <Button
-              variant="subtle"
-              color="gray"
-              aria-label={`${t('ungroup')}: ${name}`}
-              onClick={() => void ungroup(item.id)}
-            >
-              {t('ungroup')}
-            </Button>
+            {group.length > 1 && (
+              <Button
+                variant="subtle"
+                color="gray"
+                aria-label={`${t('ungroup')}: ${name}`}
+                onClick={() => void ungroup(item.id)}
+              >
+                {t('ungroup')}
+              </Button>
+            )}
           </li>
         );
       })}

@@ -6,10 +6,10 @@ import { useConversations } from '../inbox/conversations.ts';
 import { useStore } from '../shell/store.ts';
 import { sentToMany } from './sendToMany.ts';
 
-/** Who got the answer, and who did not, if this notification was answered together with others. */
+/** Who did not get the answer, and who did, if this notification was answered together with others. */
 export function SentToMany({ id, items }: { id: number; items: readonly Notification[] }) {
   const { t } = useTranslation();
-  const results = useStore(sentToMany);
+  const { results } = useStore(sentToMany);
   const about = useMemo(() => new Map(items.map((item) => [item.id, item.conversation_id])), [items]);
   const ids = useMemo(
     () => [...new Set(results.flatMap((one) => about.get(one.id) ?? []))],
@@ -20,6 +20,9 @@ export function SentToMany({ id, items }: { id: number; items: readonly Notifica
     results.flatMap((one) => (one.status === 'answered' ? (about.get(one.id) ?? []) : [])),
   );
   if (!results.some((result) => result.id === id)) return null;
+  const sorted = results.toSorted(
+    (a, b) => Number(a.status === 'answered') - Number(b.status === 'answered'),
+  );
   const nameOf = (result: AnswerResult) => {
     const conversation = about.get(result.id);
     return (
@@ -30,8 +33,9 @@ export function SentToMany({ id, items }: { id: number; items: readonly Notifica
   return (
     <section className="sent-to-many" aria-labelledby="sent-to-many">
       <h3 id="sent-to-many">{t('sentToMany', { n: reached.size })}</h3>
-      <ul>
-        {results.map((result) => (
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
+      <ul tabIndex={0} aria-labelledby="sent-to-many">
+        {sorted.map((result) => (
           <li key={result.id} data-status={result.status}>
             <span dir="auto">{nameOf(result)}</span>
             <span className="muted">

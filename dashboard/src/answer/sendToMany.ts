@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { AnswerResult } from '../../../src/contract/groups.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
-import { refreshInbox } from '../inbox/notifications.ts';
+import { detailKey, refreshInbox } from '../inbox/notifications.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { readDraft, removeDraft } from './drafts.ts';
@@ -18,8 +18,15 @@ interface ManyAnswer {
   document_id?: number;
 }
 
+interface SentToMany {
+  results: readonly AnswerResult[];
+  /** False if the server could not be reached for the rest. */
+  complete: boolean;
+  sending: boolean;
+}
+
 /** What happened to the answer that was sent to many last, in this tab. */
-export const sentToMany = createStore<readonly AnswerResult[]>([]);
+export const sentToMany = createStore<SentToMany>({ results: [], complete: true, sending: false });
 
 /** Throws if the server cannot be reached. Sending again reaches those who are left. */
 export async function sendToMany(
@@ -29,6 +36,8 @@ export async function sendToMany(
 ): Promise<void> {
   const results: AnswerResult[] = [];
   let documentId: number | null = null;
+  let complete = false;
+  sentToMany.set({ ...sentToMany.get(), sending: true });
   try {
     for (let from = 0; from < ids.length; from += ANSWERED_TOGETHER_MAX) {
       const slice = ids.slice(from, from + ANSWERED_TOGETHER_MAX);
@@ -42,11 +51,14 @@ export async function sendToMany(
       documentId ??= reply.document_id;
       results.push(...reply.results);
     }
+    complete = true;
     removeDraft(draftId);
     if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
   } finally {
-    sentToMany.set(results);
+    // Shown from the list until they are loaded again: they would be shown as pending for a moment.
+    for (const { id } of results) client.removeQueries({ queryKey: detailKey(id) });
     await refreshInbox(client);
+    sentToMany.set({ results, complete, sending: false });
   }
 }
 

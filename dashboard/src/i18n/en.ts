@@ -113,6 +113,8 @@ export const en = {
   ungroup: 'Not the same',
   ungrouped: 'It is a question of its own now.',
   groupTeachOn: 'Each customer gets your answer, and the assistant learns it once.',
+  groupTeachWording:
+    'Each customer gets your answer. Their questions will be added to “{title}” as other wordings.',
   groupTeachOff: 'Each customer gets your answer. The assistant does not learn it.',
   sendToMany: { one: 'Send to {n} customer', other: 'Send to {n} customers' },
   sentToMany: { one: 'Sent to {n} customer', other: 'Sent to {n} customers' },

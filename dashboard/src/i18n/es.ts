@@ -114,6 +114,8 @@ export const es: Texts = {
   ungroup: 'No es lo mismo',
   ungrouped: 'Ahora es una pregunta aparte.',
   groupTeachOn: 'Cada cliente recibe tu respuesta, y el asistente la aprende una vez.',
+  groupTeachWording:
+    'Cada cliente recibe tu respuesta. Sus preguntas se añadirán a “{title}” como otras formulaciones.',
   groupTeachOff: 'Cada cliente recibe tu respuesta. El asistente no la aprende.',
   sendToMany: { one: 'Enviar a {n} cliente', other: 'Enviar a {n} clientes' },
   sentToMany: { one: 'Enviada a {n} cliente', other: 'Enviada a {n} clientes' },

@@ -1,6 +1,7 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
 import { Pane } from '../answer/Pane.tsx';
+import { useOpenGroup } from '../answer/useOpenGroup.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
@@ -21,7 +22,7 @@ import { applyView, countStates, hidden, selection, view } from './view.ts';
 const NONE: readonly Notification[] = [];
 const NO_IDS: readonly number[] = [];
 
-export function InboxPage({ id }: { id: number | undefined }) {
+export function InboxPage({ id: openId }: { id: number | undefined }) {
   const { t } = useTranslation();
   const query = useNotifications();
   const items = query.data ?? NONE;
@@ -50,6 +51,7 @@ export function InboxPage({ id }: { id: number | undefined }) {
     [items, shownView.type, deletedIds],
   );
   const rows = useRows(shown);
+  const { id, key, group, leave } = useOpenGroup(openId, { rows, all: items, shown });
   const rowId = id === undefined ? undefined : rowIdOf(rows.groups, id);
   useInboxShortcuts({ rows, openId: rowId, searchRef });
 
@@ -83,7 +85,7 @@ export function InboxPage({ id }: { id: number | undefined }) {
       )}
       {paneVisible && (
         <section className="inbox-pane" aria-label={t('notification')}>
-          <Pane key={id} id={id} known={open} rows={rows} all={items} />
+          <Pane key={key} {...{ id, group, known: open, shown: rows.items, all: items, onUngroup: leave }} />
         </section>
       )}
       {extraWide && showTestPhone && (

@@ -9,7 +9,7 @@ import { deleteNotifications } from './delete.ts';
 import { idsOfRow, type Rows } from './groups.ts';
 import { pendingAmong } from './notifications.ts';
 import { resolveNotifications } from './resolve.ts';
-import { cursor, selection, toggleSelected } from './view.ts';
+import { cursor, selection, tickedInGroup, toggleSelected } from './view.ts';
 
 const ANSWER_FORM = '[data-answer]';
 
@@ -50,11 +50,13 @@ export function useInboxShortcuts({
     const id = openId ?? cursor.get();
     return shown.find((item) => item.id === id);
   };
-  /** The selected notifications, or those of the current row. */
+  /** The selected notifications, or those of the current row. In an open group, those that are ticked. */
   const targetIds = (): readonly number[] => {
     const selectedIds = [...selection.get()];
     const item = current();
-    return selectedIds.length > 0 ? selectedIds : item ? idsOfRow(groups, item.id) : [];
+    if (selectedIds.length > 0 || !item) return selectedIds;
+    const ticked = item.id === openId ? tickedInGroup.get() : undefined;
+    return idsOfRow(groups, item.id).filter((id) => ticked?.has(id) ?? true);
   };
   const focusReply = () => document.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
   /** Focuses the form but not its text field, where the digits for suggestions would be text. */
@@ -88,6 +90,7 @@ export function useInboxShortcuts({
     },
     '#'() {
       const deletedIds = targetIds();
+      if (deletedIds.length === 0) return;
       deleteNotifications(client, deletedIds);
       if (openId === undefined || !deletedIds.includes(openId)) return;
       const after = shown.slice(lastIndex).find(({ id }) => !deletedIds.includes(id));

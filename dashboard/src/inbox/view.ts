@@ -16,6 +16,8 @@ export const view = createStore<View>({ state: 'requested', type: 'all', search:
 /** The row that shortcuts act on. On wide screens, moving it also opens the notification. */
 export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());
+/** Those of the open group that an action is about. */
+export const tickedInGroup = createStore<ReadonlySet<number> | undefined>(undefined);
 /** Deleted on the screen; can still be undone. */
 export const hidden = createStore<UndoableIds>(new Map());
 

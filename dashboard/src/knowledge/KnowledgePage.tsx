@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Skeleton, TextInput, Tooltip } from '@mantine/core';
+import { Button, Skeleton, TextInput } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
@@ -88,16 +88,14 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
               leftSection={<Icon name="search" size={18} />}
             />
             <CurlButton call={call} label={t('searchKnowledge')} />
-            <Tooltip label={t('withoutYou')}>
-              <ActionIcon
-                variant="default"
-                size={44}
-                aria-label={t('withoutYou')}
-                onClick={() => setShowsConfidence(true)}
-              >
-                <Icon name="check" size={18} />
-              </ActionIcon>
-            </Tooltip>
+            <Button
+              variant="default"
+              fullWidth
+              leftSection={<Icon name="check" size={18} />}
+              onClick={() => setShowsConfidence(true)}
+            >
+              {t('withoutYou')}
+            </Button>
           </div>
           {query.isPending && <Skeleton className="list-loading" height={72} radius="md" />}
           {query.isError && documents.length === 0 && (
