@@ -85,6 +85,15 @@ function printWorstRow({ title, engine, status, tookMs, othersMs }: WorstRow): v
   );
 }
 
+const PENDING = 1000;
+const MANY = 100;
+const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
+/** Many questions share words, and few are the same. */
+const WORDS = Array.from(
+  { length: 331 },
+  (_, n) => `to ${String.fromCharCode(97 + (n % 26))}land${n % 7} by ship`,
+);
+
 /** A new kind of request is one entry here. */
 async function requestsOf({ server: { url }, tokens }: Instance): Promise<[title: string, send: Send][]> {
   const authorization = `Bearer ${tokens[0]}`;
@@ -111,6 +120,13 @@ async function requestsOf({ server: { url }, tokens }: Instance): Promise<[title
   const commonWords = await raised('delivery coffee beans parcel grinder');
   const unspacedQuestion = await raised(unspaced(20_000, 31 * LONG_DOCUMENTS));
   const [document] = (await (await get('/api/v1/knowledge/?limit=1')(0)).json()) as { id: number }[];
+  const manyIds: number[] = [];
+  for (let n = 0; n < PENDING; n += 1) {
+    const address = await raised(
+      `Do you send the ${['big', 'small', 'red'][n % 3]} parcel ${WORDS[n % WORDS.length]}?`,
+    );
+    manyIds.push(Number(address.split('/').at(-1)));
+  }
   const keys = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`key${n}`, n]));
 
   const webhook = (body: Buffer, headers: Record<string, string> = {}) =>
@@ -140,6 +156,28 @@ async function requestsOf({ server: { url }, tokens }: Instance): Promise<[title
       (n) => send('POST', `${toAnswer[n]}/answer`, JSON.stringify({ answer: stackedAccents(4000) })),
     ],
     ['list: 1,000 notifications', get('/api/v1/notification/?limit=1000')],
+    [
+      'groups: 1,000 pending questions, one of them new',
+      async (n) => {
+        await raise({ question: `Do you send the parcel with beans on ${DAYS[n]}?` });
+        return get('/api/v1/notification/groups')(n);
+      },
+    ],
+    [
+      'answer many: 100, with one lesson',
+      (n) => {
+        const ids = manyIds.slice(n * MANY, (n + 1) * MANY);
+        return send('POST', '/api/v1/notification/answer-many', JSON.stringify({ ids, answer: `Yes ${n}` }));
+      },
+    ],
+    [
+      'find: among 10,000 documents, one of them changed',
+      async (n) => {
+        const body = JSON.stringify({ title: `Delivery of parcel ${n}` });
+        await send('PATCH', `/api/v1/knowledge/${document!.id}`, body);
+        return get('/api/v1/knowledge/find?q=When+is+the+delivery+of+coffee+beans%3F')(n);
+      },
+    ],
     ['suggestions: stacked accents', get(`${toAnswer[0]}/suggestions?limit=20`)],
     ['suggestions: words of 10,000 documents', get(`${commonWords}/suggestions?limit=20`)],
     ['suggestions: long documents without spaces', get(`${unspacedQuestion}/suggestions?limit=20`)],

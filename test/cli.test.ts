@@ -63,7 +63,7 @@ onEachEngine('the command line', (engine) => {
     );
     assert.match(
       (await deskbell(['merchant', 'list'])).stdout,
-      /^ID +NAME +COUNTRY +ANSWERS SENT BY +ADDED \(UTC\)\n1 +Café Öl +– +deskbell +20/,
+      /^ID +NAME +COUNTRY +ANSWERS SENT BY +CONFIDENT +ADDED \(UTC\)\n1 +Café Öl +– +deskbell +learned +20/,
     );
     assertFailure(await run(['merchant', 'add', 'a\u001b[31mb']), 2, /1 to 200 characters on one line/);
   });

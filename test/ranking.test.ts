@@ -101,6 +101,20 @@ onEachEngine('the ranking', (engine) => {
     assert.equal(await best(), undefined);
   });
 
+  it('works for a merchant that deleted all its documents', async () => {
+    const { json } = await deskbell.call('GET', '/api/v1/knowledge/', { token: borealis });
+    for (const { id } of json) await deskbell.call('DELETE', `/api/v1/knowledge/${id}`, { token: borealis });
+    const question = 'Do you sell maps?';
+    assert.deepEqual(await find(question, borealis), []);
+    const address = await raise(deskbell, borealis, {
+      ...QUESTION,
+      conversation_id: 4,
+      context: { question },
+    });
+    await deskbell.call('POST', `${address}/answer`, { token: borealis, body: { answer: 'Yes.' } });
+    assert.equal((await find(question, borealis))[0]?.answer, 'Yes.');
+  });
+
   it('compares every wording of a document', async () => {
     await importDocuments({
       title: 'Parking',

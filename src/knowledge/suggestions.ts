@@ -39,7 +39,7 @@ export async function suggestAnswers(
     [merchantId, notificationId],
   );
   if (!notification) throw notificationNotFound();
-  const question = askedIn(notification.context);
+  const question = askedIn(notification.context).slice(0, QUESTION_LENGTH_MAX);
   const [documents, questions] = await Promise.all([
     ranking.rank(merchantId, question, SCORE_MIN),
     rankAnswered({ database, ranking }, merchantId, question),

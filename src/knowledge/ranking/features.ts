@@ -10,8 +10,9 @@ import { wordsIn } from '../words.ts';
 const FEATURE_BITS = 18;
 export const FEATURES = 1 << FEATURE_BITS;
 
-/** A longer text is cut: a title has at most 200 characters, and nobody compares a longer question word by word. */
+/** A longer text is cut: a title has at most 200 characters, and most questions have less. */
 const TEXT_LENGTH_MAX = 2048;
+export const cut = (text: string) => text.slice(0, TEXT_LENGTH_MAX);
 
 const LETTERS = { min: 2, max: 4 };
 const CONSONANTS = { min: 3, max: 4 };
@@ -22,7 +23,7 @@ const KINDS = { letters: 0x811c9dc5, word: 0x3f2a7c19, stem: 0x5bd1e995, consona
 /** The features of a text, each once. */
 export function featuresOf(text: string): Uint32Array {
   const features = new Set<number>();
-  for (const { form, stem, stop } of wordsIn(text.slice(0, TEXT_LENGTH_MAX))) {
+  for (const { form, stem, stop } of wordsIn(cut(text))) {
     // In scripts without spaces the form is one character, and the stem a pair of them.
     const word = stem.length > form.length ? stem : form;
     features.add(hashOf(KINDS.word, word));

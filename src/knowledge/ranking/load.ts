@@ -61,7 +61,7 @@ export async function loadDocuments(
   };
   // A deleted document leaves no trace: all others must be read.
   const isComplete = before?.deletions !== state.deletions;
-  const since = isComplete ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
+  const since = isComplete || newest === '' ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
   const rows = await readStamps(queries, merchantId, since);
   const changed = rows.filter(({ id, stamp }) => stamps.get(id) !== stamp);
   const pause = inSlices();
@@ -82,6 +82,7 @@ export async function loadDocuments(
   }
   if (isComplete) removeOthers({ index, vectors, stamps }, new Set(rows.map(({ id }) => id)));
   if (index.bytes > INDEX_MAX_BYTES) removeOldest(index);
+  await index.prepare(pause);
   return { ...state, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
 }
 
@@ -94,6 +95,7 @@ interface Stamp {
 /** Last updated first. */
 async function readStamps(queries: Queries, merchantId: MerchantId, since: string): Promise<Stamp[]> {
   const found: Stamp[] = [];
+  const pause = inSlices();
   for (;;) {
     const last = found.at(-1);
     const rows = await queries.all<Stamp>(
@@ -106,6 +108,7 @@ async function readStamps(queries: Queries, merchantId: MerchantId, since: strin
     );
     for (const row of rows) found.push(row);
     if (rows.length < STAMPS_AT_ONCE) return found;
+    await pause();
   }
 }
 

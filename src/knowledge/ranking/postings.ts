@@ -9,8 +9,8 @@ const HOLDER_BYTES = 12;
 const LIST_BYTES = 150;
 
 /**
- * Weights are calculated again after this share of the holders changed. Each calculation reads every feature, which
- * takes 20 ms with 10,000 texts, and one text more or less does not change how rare a word is.
+ * Weights are calculated again after this share of the holders changed. Afterwards every text must be measured again, and
+ * one text more or less does not change how rare a word is.
  */
 const CHANGED_SHARE_MAX = 0.01;
 
@@ -68,10 +68,6 @@ export class Postings {
     this.#unknownWeight = this.#weigh(this.#total, 0);
     for (const list of this.#lists.values()) list.weight = this.#weigh(this.#total, list.holders.length);
     return true;
-  }
-
-  eachWeight(use: (feature: number, weight: number) => void): void {
-    for (const [feature, { weight }] of this.#lists) use(feature, weight);
   }
 
   weightOf(feature: number): number {

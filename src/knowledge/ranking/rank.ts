@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
+import { inSlices } from '../../http/limits/slices.ts';
 import type { Meaning } from '../embeddings/meaning.ts';
 import { mixScores } from '../embeddings/mix.ts';
 import type { QuestionVector } from '../embeddings/questions.ts';
+import { featuresOf } from './features.ts';
 import { type Loaded, loadDocuments, readState } from './load.ts';
 import { better, rounded, type Similar, TextIndex } from './textIndex.ts';
 
@@ -92,7 +94,14 @@ export function createRanking(queries: Queries, meaning?: Meaning): Ranking {
       return scoresByWords((await current(merchantId)).index, question);
     },
     async compare(merchantId, question, texts) {
-      return texts.length === 0 ? [] : (await current(merchantId)).index.compare(question, texts);
+      if (texts.length === 0) return [];
+      const pause = inSlices();
+      const features: Uint32Array[] = [];
+      for (const text of texts) {
+        features.push(featuresOf(text));
+        await pause();
+      }
+      return (await current(merchantId)).index.compare(question, features);
     },
   };
 }

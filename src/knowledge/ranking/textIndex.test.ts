@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { featuresOf } from './features.ts';
 import { type IndexedText, TextIndex } from './textIndex.ts';
 
 const QUESTIONS = [
@@ -88,7 +89,10 @@ describe('an index of texts', () => {
 
   it('compares texts that are not in it by the same weights', () => {
     const index = titles(QUESTIONS);
-    const [same, other, nothing] = index.compare(QUESTIONS[0]!, [QUESTIONS[0]!, QUESTIONS[1]!, '緑茶']);
+    const [same, other, nothing] = index.compare(
+      QUESTIONS[0]!,
+      [QUESTIONS[0]!, QUESTIONS[1]!, '緑茶'].map(featuresOf),
+    );
     assert.deepEqual([same, nothing], [1, 0]);
     assert.ok(other! > 0 && other! < 1);
   });

@@ -1,5 +1,5 @@
 import { stemsOf } from '../words.ts';
-import { FEATURES, featuresOf, stemFeature } from './features.ts';
+import { cut, FEATURES, featuresOf, stemFeature } from './features.ts';
 import { Postings } from './postings.ts';
 
 export interface Similar {
@@ -36,8 +36,8 @@ interface Entry {
 interface Group {
   key: string | number;
   entries: Entry[];
-  /** The length of the sum of all their wordings' vectors, each of length 1. 0 if it is not known. */
-  norm: number;
+  /** The length of the sum of all their wordings' vectors, each of length 1. Undefined if they are too many. */
+  norm: number | undefined;
 }
 
 /**
@@ -47,6 +47,8 @@ interface Group {
 const RARITY_POWER = 0.6;
 /** How much the other wordings of an answer count: nothing for the same question, all for one that is unlike each. */
 const OTHERS_SHARE = 1.3;
+/** An answer with more wordings, such as “Yes.”, answers questions that have nothing in common. */
+const SUPPORTING_MAX = 200;
 /** The score of a text whose body contains every word of the question, and whose wordings share nothing with it. */
 const BODY_SHARE = 0.35;
 
@@ -72,6 +74,7 @@ export class TextIndex {
   readonly #wordingNumbers = new Numbers();
   readonly #entryNumbers = new Numbers();
   #unmeasured: Wording[] = [];
+  readonly #unmeasuredGroups = new Set<Group>();
   #bytes = 0;
 
   get size(): number {
@@ -90,7 +93,7 @@ export class TextIndex {
   set(id: number, { wordings, bodyStems = [], answer }: IndexedText): void {
     this.delete(id);
     const key = answer ?? id;
-    const group = this.#groups.get(key) ?? { key, entries: [], norm: 0 };
+    const group = this.#groups.get(key) ?? { key, entries: [], norm: undefined };
     const entry: Entry = {
       id,
       number: this.#entryNumbers.take(),
@@ -102,7 +105,7 @@ export class TextIndex {
     this.#groups.set(key, group);
     this.#entries.set(id, entry);
     group.entries.push(entry);
-    group.norm = 0;
+    this.#unmeasuredGroups.add(group);
     this.#bytes += bytesOf(entry);
   }
 
@@ -125,17 +128,20 @@ export class TextIndex {
       this.#wordingNumbers.free(number);
     }
     group.entries.splice(group.entries.indexOf(entry), 1);
-    group.norm = 0;
-    if (group.entries.length === 0) this.#groups.delete(group.key);
+    this.#unmeasuredGroups.add(group);
+    if (group.entries.length === 0) {
+      this.#groups.delete(group.key);
+      this.#unmeasuredGroups.delete(group);
+    }
     this.#bytes -= bytesOf(entry);
   }
 
   /** Best first; with the same score, the newest first. */
   similar(question: string, scoreMin: number, { oncePerAnswer = true } = {}): Similar[] {
-    const stems = stemsOf(question);
+    const stems = stemsOf(cut(question));
     // Stop words alone say nothing.
     if (stems.length === 0 || this.size === 0) return [];
-    this.#refresh();
+    for (const _step of this.#refresh());
     products = emptied(products, this.#wordingNumbers.end);
     covered = emptied(covered, this.#entryNumbers.end);
     const length = Math.sqrt(this.#wordings.addUp(featuresOf(question), products, (weight) => weight ** 2));
@@ -174,19 +180,20 @@ export class TextIndex {
       best = Math.max(best, bestOf(wordings, length));
       for (const wording of wordings) sum += cosineOf(wording, length);
     }
-    if (group.norm === 0) group.norm = this.#normOfSum(group);
     const others = Math.min(1, OTHERS_SHARE * Math.max(0, 1 - best));
-    return { best, support: best === 0 ? 1 : 1 - others + (others * sum) / group.norm / best };
+    return {
+      best,
+      support: best === 0 || group.norm === undefined ? 1 : 1 - others + (others * sum) / group.norm / best,
+    };
   }
 
-  /** How similar a question is to each of some texts that are not in the index, with its weights. */
-  compare(question: string, texts: readonly string[]): number[] {
-    this.#refresh();
+  /** How similar a question is to the features of each of some texts that are not in the index, with its weights. */
+  compare(question: string, texts: readonly Uint32Array[]): number[] {
+    for (const _step of this.#refresh());
     const asked = featuresOf(question);
     const length = this.#normOf(asked);
     for (const feature of asked) featureSums[feature] = this.#wordings.weightOf(feature) ** 2;
-    const scores = texts.map((text) => {
-      const features = featuresOf(text);
+    const scores = texts.map((features) => {
       const product = sumOf(features);
       return product === 0 ? 0 : rounded(product / (length * this.#normOf(features)));
     });
@@ -194,21 +201,28 @@ export class TextIndex {
     return scores;
   }
 
+  /** Does in steps what the next comparison would have to do at once. Nothing may change meanwhile. */
+  async prepare(pause: () => Promise<void> | undefined): Promise<void> {
+    for (const _step of this.#refresh()) await pause();
+  }
+
   /** A new text changes how rare the features of all others are. */
-  #refresh(): void {
+  *#refresh(): Generator<void> {
     this.#bodies.refresh();
-    if (this.#wordings.refresh()) {
-      for (const group of this.#groups.values()) group.norm = 0;
-      // Looking up each weight in a map would take four times as long.
-      this.#wordings.eachWeight((feature, weight) => (featureSums[feature] = weight ** 2));
-      for (const entry of this.#entries.values()) {
-        for (const wording of entry.wordings) wording.norm = Math.sqrt(sumOf(wording.features));
-      }
-      this.#wordings.eachWeight((feature) => (featureSums[feature] = 0));
-    } else {
-      for (const wording of this.#unmeasured) wording.norm = this.#normOf(wording.features);
-    }
+    const changed = this.#wordings.refresh();
+    const unmeasured = changed
+      ? [...this.#entries.values()].flatMap(({ wordings }) => wordings)
+      : this.#unmeasured;
     this.#unmeasured = [];
+    for (const wording of unmeasured) {
+      wording.norm = this.#normOf(wording.features);
+      yield;
+    }
+    for (const group of changed ? this.#groups.values() : this.#unmeasuredGroups) {
+      group.norm = this.#normOfSum(group);
+      yield;
+    }
+    this.#unmeasuredGroups.clear();
   }
 
   #normOf(features: Uint32Array): number {
@@ -217,9 +231,10 @@ export class TextIndex {
     return Math.sqrt(squares);
   }
 
-  #normOfSum({ entries }: Group): number {
+  #normOfSum({ entries }: Group): number | undefined {
     const wordings = entries.flatMap((entry) => entry.wordings);
     if (wordings.length === 1) return 1;
+    if (wordings.length > SUPPORTING_MAX) return undefined;
     for (const { features, norm } of wordings) {
       for (const feature of features) featureSums[feature]! += this.#wordings.weightOf(feature) / norm;
     }
