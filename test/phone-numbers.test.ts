@@ -66,7 +66,7 @@ onEachEngine('a merchant’s country', (engine) => {
     assert.equal(await stored(id), 'US');
     assert.match(
       (await command(['merchant', 'list'])).stdout,
-      new RegExp(`^ID +NAME +COUNTRY +ANSWERS SENT BY +ADDED.*\\n${id} +Café Norte +US +deskbell +20`, 's'),
+      new RegExp(`^ID +NAME +COUNTRY +ANSWERS SENT BY +CONFIDENT +ADDED.*\\n${id} +Café Norte +US +deskbell +learned +20`, 's'),
     );
 
     assert.equal((await succeed(command, ['merchant', 'set', `${id}`, '--name', 'Café'])).country, 'US');
@@ -84,7 +84,7 @@ onEachEngine('a merchant’s country', (engine) => {
         /two letters of a country, such as ES for Spain/,
       ],
       [['merchant', 'set', '1', '--country', 'XX'], 2, /two letters of a country/],
-      [['merchant', 'set', '1'], 2, /give --country, --name or --deliver/],
+      [['merchant', 'set', '1'], 2, /give --country, --name, --deliver or --confident/],
       [['merchant', 'set', '1', '--name', '\u001b[31m'], 2, /1 to 200 characters on one line/],
       [['merchant', 'set', 'Aurora', '--country', 'ES'], 2, /ID is a number/],
       [['merchant', 'set', '999', '--country', 'ES'], 1, /There is no merchant 999/],
