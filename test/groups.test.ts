@@ -77,6 +77,9 @@ onEachEngine('the same question from several customers', (engine) => {
       (await call('GET', `${same}/similar?limit=1`)).json.notifications.map(({ id }: { id: number }) => id),
       [more],
     );
+    const not = await ask('Do you not sell paper filters?');
+    const scores = (await call('GET', `${same}/similar`)).json.notifications;
+    assert.equal(scores.find(({ id }: { id: number }) => id === not).score, 0.7);
     assertError(await call('GET', `${same}/similar?limit=101`), 422, 'VALIDATION_ERROR', 'limit');
   });
 

@@ -92,6 +92,12 @@ onEachEngine('the merchant’s settings', (engine) => {
     ] as const) {
       assertError(await call('PATCH', { body }), 422, 'VALIDATION_ERROR', field);
     }
+    for (const [confident, detail] of [
+      [0.4, 'confident must be >= 0.5'],
+      [80, 'confident must be <= 1'],
+    ] as const) {
+      assert.equal((await call('PATCH', { body: { confident } })).json.detail, detail);
+    }
     assert.deepEqual((await call('GET')).json, before);
   });
 

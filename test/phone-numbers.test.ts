@@ -66,7 +66,10 @@ onEachEngine('a merchant’s country', (engine) => {
     assert.equal(await stored(id), 'US');
     assert.match(
       (await command(['merchant', 'list'])).stdout,
-      new RegExp(`^ID +NAME +COUNTRY +ANSWERS SENT BY +CONFIDENT +ADDED.*\\n${id} +Café Norte +US +deskbell +learned +20`, 's'),
+      new RegExp(
+        `^ID +NAME +COUNTRY +ANSWERS SENT BY +CONFIDENT +ADDED.*\\n${id} +Café Norte +US +deskbell +learned +20`,
+        's',
+      ),
     );
 
     assert.equal((await succeed(command, ['merchant', 'set', `${id}`, '--name', 'Café'])).country, 'US');

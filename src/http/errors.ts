@@ -71,7 +71,9 @@ function toApiError(error: unknown): ApiError {
 }
 
 /** Reports the first invalid field. */
-function fromValidation([first]: NonNullable<FastifyError['validation']>): ApiError {
+function fromValidation(errors: NonNullable<FastifyError['validation']>): ApiError {
+  // A value may be of one of several types. Then a wrong number has an error for each, and that of the number helps.
+  const first = errors.find(({ keyword }) => keyword === 'minimum' || keyword === 'maximum') ?? errors[0];
   if (!first) return invalid('body', 'body is not valid');
   if (first.keyword === 'required') return required(String(first.params.missingProperty));
   const field = fieldOf(first.instancePath);

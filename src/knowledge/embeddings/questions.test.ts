@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { MerchantId } from '../../contract/ids.ts';
 import { type Embed, EmbeddingsFailure } from './client.ts';
 import { createQuestionVectors } from './questions.ts';
@@ -92,6 +93,17 @@ describe('the vector of a question', () => {
     const next = [vectors(AURORA, 'seventh'), vectors(BOREALIS, 'eighth')];
     for (const { answer } of open) answer();
     assert.ok((await Promise.all(next)).every(Boolean));
+  });
+
+  it('is waited for at most a second, also by the first question, which needs other vectors too', async () => {
+    const embed: Embed = async (texts) => {
+      await sleep(texts.length > 1 ? 5000 : 900, undefined, { ref: texts.length === 1 });
+      return texts.map(() => toStored([0, 1]));
+    };
+    const vectors = createQuestionVectors({ embed, now: () => new Date() });
+    const startedMs = performance.now();
+    assert.equal(await vectors(AURORA, 'first'), undefined);
+    assert.ok(performance.now() - startedMs < 1600);
   });
 
   it('of a long question is that of its beginning', async () => {

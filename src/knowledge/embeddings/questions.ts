@@ -70,7 +70,7 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
   }
 
   /** Once per process. A slow endpoint may need longer than a question waits. */
-  async function readBackground(): Promise<readonly StoredVector[] | undefined> {
+  async function readBackground(waitMs: number): Promise<readonly StoredVector[] | undefined> {
     if (background) return background;
     if (now().getTime() < brokenUntilMs) return undefined;
     reading ??= embed(BACKGROUND, { timeoutMs: BACKGROUND_TIMEOUT_MS, isProbe: true })
@@ -83,7 +83,7 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
       .finally(() => {
         reading = undefined;
       });
-    await Promise.race([reading, sleep(TIMEOUT_MS, undefined, { ref: false })]);
+    await Promise.race([reading, sleep(waitMs, undefined, { ref: false })]);
     return background;
   }
 
@@ -113,8 +113,10 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
   return async (merchantId, question) => {
     const text = inputOf(question.slice(0, QUESTION_LENGTH_MAX));
     if (text === '') return undefined;
+    const startedMs = performance.now();
     const vector = await vectorOf(merchantId, text);
-    const sentences = vector && (await readBackground());
+    const leftMs = startedMs + TIMEOUT_MS - performance.now();
+    const sentences = vector && (await readBackground(Math.max(0, leftMs)));
     if (!vector || !sentences) return undefined;
     if (sentences[0]?.bytes.length === vector.bytes.length) return { vector, background: sentences };
     // The endpoint has another model under the same name now, or had when the other was made.

@@ -15,12 +15,16 @@ import type { Compared, Question } from './question.ts';
  */
 const SCORE_MIN = 0.75;
 
-/** From 0, no word in common, to 1, the same words. */
+/** With the same words, but another number or a "not". */
+const DIFFERENT_SCORE_MAX = 0.7;
+
+/** From 0, no word in common, to 1, the same question. */
 export function scoreOf(a: Compared, b: Compared): number {
   const [few, many] = a.words.size <= b.words.size ? [a.words, b.words] : [b.words, a.words];
   let common = 0;
   for (const word of few) if (many.has(word)) common += 1;
-  return score(common, few.size, many.size);
+  const found = score(common, few.size, many.size);
+  return a.fixed === b.fixed ? found : Math.min(found, DIFFERENT_SCORE_MAX);
 }
 
 const score = (common: number, a: number, b: number) =>
