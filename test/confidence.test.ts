@@ -169,7 +169,7 @@ onEachEngine('confidence', (engine) => {
     assert.deepEqual(newest, {
       id: newest.id,
       question: TITLE,
-      document: { id: documentId, title: TITLE },
+      document: { id: documentId, title: TITLE, body: BODY },
       score: 1,
       outcome: null,
       judged_by: null,

@@ -46,7 +46,11 @@ export const Confidence = Type.Object(
 const knownExample = {
   id: 7,
   question: 'Do you also have decaf beans?',
-  document: { id: 3, title: 'Do you have decaf beans?' },
+  document: {
+    id: 3,
+    title: 'Do you have decaf beans?',
+    body: 'Yes, a Colombian one, decaffeinated with water.',
+  },
   score: 0.93,
   outcome: 'right',
   judged_by: 'Alma Reyes',
@@ -60,6 +64,10 @@ export const KnownAnswer = Type.Object(
     document: Type.Object({
       id: Type.Integer(),
       title: NullOr(Type.String(), 'Null if it was deleted.'),
+      body: NullOr(
+        Type.String(),
+        'The first 600 characters of its answer, as it is now. Null if it was deleted.',
+      ),
     }),
     score: Type.Number(),
     outcome,

@@ -196,7 +196,7 @@ function readOutcome(body: unknown): Outcome | null {
   return outcome;
 }
 
-const knownOf = ({ document_id, title, ...known }: KnownAnswer) => ({
+const knownOf = ({ document_id, title, body, ...known }: KnownAnswer) => ({
   ...known,
-  document: { id: document_id, title },
+  document: { id: document_id, title, body },
 });

@@ -203,6 +203,8 @@ export interface KnownAnswer {
   document_id: number;
   /** Null if the document is gone. */
   title: string | null;
+  /** Its beginning. */
+  body: string | null;
   score: number;
   outcome: Outcome | null;
   judged_by: string | null;
@@ -210,7 +212,10 @@ export interface KnownAnswer {
   created_at: string;
 }
 
-const KNOWN = `select r.id, r.question, r.document_id, d.title, r.score, r.outcome,
+/** People judge the answer without opening the document. A page has at most 100. */
+const KNOWN_BODY_MAX = 600;
+
+const KNOWN = `select r.id, r.question, r.document_id, d.title, substr(d.body, 1, ${KNOWN_BODY_MAX}) as body, r.score, r.outcome,
     ${authorNameOf('r.merchant_id', 'r.judged_by', 'r.judged_by_key')} as judged_by, r.judged_at, r.created_at
   from recognitions r left join documents d on d.merchant_id = r.merchant_id and d.id = r.document_id`;
 

@@ -6,6 +6,8 @@ const PAIRS: [Likeness, string, string][] = [
   ['same', 'Do you ship to Spain?', 'do you SHIP to spain'],
   ['same', 'Do your mugs break?', 'Does the mug break?'],
   ['same', 'Is there a size 42?', 'Is there a size ٤٢?'],
+  ['same', 'Hello, do you ship to Spain, please?', 'Do you ship to Spain?'],
+  ['similar', 'Hello!', 'Good morning'],
   ['similar', 'Do you ship to Spain?', 'Do you ship to France?'],
   ['different', 'Do you ship article 1?', 'Do you ship article 2?'],
   ['different', 'Is my order 2041 on its way?', 'Is my order on its way?'],

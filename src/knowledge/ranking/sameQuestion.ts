@@ -1,4 +1,4 @@
-import { wordsIn } from '../words.ts';
+import { stemsOf, wordsIn } from '../words.ts';
 
 /**
  * Words that turn a question around, in the languages of words.ts and German, without accents. Some mean something else in
@@ -7,6 +7,19 @@ import { wordsIn } from '../words.ts';
 export const NEGATIONS = new Set(
   `not no never none without cannot don doesn didn isn aren won sin nunca jamas ningun ninguna nao nem nenhum
   nenhuma sem nicht kein keine ohne لا لم لن ليس بدون`.split(/\s+/),
+);
+
+/** Politeness, and the ways to begin a question. Most other such words are stop words already. */
+export const FILLER = new Set(
+  stemsOf(
+    `hello hi hey dear please thanks thank good morning evening afternoon day sir madam kindly want need help like know
+    just wondering question asking tell possible get looking trying about okay ok yes yeah well am able should let some
+    hola buenas buenos dias tardes noches gracias favor quiero quisiera querria necesito saber puedo puede pueden podria
+    gustaria pregunta ayuda disculpa perdon posible
+    ola oi bom boa dia tarde noite obrigado obrigada quero queria preciso gostaria posso pode podem pergunta ajuda
+    desculpe possivel
+    مرحبا السلام عليكم شكرا فضلك اريد اود احتاج ممكن سؤال معرفة`,
+  ),
 );
 
 interface Told {
@@ -23,7 +36,7 @@ function toldBy(text: string): Told {
   for (const { form, stem, stop } of wordsIn(text)) {
     if (/\p{N}/u.test(form)) numbers.push(form);
     else if (NEGATIONS.has(form)) negations.push(form);
-    else if (!stop) stems.add(stem);
+    else if (!stop && !FILLER.has(stem)) stems.add(stem);
   }
   const joined = (words: Iterable<string>) => [...words].sort().join(' ');
   return { stems: joined(stems), numbers: joined(numbers), negations: joined(negations) };
@@ -41,6 +54,6 @@ export function likenessOf(question: string, wordings: readonly string[]): Liken
   const similar = wordings
     .map(toldBy)
     .filter(({ numbers, negations }) => numbers === asked.numbers && negations === asked.negations);
-  if (similar.some(({ stems }) => stems === asked.stems)) return 'same';
+  if (asked.stems !== '' && similar.some(({ stems }) => stems === asked.stems)) return 'same';
   return similar.length > 0 ? 'similar' : 'different';
 }

@@ -50,7 +50,7 @@ const OTHERS_SHARE = 1.3;
 /** An answer with more wordings, such as “Yes.”, answers questions that have nothing in common. */
 const SUPPORTING_MAX = 200;
 /** The score of a text whose body contains every word of the question, and whose wordings share nothing with it. */
-const BODY_SHARE = 0.35;
+const BODY_SHARE = 0.4;
 
 /** What a wording or a body takes, besides its features. */
 const TEXT_BYTES = 300;
@@ -149,7 +149,7 @@ export class TextIndex {
         if (oncePerAnswer && asked < best) continue;
         const coverage = covered[number]! / words;
         const wanted = Math.min(1, asked * support);
-        const score = rounded(wanted + (1 - wanted) * BODY_SHARE * coverage ** 2);
+        const score = rounded(wanted + (1 - wanted) * BODY_SHARE * coverage ** 1.5);
         if (score >= scoreMin) found.push({ id, score });
         if (oncePerAnswer) break;
       }

@@ -1,5 +1,5 @@
-import { NEGATIONS } from '../../knowledge/ranking/sameQuestion.ts';
-import { stemsOf, wordsIn } from '../../knowledge/words.ts';
+import { FILLER, NEGATIONS } from '../../knowledge/ranking/sameQuestion.ts';
+import { wordsIn } from '../../knowledge/words.ts';
 import { isPersonal } from './personal.ts';
 
 /** What the comparison needs of a question. */
@@ -25,19 +25,6 @@ const TEXT_LENGTH_MAX = 500;
 /** A longer text tells a story, and stories differ. */
 const GROUPED_WORDS_MAX = 24;
 const WORDS_MAX = 64;
-
-/** Politeness, and the ways to begin a question. Most other such words are stop words already. */
-const FILLER = new Set(
-  stemsOf(
-    `hello hi hey dear please thanks thank good morning evening afternoon day sir madam kindly want need help like know
-    just wondering question asking tell possible get looking trying about okay ok yes yeah well am able should let some
-    hola buenas buenos dias tardes noches gracias favor quiero quisiera querria necesito saber puedo puede pueden podria
-    gustaria pregunta ayuda disculpa perdon posible
-    ola oi bom boa dia tarde noite obrigado obrigada quero queria preciso gostaria posso pode podem pergunta ajuda
-    desculpe possivel
-    مرحبا السلام عليكم شكرا فضلك اريد اود احتاج ممكن سؤال معرفة`,
-  ),
-);
 
 /** Pure, and of this question alone, so every process groups alike. */
 export function comparedOf(text: string): Compared {

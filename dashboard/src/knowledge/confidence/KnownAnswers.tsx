@@ -82,6 +82,11 @@ function Known(props: {
   return (
     <>
       <strong dir="auto">{question}</strong>
+      {document.body !== null && (
+        <span className="known-body" dir="auto">
+          {document.body}
+        </span>
+      )}
       {document.title === null ? (
         <span className="muted">{t('knownDeleted')}</span>
       ) : (
