@@ -1,6 +1,9 @@
 /** Which holders have a feature, such as the wordings with a word. Holders are small numbers. */
 interface Posting {
+  /** Also some that were removed. */
   holders: number[];
+  /** Without those. */
+  count: number;
   weight: number;
 }
 
@@ -14,10 +17,21 @@ const LIST_BYTES = 150;
  */
 const CHANGED_SHARE_MAX = 0.01;
 
+/**
+ * Removed holders leave the lists when they are more than this share of the others. Looking for one in each of its lists
+ * would take as long as there are holders: 48 ms with 20,000 long texts.
+ */
+const REMOVED_SHARE_MAX = 0.25;
+const REMOVED_MIN = 64;
+
 /** For each feature its holders, and a weight by how few they are. */
 export class Postings {
   readonly #lists = new Map<number, Posting>();
   readonly #weigh: (total: number, found: number) => number;
+  /** Numbers that no list has any more. */
+  #free: number[] = [];
+  #removed: number[] = [];
+  #end = 0;
   #total = 0;
   #features = 0;
   #weighedTotal = 0;
@@ -32,26 +46,45 @@ export class Postings {
     return LIST_BYTES * this.#lists.size + HOLDER_BYTES * this.#features;
   }
 
-  add(holder: number, features: Uint32Array): void {
+  /** All holders are below this number. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Returns the new holder. */
+  add(features: Uint32Array): number {
+    const holder = this.#free.pop() ?? this.#end++;
     for (const feature of features) {
       const list = this.#lists.get(feature);
-      if (list) list.holders.push(holder);
-      else this.#lists.set(feature, { holders: [holder], weight: this.#unknownWeight });
+      if (list) {
+        list.holders.push(holder);
+        list.count += 1;
+      } else this.#lists.set(feature, { holders: [holder], count: 1, weight: this.#unknownWeight });
     }
     this.#changed(1, features.length);
+    return holder;
   }
 
   remove(holder: number, features: Uint32Array): void {
     for (const feature of features) {
-      const { holders } = this.#lists.get(feature)!;
-      if (holders.length === 1) {
-        this.#lists.delete(feature);
-        continue;
-      }
-      holders[holders.lastIndexOf(holder)] = holders.at(-1)!;
-      holders.pop();
+      const list = this.#lists.get(feature)!;
+      list.count -= 1;
+      if (list.count === 0) this.#lists.delete(feature);
     }
+    this.#removed.push(holder);
     this.#changed(-1, -features.length);
+    if (this.#removed.length > Math.max(REMOVED_MIN, REMOVED_SHARE_MAX * this.#total)) this.#dropRemoved();
+  }
+
+  #dropRemoved(): void {
+    const isRemoved = new Uint8Array(this.#end);
+    for (const holder of this.#removed) isRemoved[holder] = 1;
+    for (const list of this.#lists.values()) {
+      const { holders, count } = list;
+      if (holders.length > count) list.holders = holders.filter((holder) => isRemoved[holder] === 0);
+    }
+    this.#free = [...this.#free, ...this.#removed];
+    this.#removed = [];
   }
 
   #changed(holders: number, features: number): void {
@@ -66,7 +99,7 @@ export class Postings {
     this.#changes = 0;
     this.#weighedTotal = this.#total;
     this.#unknownWeight = this.#weigh(this.#total, 0);
-    for (const list of this.#lists.values()) list.weight = this.#weigh(this.#total, list.holders.length);
+    for (const list of this.#lists.values()) list.weight = this.#weigh(this.#total, list.count);
     return true;
   }
 
@@ -78,7 +111,10 @@ export class Postings {
     return this.#lists.get(feature)?.weight ?? this.#unknownWeight;
   }
 
-  /** Adds to each holder's sum for each of the features that it has. Returns the total for all features. */
+  /**
+   * Adds to each holder's sum for each of the features that it has. Returns the total for all features. The sums of
+   * removed holders mean nothing.
+   */
   addUp(features: Iterable<number>, sums: Float64Array, measure: (weight: number) => number): number {
     let total = 0;
     for (const feature of features) {

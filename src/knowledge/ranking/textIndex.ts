@@ -35,7 +35,7 @@ interface Entry {
 /** The texts with one answer. */
 interface Group {
   key: string | number;
-  entries: Entry[];
+  entries: Set<Entry>;
   /** The length of the sum of all their wordings' vectors, each of length 1. 0 if it is not known. */
   norm: number;
 }
@@ -69,8 +69,6 @@ export class TextIndex {
     (total, found) => (Math.log((1 + total) / (1 + found)) + 1) ** RARITY_POWER,
   );
   readonly #bodies = new Postings((total, found) => Math.log(1 + total / Math.max(found, 0.5)));
-  readonly #wordingNumbers = new Numbers();
-  readonly #entryNumbers = new Numbers();
   #unmeasured: Wording[] = [];
   #bytes = 0;
 
@@ -90,25 +88,25 @@ export class TextIndex {
   set(id: number, { wordings, bodyStems = [], answer }: IndexedText): void {
     this.delete(id);
     const key = answer ?? id;
-    const group = this.#groups.get(key) ?? { key, entries: [], norm: 0 };
+    const group = this.#groups.get(key) ?? { key, entries: new Set(), norm: 0 };
+    const body = Uint32Array.from(new Set(bodyStems.map(stemFeature)));
     const entry: Entry = {
       id,
-      number: this.#entryNumbers.take(),
+      number: this.#bodies.add(body),
       wordings: wordings.map((text) => this.#wordingOf(text)),
-      body: Uint32Array.from(new Set(bodyStems.map(stemFeature))),
+      body,
       group,
     };
-    this.#bodies.add(entry.number, entry.body);
     this.#groups.set(key, group);
     this.#entries.set(id, entry);
-    group.entries.push(entry);
+    group.entries.add(entry);
     group.norm = 0;
     this.#bytes += bytesOf(entry);
   }
 
   #wordingOf(text: string): Wording {
-    const wording = { number: this.#wordingNumbers.take(), features: featuresOf(text), norm: 0 };
-    this.#wordings.add(wording.number, wording.features);
+    const features = featuresOf(text);
+    const wording = { number: this.#wordings.add(features), features, norm: 0 };
     this.#unmeasured.push(wording);
     return wording;
   }
@@ -119,14 +117,10 @@ export class TextIndex {
     const { group } = entry;
     this.#entries.delete(id);
     this.#bodies.remove(entry.number, entry.body);
-    this.#entryNumbers.free(entry.number);
-    for (const { number, features } of entry.wordings) {
-      this.#wordings.remove(number, features);
-      this.#wordingNumbers.free(number);
-    }
-    group.entries.splice(group.entries.indexOf(entry), 1);
+    for (const { number, features } of entry.wordings) this.#wordings.remove(number, features);
+    group.entries.delete(entry);
     group.norm = 0;
-    if (group.entries.length === 0) this.#groups.delete(group.key);
+    if (group.entries.size === 0) this.#groups.delete(group.key);
     this.#bytes -= bytesOf(entry);
   }
 
@@ -136,8 +130,8 @@ export class TextIndex {
     // Stop words alone say nothing.
     if (stems.length === 0 || this.size === 0) return [];
     this.#refresh();
-    products = emptied(products, this.#wordingNumbers.end);
-    covered = emptied(covered, this.#entryNumbers.end);
+    products = emptied(products, this.#wordings.end);
+    covered = emptied(covered, this.#bodies.end);
     const length = Math.sqrt(this.#wordings.addUp(featuresOf(question), products, (weight) => weight ** 2));
     const words = this.#bodies.addUp(new Set(stems.map(stemFeature)), covered, (weight) => weight);
 
@@ -218,33 +212,24 @@ export class TextIndex {
   }
 
   #normOfSum({ entries }: Group): number {
-    const wordings = entries.flatMap((entry) => entry.wordings);
+    const wordings = [...entries].flatMap((entry) => entry.wordings);
     if (wordings.length === 1) return 1;
     for (const { features, norm } of wordings) {
-      for (const feature of features) featureSums[feature]! += this.#wordings.weightOf(feature) / norm;
+      const share = 1 / norm;
+      for (let at = 0; at < features.length; at += 1) featureSums[features[at]!]! += share;
     }
     let squares = 0;
     for (const { features } of wordings) {
-      for (const feature of features) {
-        squares += featureSums[feature]! ** 2;
+      for (let at = 0; at < features.length; at += 1) {
+        const feature = features[at]!;
+        const sum = featureSums[feature]!;
+        // Each feature's weight is looked up once, however many texts have it.
+        if (sum === 0) continue;
+        squares += (sum * this.#wordings.weightOf(feature)) ** 2;
         featureSums[feature] = 0;
       }
     }
     return Math.sqrt(squares) || 1;
-  }
-}
-
-/** Small numbers that are used again. */
-class Numbers {
-  readonly #free: number[] = [];
-  end = 0;
-
-  take(): number {
-    return this.#free.pop() ?? this.end++;
-  }
-
-  free(number: number): void {
-    this.#free.push(number);
   }
 }
 
