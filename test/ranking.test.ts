@@ -165,4 +165,18 @@ onEachEngine('the ranking', (engine) => {
       await other.close();
     }
   });
+
+  it('compares with what was changed after the clock was set back', async () => {
+    deskbell.clock.jump(3600);
+    const later = await deskbell.signIn(AURORA.email, AURORA.password);
+    const [own] = await find('Shipping times and costs', later);
+    const path = `/api/v1/knowledge/${own!.document_id}`;
+    const ahead = { token: later, body: { title: 'Zebra crossing' } };
+    assert.equal((await deskbell.call('PATCH', path, ahead)).status, 200);
+    assert.equal((await find('Zebra crossing', later))[0]?.score, 1);
+    deskbell.clock.jump(-3600);
+    const behind = { token: aurora, body: { title: 'Walrus feeding' } };
+    assert.equal((await deskbell.call('PATCH', path, behind)).status, 200);
+    assert.equal((await find('Walrus feeding'))[0]?.score, 1);
+  });
 });
