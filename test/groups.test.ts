@@ -175,6 +175,16 @@ onEachEngine('the same question from several customers', (engine) => {
     for (let n = 0; n < 10; n += 1) await ask('Is it windy?', { more: 'x'.repeat(20_000) });
     assert.equal(await groupOf(last), undefined, 'the others are not among the newest thousand');
   });
+
+  it('are apart if one asks when and the other where, or one for two and the other for three', async () => {
+    for (const question of [
+      'When do you roast?',
+      'Where do you roast?',
+      'Tables for two?',
+      'Tables for three?',
+    ])
+      assert.equal(await groupOf(await ask(question)), undefined, question);
+  });
 });
 
 const LETTERS = [...'bcdfghklmnprstvw'];

@@ -179,4 +179,35 @@ onEachEngine('the ranking', (engine) => {
       await other.close();
     }
   });
+
+  it('compares with what was changed after the clock was set back', async () => {
+    deskbell.clock.jump(3600);
+    const later = await deskbell.signIn(AURORA.email, AURORA.password);
+    const [own] = await find('Shipping times and costs', later);
+    const path = `/api/v1/knowledge/${own!.document_id}`;
+    const ahead = { token: later, body: { title: 'Zebra crossing' } };
+    assert.equal((await deskbell.call('PATCH', path, ahead)).status, 200);
+    assert.equal((await find('Zebra crossing', later))[0]?.score, 1);
+    deskbell.clock.jump(-3600);
+    const behind = { token: aurora, body: { title: 'Walrus feeding' } };
+    assert.equal((await deskbell.call('PATCH', path, behind)).status, 200);
+    assert.equal((await find('Walrus feeding'))[0]?.score, 1);
+  });
+
+  const OTHER_QUESTIONS = [
+    ['Do you send lamps from Spain to Portugal?', 'Do you send lamps from Portugal to Spain?'],
+    ['Where do you repair broken espresso machines?', 'When do you repair broken espresso machines?'],
+    ['I can open the tamper proof lid of the jar', "I can't open the tamper proof lid of the jar"],
+    ['Do you have the leather belt in size M?', 'Do you have the leather belt in size S?'],
+    ['Does the patio heater work at -5 degrees?', 'Does the patio heater work at 5 degrees?'],
+  ] as const;
+  it('is not confident for almost the same words that ask something else', async () => {
+    await importDocuments(...OTHER_QUESTIONS.map(([title]) => ({ title, body: `About: ${title}` })));
+    for (const [title, other] of OTHER_QUESTIONS) {
+      const { question, confident } = (await find(title))[0]!;
+      assert.deepEqual({ question, confident }, { question: title, confident: true });
+      const [found] = await find(other);
+      assert.deepEqual([found?.question, found?.confident, found!.score >= 0.9], [title, false, true]);
+    }
+  });
 });

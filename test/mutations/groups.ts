@@ -12,9 +12,9 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a question is grouped with its opposite',
-      file: 'src/notifications/groups/question.ts',
-      find: '|| NEGATIONS.has(form)) fixed.push(form);',
-      replace: '|| NEGATIONS.size === 0) fixed.push(form);',
+      file: 'src/knowledge/ranking/sameQuestion.ts',
+      find: 'else if (NEGATIONS.has(form)) others.push(form);',
+      replace: 'else if (NEGATIONS.size === 0) others.push(form);',
       test: 'are no group: ¿Tienen pan con gluten? ¿Tienen pan sin gluten?',
     },
   ]),

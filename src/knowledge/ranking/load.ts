@@ -20,6 +20,8 @@ export interface Loaded extends KnowledgeState {
   /** For each document, which version of it was read. */
   stamps: Map<number, string>;
   newest: string;
+  /** When all stamps were read, on the process's own clock. */
+  completeMs: number;
 }
 
 /** If the documents take more memory, the oldest are not compared. A search still finds them by their words. */
@@ -30,6 +32,8 @@ const INDEX_MAX_BYTES = 64 * 1024 * 1024;
  * transaction may end later.
  */
 const OVERLAP_MS = 2 * 60_000;
+/** A clock may be wrong by more, or be set back. So a change after this time makes all stamps be read. */
+const COMPLETE_EVERY_MS = 60_000;
 
 /** How many are read in one statement. SQLite reads in the thread of all requests. */
 const STAMPS_AT_ONCE = 1000;
@@ -53,17 +57,25 @@ export async function loadDocuments(
   before: Loaded | undefined,
   hasMeaning: boolean,
 ): Promise<Loaded> {
-  const { index, vectors, stamps, newest } = before ?? {
+  const { index, vectors, stamps, newest, completeMs } = before ?? {
     index: new TextIndex(),
     vectors: hasMeaning ? new VectorIndex() : undefined,
     stamps: new Map<number, string>(),
     newest: '',
+    completeMs: Number.NEGATIVE_INFINITY,
   };
+  const startMs = performance.now();
+  const isNew = ({ id, stamp }: Stamp) => stamps.get(id) !== stamp;
   // A deleted document leaves no trace: all others must be read.
-  const isComplete = before?.deletions !== state.deletions;
+  let isComplete = before?.deletions !== state.deletions || startMs - completeMs > COMPLETE_EVERY_MS;
   const since = isComplete || newest === '' ? '' : new Date(Date.parse(newest) - OVERLAP_MS).toISOString();
-  const rows = await readStamps(queries, merchantId, since);
-  const changed = rows.filter(({ id, stamp }) => stamps.get(id) !== stamp);
+  let rows = await readStamps(queries, merchantId, since);
+  if (!isComplete && !rows.some(isNew)) {
+    // Something has changed, with an older time.
+    isComplete = true;
+    rows = await readStamps(queries, merchantId, '');
+  }
+  const changed = rows.filter(isNew);
   const pause = inSlices();
   for (let from = 0; from < changed.length; from += TEXTS_AT_ONCE) {
     const batch = changed.slice(from, from + TEXTS_AT_ONCE);
@@ -83,7 +95,11 @@ export async function loadDocuments(
   if (isComplete) removeOthers({ index, vectors, stamps }, new Set(rows.map(({ id }) => id)));
   if (index.bytes > INDEX_MAX_BYTES) removeOldest(index);
   await index.prepare(pause);
-  return { ...state, index, vectors, stamps, newest: rows[0]?.updated_at ?? newest };
+  return {
+    ...{ ...state, index, vectors, stamps },
+    newest: rows[0]?.updated_at ?? newest,
+    completeMs: isComplete ? startMs : completeMs,
+  };
 }
 
 interface Stamp {

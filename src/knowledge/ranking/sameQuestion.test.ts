@@ -15,6 +15,21 @@ const PAIRS: [Likeness, string, string][] = [
   ['different', 'Is it made with sugar?', 'Is it made without sugar?'],
   ['different', 'Abren los domingos?', 'No abren los domingos?'],
   ['different', 'Vocês abrem?', 'Vocês não abrem?'],
+  ['different', 'I can open the jar', "I can't open the jar"],
+  ['same', "Don't you open?", 'Do you not open?'],
+  ['different', 'Do you ship from Spain to Portugal?', 'Do you ship from Portugal to Spain?'],
+  ['different', 'Do you deliver to the airport?', 'Do you deliver from the airport?'],
+  ['similar', '¿Envían de España a Portugal?', '¿Envían de Portugal a España?'],
+  ['different', 'Is the cake made by Anna for me?', 'Is the cake made for Anna by me?'],
+  ['different', 'How do you ship?', 'When do you ship?'],
+  ['similar', 'Do you ship to Spain?', 'When do you ship to Spain?'],
+  ['different', 'Do you have the belt in M?', 'Do you have the belt in L?'],
+  ['different', 'Do you have the belt in S?', 'Do you have the belt in M?'],
+  ['different', 'A table for two?', 'A table for three?'],
+  ['different', 'Open on Sunday?', 'Open on Monday?'],
+  ['different', 'Is the lamp 5 W with 10 V?', 'Is the lamp 10 W with 5 V?'],
+  ['different', 'Does it work at -5 degrees?', 'Does it work at 5 degrees?'],
+  ['different', 'Is there a course in C?', 'Is there a course in C++?'],
 ];
 
 for (const [likeness, one, other] of PAIRS) {

@@ -1,12 +1,16 @@
 import { stemsOf, wordsIn } from '../words.ts';
 
+const setOf = (words: string) => new Set(words.split(/\s+/));
+
 /**
  * Words that turn a question around, in the languages of words.ts and German, without accents. Some mean something else in
- * another language (“no” is “in the” in Portuguese): then two questions are less often the same, which is safe.
+ * another language (“no” is “in the” in Portuguese): then two questions are less often the same, which is safe. This holds
+ * for all words below.
  */
-export const NEGATIONS = new Set(
-  `not no never none without cannot don doesn didn isn aren won sin nunca jamas ningun ninguna nao nem nenhum
-  nenhuma sem nicht kein keine ohne لا لم لن ليس بدون`.split(/\s+/),
+const NEGATIONS = setOf(
+  `not no never none nothing nobody neither nor without except unless cannot cant dont doesnt didnt isnt arent wont sin
+  nunca jamas nada nadie ningun ninguna ni tampoco excepto salvo nao nem nenhum nenhuma sem exceto nicht nie kein keine
+  keinen ohne لا لم لن ليس بدون`,
 );
 
 /** Politeness, and the ways to begin a question. Most other such words are stop words already. */
@@ -22,25 +26,100 @@ export const FILLER = new Set(
   ),
 );
 
-interface Told {
-  stems: string;
-  /** Words with digits, such as an amount or an article's number. */
-  numbers: string;
-  negations: string;
+/** Numbers, days and months in words. “May” is more often a verb. */
+const AMOUNTS_AND_DAYS = setOf(
+  `one two three four five six seven eight nine ten eleven twelve twenty hundred dozen half double first second third
+  dos tres cuatro cinco seis siete ocho nueve diez once doce veinte cien docena medio doble primero segundo tercero
+  dois duas quatro sete oito nove dez onze doze vinte cem duzia meio meia dobro primeiro terceiro
+  واحد اثنين ثلاثة اربعة خمسة ستة سبعة ثمانية تسعة عشرة
+  monday tuesday wednesday thursday friday saturday sunday weekend today tomorrow tonight yesterday
+  lunes martes miercoles jueves viernes sabado domingo hoy manana ayer
+  segunda terca quarta quinta sexta hoje amanha ontem الاحد الثلاثاء الاربعاء الخميس الجمعة السبت اليوم غدا
+  january february march april june july august september october november december
+  enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+  janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro`,
+);
+
+const isAmountOrDay = (form: string) =>
+  AMOUNTS_AND_DAYS.has(form) || AMOUNTS_AND_DAYS.has(form.replace(/s$/, ''));
+
+/** A wording has 200 characters, and a question seldom more than this. */
+const READ_LENGTH_MAX = 4096;
+
+/** S, M, XL, and the letter of a code. Vowels are words of some language. */
+const LETTER_OR_SIZE = /^(?:[b-df-hj-np-tv-xz]|x+[sl])$/;
+
+/** “-5”, “A+”, “C++”. */
+const SIGNS = /(?<![\p{L}\p{N}])[-−+]\p{N}+|(?<=[\p{L}\p{N}])[-−+#]+(?![\p{L}\p{N}])/gu;
+
+/** Whoever asks when does not ask where. Most other such words may mean any of these: “what time” is when. */
+const ASKING = new Map(
+  [
+    ['when', 'when cuando quando wann متى'],
+    ['where', 'where donde adonde onde wo اين أين وين'],
+    ['who', 'who quien quienes quem wer'],
+    ['why', 'why porque warum لماذا'],
+    ['how', 'how como wie كيف'],
+  ].flatMap(([kind = '', words = '']) => [...setOf(words)].map((word) => [word, kind] as const)),
+);
+
+/** “From Spain to Portugal” and “from Portugal to Spain” have the same words. */
+const ORIGINS = setOf('from by than desde من');
+/** These mean “of” more often, so without them a question is not different, but not the same either. */
+const PERHAPS_ORIGINS = setOf('de del da por pelo pela von');
+
+/** “M” is a size, but not in “I'm”, and “t” is a negation only in “can't”. */
+const withoutShortForms = (text: string) =>
+  text
+    .replace(/(?<=\bca)n['’]t\b/giu, 'n not')
+    .replace(/(?<=\p{L})n['’]t(?!\p{L})/giu, ' not')
+    .replace(/(?<=\p{L})['’](?:s|m|d|re|ve|ll)(?!\p{L})/giu, '');
+
+/** What a question says, beyond how similar its letters are to another's. */
+export interface Told {
+  /** Stems, in order, without stop words. */
+  words: string[];
+  /** With others of these it is another question: numbers, amounts, days, sizes, signs, negations, where from. */
+  fixed: string;
+  /** When, where, who, why or how. Empty if it does not say. */
+  asking: string;
+  /** Those words that are not fixed or only polite, each once and in any order, and what is asked about them. */
+  about: string;
 }
 
-function toldBy(text: string): Told {
-  const stems = new Set<string>();
+export function toldBy(text: string, wordsMax = Number.POSITIVE_INFINITY): Told {
+  const plain = withoutShortForms(text.slice(0, READ_LENGTH_MAX));
+  const words = new Set<string>();
+  const about = new Set<string>();
+  // Their order counts: “5 W and 10 V”.
   const numbers: string[] = [];
-  const negations: string[] = [];
-  for (const { form, stem, stop } of wordsIn(text)) {
+  const others: string[] = plain.match(SIGNS) ?? [];
+  let asking = '';
+  let origin = '';
+  for (const { form, stem, stop } of wordsIn(plain)) {
+    if (words.size >= wordsMax) break;
+    if (!stop) words.add(stem);
+    asking ||= ASKING.get(form) ?? '';
     if (/\p{N}/u.test(form)) numbers.push(form);
-    else if (NEGATIONS.has(form)) negations.push(form);
-    else if (!stop && !FILLER.has(stem)) stems.add(stem);
+    else if (isAmountOrDay(form) || LETTER_OR_SIZE.test(form)) others.push(stem);
+    else if (NEGATIONS.has(form)) others.push(form);
+    else if (!stop && !FILLER.has(stem)) {
+      about.add(PERHAPS_ORIGINS.has(origin) ? `of ${stem}` : stem);
+      if (ORIGINS.has(origin)) others.push(`${origin} ${stem}`);
+    }
+    if (!stop) origin = '';
+    else if (ORIGINS.has(form) || PERHAPS_ORIGINS.has(form)) origin = form;
   }
-  const joined = (words: Iterable<string>) => [...words].sort().join(' ');
-  return { stems: joined(stems), numbers: joined(numbers), negations: joined(negations) };
+  return {
+    words: [...words],
+    fixed: [...numbers, ...others.sort()].join(' '),
+    asking,
+    about: about.size === 0 ? '' : [asking, ...[...about].sort()].join(' '),
+  };
 }
+
+/** Whoever asks neither when nor where may ask either. */
+export const mayAskTheSame = (one: string, other: string) => one === '' || other === '' || one === other;
 
 /** The same words in any order and form, or words that may have the same meaning, or an important difference. */
 export type Likeness = 'same' | 'similar' | 'different';
@@ -52,8 +131,8 @@ export type Likeness = 'same' | 'similar' | 'different';
 export function likenessOf(question: string, wordings: readonly string[]): Likeness {
   const asked = toldBy(question);
   const similar = wordings
-    .map(toldBy)
-    .filter(({ numbers, negations }) => numbers === asked.numbers && negations === asked.negations);
-  if (asked.stems !== '' && similar.some(({ stems }) => stems === asked.stems)) return 'same';
+    .map((wording) => toldBy(wording))
+    .filter(({ fixed, asking }) => fixed === asked.fixed && mayAskTheSame(asking, asked.asking));
+  if (asked.about !== '' && similar.some(({ about }) => about === asked.about)) return 'same';
   return similar.length > 0 ? 'similar' : 'different';
 }

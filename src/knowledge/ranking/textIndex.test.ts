@@ -142,3 +142,15 @@ describe('an index of texts', () => {
     );
   });
 });
+
+it('removes a text in a time that does not grow with the number of texts', () => {
+  const long =
+    'How do I return the item that I bought in your online store last week because it does not fit me';
+  const index = new TextIndex();
+  for (let id = 1; id <= 5000; id += 1) index.set(id, { wordings: [`${long} ${id}`] });
+  const startedAt = performance.now();
+  for (let id = 1; id <= 2500; id += 1) index.delete(id);
+  const ms = performance.now() - startedAt;
+  assert.ok(ms < 1500, `${ms} ms`);
+  assert.equal(index.similar(`${long} 4000`, 0.9)[0]?.id, 4000);
+});

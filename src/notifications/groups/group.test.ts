@@ -27,6 +27,15 @@ const DIFFERENT = [
   ['Do you sell bags?', 'Do you sell 5 bags?'],
   ['Do you have gift cards for coffee?', 'Do you have gift cards for tea?'],
   ['Hello?', 'Hello!'],
+  ['When do you ship?', 'Where do you ship?'],
+  ['¿Cuándo abren la tienda?', '¿Dónde abren la tienda?'],
+  ['Do you ship from Spain?', 'Do you ship to Spain?'],
+  ['Are you open for lunch?', 'Are you open for lunch on Sunday?'],
+  ['Is a terrace table free?', 'Is a terrace table for two free?'],
+  ['Is the red coat there in M?', 'Is the red coat there in S?'],
+  ['Is the red coat there?', 'Is the red coat there in M?'],
+  ["I can't open the jar", 'I can open the jar'],
+  ['Does it work at -5 degrees?', 'Does it work at 5 degrees?'],
   ['Is order 2041 ready?', 'Is order 2041 ready?'],
 ];
 
@@ -41,6 +50,13 @@ describe('questions', () => {
   it('that differ from each other are not together with a third that says less', async () => {
     assert.deepEqual(
       await grouped('Do you ship beans?', 'Do you ship beans to Spain?', 'Do you ship beans to France?'),
+      [[1, 2]],
+    );
+  });
+
+  it('that ask when and where are not together with a third that asks neither', async () => {
+    assert.deepEqual(
+      await grouped('Do you ship beans?', 'When do you ship beans?', 'Where do you ship beans?'),
       [[1, 2]],
     );
   });

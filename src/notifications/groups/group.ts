@@ -1,3 +1,4 @@
+import { mayAskTheSame } from '../../knowledge/ranking/sameQuestion.ts';
 import type { Compared, Question } from './question.ts';
 
 /**
@@ -5,8 +6,8 @@ import type { Compared, Question } from './question.ts';
  * the same in every process, and does not change when an unrelated question arrives.
  *
  * Two questions are the same if one says all that the other says: "Open on Sunday?" and "What time do you open on
- * Sundays?". If each has a word that the other does not have, such as "Spain" and "France", they are different. In a group
- * this holds for every pair.
+ * Sundays?". If each has a word that the other does not have, such as "Spain" and "France", they are different, and so they
+ * are if one asks when and the other where. In a group this holds for every pair.
  */
 
 /**
@@ -35,6 +36,8 @@ interface Group {
   questions: Question[];
   /** Different sets of words, each within the next larger one. */
   sets: ReadonlySet<string>[];
+  /** What those that say it ask: when, where, who, why or how. */
+  asking: string;
 }
 
 /**
@@ -54,13 +57,14 @@ export async function groupsOf(
     if (home) {
       home.questions.push(question);
       if (!home.sets.some((set) => set.size === question.words.size)) home.sets.push(question.words);
+      home.asking ||= question.asking;
     } else {
       for (const word of question.words) {
         const known = byWord.get(word);
         if (known) known.push(groups.length);
         else byWord.set(word, [groups.length]);
       }
-      groups.push({ questions: [question], sets: [question.words] });
+      groups.push({ questions: [question], sets: [question.words], asking: question.asking });
     }
     await pause();
   }
@@ -84,6 +88,7 @@ function bestGroup(
     // With equal scores, the older group.
     const isBetter = found > bestScore || (found === bestScore && best && first!.id < best.questions[0]!.id);
     if (found < SCORE_MIN || !isBetter || question.fixed !== first!.fixed) continue;
+    if (!mayAskTheSame(question.asking, group.asking)) continue;
     if (!group.sets.every((set) => isWithin(question.words, set) || isWithin(set, question.words))) continue;
     best = group;
     bestScore = found;

@@ -1,13 +1,14 @@
-import { FILLER, NEGATIONS } from '../../knowledge/ranking/sameQuestion.ts';
-import { wordsIn } from '../../knowledge/words.ts';
+import { FILLER, toldBy } from '../../knowledge/ranking/sameQuestion.ts';
 import { isPersonal } from './personal.ts';
 
 /** What the comparison needs of a question. */
 export interface Compared {
   /** The stems of its words, without those that do not change what is asked. */
   words: ReadonlySet<string>;
-  /** Its numbers, and words such as "not" or "without": with others, it is another question. */
+  /** Its numbers, and words such as "not", "from" or "Sunday": with others, it is another question. */
   fixed: string;
+  /** When, where, who, why or how. Empty if it does not say. */
+  asking: string;
 }
 
 export interface Question extends Compared {
@@ -28,14 +29,8 @@ const WORDS_MAX = 64;
 
 /** Pure, and of this question alone, so every process groups alike. */
 export function comparedOf(text: string): Compared {
-  const words = new Set<string>();
-  const fixed: string[] = [];
-  for (const { form, stem, stop } of wordsIn(text.slice(0, 4 * TEXT_LENGTH_MAX))) {
-    if (words.size === WORDS_MAX) break;
-    if (/\p{N}/u.test(form) || NEGATIONS.has(form)) fixed.push(form);
-    if (!stop && !FILLER.has(stem)) words.add(stem);
-  }
-  return { words, fixed: fixed.sort().join(' ') };
+  const { words, fixed, asking } = toldBy(text.slice(0, 4 * TEXT_LENGTH_MAX), WORDS_MAX);
+  return { words: new Set(words.filter((word) => !FILLER.has(word))), fixed, asking };
 }
 
 export interface PendingRow {
