@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Embeddings, startEmbeddings } from '../../../test/stand-ins/embeddings.ts';
-import { readEmbeddings } from '../../config/embeddings.ts';
-import { createEmbed, EmbeddingsFailure } from './client.ts';
-import { cosine, decode, encode, inputOf, toStored } from './vectors.ts';
+import { readEmbeddings } from '../src/config/embeddings.ts';
+import { createEmbed, EmbeddingsFailure } from '../src/knowledge/embeddings/client.ts';
+import { cosine, decode, encode, inputOf, toStored } from '../src/knowledge/embeddings/vectors.ts';
+import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
 
 describe('the address of the embeddings endpoint', () => {
   for (const [given, endpoint] of [
