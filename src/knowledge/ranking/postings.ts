@@ -31,7 +31,8 @@ export class Postings {
   #features = 0;
   #weighedTotal = 0;
   #changes = 0;
-  #unknownWeight = 0;
+  /** Before the first refresh any fraction: after a whole number V8 would convert each list, which takes 40 ms. */
+  #unknownWeight = 0.5;
   /** Lists with a holder that was not removed. */
   #inUse = 0;
   #removed = new Set<number>();
@@ -55,7 +56,7 @@ export class Postings {
   add(features: Uint32Array): number {
     const holder = this.#free.pop() ?? this.#end++;
     for (const feature of features) {
-      const list = this.#lists.get(feature) ?? { holders: [], found: 0, weight: 0 };
+      const list = this.#lists.get(feature) ?? { holders: [], found: 0, weight: this.#unknownWeight };
       if (list.found === 0) {
         list.weight = this.#unknownWeight;
         this.#lists.set(feature, list);
