@@ -68,7 +68,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'knowledge/taught.ts',
-    'knowledge/words.ts',
+    'knowledge/search/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',
     'merchants/store.ts',

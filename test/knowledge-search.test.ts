@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId } from '../src/contract/ids.ts';
-import { importDocuments } from '../src/knowledge/import.ts';
+import { importDocuments } from '../src/knowledge/files/import.ts';
 import { AURORA, BOREALIS, idsOf, onEachEngine, type Reply, useDeskbell } from './harness.ts';
 
 /** Documents of Borealis, oldest first. A search may also find its demo documents. */

@@ -4,11 +4,11 @@ import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
 import { lockDocument } from './documents/lock.ts';
+import { type Content, titleFrom } from './documents/texts.ts';
 import type { Origin } from './documents/versions.ts';
 import { insertWordings, withoutKnown } from './documents/wordingRows.ts';
 import { addWordings, writeWordings } from './documents/wordings.ts';
 import { createDocument, isSame, writeVersions } from './documents/write.ts';
-import { type Content, titleFrom } from './texts.ts';
 
 export interface Lesson {
   /** The document that the answer was taken from, if any. */

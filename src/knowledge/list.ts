@@ -3,7 +3,7 @@ import type { Document } from '../contract/knowledge.ts';
 import { invalid } from '../errors.ts';
 import { collectPage, cursorOf, readCursor, readLimit } from '../http/paging.ts';
 import { findDocuments, listDocuments, type Position } from './documents/read.ts';
-import { searchDocuments } from './search.ts';
+import { searchDocuments } from './search/search.ts';
 import type { SuggestionParts } from './suggestions.ts';
 
 const LIMIT_MAX = 1000;

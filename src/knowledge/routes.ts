@@ -29,13 +29,13 @@ import { limitInvalid, nextLink, readLimit } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import type { Confidence } from './confidence/confidence.ts';
 import { findDocument } from './documents/read.ts';
+import { bytesOf, type Content, readChange } from './documents/texts.ts';
 import { findEarlierContent, listVersions, type Origin } from './documents/versions.ts';
 import { listWordings } from './documents/wordingRows.ts';
 import { changeDocument, deleteDocument } from './documents/write.ts';
 import { findAnswers } from './find.ts';
 import { readDocumentQuery, readPage } from './list.ts';
 import { type Ranking, WEAK_SCORE_MIN } from './ranking/rank.ts';
-import { bytesOf, type Content, readChange } from './texts.ts';
 
 export interface KnowledgeParts {
   database: Database;

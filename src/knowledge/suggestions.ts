@@ -5,10 +5,10 @@ import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { notificationNotFound } from '../errors.ts';
 import { inSlices } from '../http/limits/slices.ts';
-import { COMPARED_LENGTH_MAX, findCandidates } from './candidates.ts';
-import { countRows } from './fulltext.ts';
 import { type Ranking, SCORE_MIN } from './ranking/rank.ts';
-import { stemsOf } from './words.ts';
+import { COMPARED_LENGTH_MAX, findCandidates } from './search/candidates.ts';
+import { countRows } from './search/fulltext.ts';
+import { stemsOf } from './search/words.ts';
 
 const WORDS_MAX = 32;
 

@@ -1,7 +1,7 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
-import { titleFrom } from './texts.ts';
+import { titleFrom } from './documents/texts.ts';
 
 interface Taught {
   notificationId: number;

@@ -17,10 +17,10 @@ import {
 import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { lockDocument } from './documents/lock.ts';
+import { checkWording } from './documents/texts.ts';
 import { WORDINGS_MAX } from './documents/wordingRows.ts';
 import { addWording, removeWording } from './documents/wordings.ts';
 import type { KnowledgeParts } from './routes.ts';
-import { checkWording } from './texts.ts';
 
 /** Other wordings of a document, by hand. Answers add them, too. */
 export function wordingRoutes({ database, storage, now }: KnowledgeParts): FastifyPluginAsyncTypebox {

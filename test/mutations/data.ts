@@ -151,16 +151,16 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/suggestions.test.ts', [
     {
       name: 'a text is not cut before it is folded',
-      file: 'src/knowledge/words.ts',
+      file: 'src/knowledge/search/words.ts',
       find: 'const TEXT_LENGTH_MAX = 20_480;',
       replace: 'const TEXT_LENGTH_MAX = Number.POSITIVE_INFINITY;',
       test: 'compare only the beginning of a very long question, whatever accents it has',
     },
   ]),
-  ...caughtBy('src/knowledge/words.test.ts', [
+  ...caughtBy('src/knowledge/search/words.test.ts', [
     {
       name: 'marks on a letter are not limited',
-      file: 'src/knowledge/words.ts',
+      file: 'src/knowledge/search/words.ts',
       find: 'const MARKS_MAX = 30;',
       replace: 'const MARKS_MAX = 30_000;',
       test: 'keep at most 30 marks on a letter, also when removed letters separated them',
@@ -176,7 +176,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'two edits at once read the same version',
-      file: 'src/knowledge/fulltext.ts',
+      file: 'src/knowledge/search/fulltext.ts',
       find: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };`,
       replace: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: '' };`,
       test: 'keeps both changes when one person edits the title and another the body',

@@ -1,6 +1,6 @@
 import type { Param } from '../../database/database.ts';
-import type { Content } from '../texts.ts';
-import { indexWordsOf, stemsOf } from '../words.ts';
+import { indexWordsOf, stemsOf } from '../search/words.ts';
+import type { Content } from './texts.ts';
 
 /** The columns of a `Document`. */
 export const FIELDS = 'id, title, body, version, created_at, updated_at';

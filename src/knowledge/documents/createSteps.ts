@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
-import type { Content } from '../texts.ts';
 import { wordColumns } from './columns.ts';
+import type { Content } from './texts.ts';
 import type { Origin } from './versions.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
-import { elementsOf, LOCKED } from '../fulltext.ts';
+import { elementsOf, LOCKED } from '../search/fulltext.ts';
 import { FIELDS } from './columns.ts';
 
 /** Locks a document until the transaction ends. Undefined if the merchant has no such document. */

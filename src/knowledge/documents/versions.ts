@@ -3,8 +3,8 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentVersion, VersionReason } from '../../contract/knowledge.ts';
 import type { Param, Queries } from '../../database/database.ts';
 import { collectPage } from '../../http/paging.ts';
-import type { Content } from '../texts.ts';
 import { parametersOf } from './columns.ts';
+import type { Content } from './texts.ts';
 
 /** All versions are kept, but at most this many are returned. */
 const VERSIONS_SHOWN_MAX = 50;

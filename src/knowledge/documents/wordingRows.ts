@@ -3,7 +3,7 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document, DocumentWording } from '../../contract/knowledge.ts';
 import type { Param, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
-import { stemsOf } from '../words.ts';
+import { stemsOf } from '../search/words.ts';
 import { parametersOf } from './columns.ts';
 
 /** Of one document. */

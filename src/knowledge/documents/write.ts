@@ -2,9 +2,9 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Param, Queries, Transaction } from '../../database/database.ts';
 import { logEvents } from '../../events/record.ts';
-import type { Content } from '../texts.ts';
 import { FIELDS, parametersOf, wordColumns } from './columns.ts';
 import { lockDocument } from './lock.ts';
+import type { Content } from './texts.ts';
 import { insertVersions, type Origin } from './versions.ts';
 import { readWordings } from './wordingRows.ts';
 

@@ -1,6 +1,6 @@
 import anyAscii from 'any-ascii';
 import { LRUCache } from 'lru-cache';
-import { wordsIn } from '../words.ts';
+import { wordsIn } from '../search/words.ts';
 
 /**
  * What two texts are compared by: their words, the stems of their words, runs of two to four letters, and runs of

@@ -1,4 +1,4 @@
-import { stemsOf, wordsIn } from '../words.ts';
+import { stemsOf, wordsIn } from '../search/words.ts';
 
 const setOf = (words: string) => new Set(words.split(/\s+/));
 

@@ -1,4 +1,4 @@
-import { stemsOf } from '../words.ts';
+import { stemsOf } from '../search/words.ts';
 import { cut, FEATURES, featuresOf, stemFeature } from './features.ts';
 import { Postings } from './postings.ts';
 

@@ -1,5 +1,5 @@
-import { storableText } from '../database/text.ts';
-import { invalid } from '../errors.ts';
+import { storableText } from '../../database/text.ts';
+import { invalid } from '../../errors.ts';
 
 const TITLE_LENGTH_MAX = 200;
 const BODY_LENGTH_MAX = 20_000;

@@ -1,5 +1,5 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries } from '../database/database.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Engine, Queries } from '../../database/database.ts';
 import { findRows, type Searchable } from './fulltext.ts';
 import type { Term } from './words.ts';
 

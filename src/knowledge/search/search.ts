@@ -1,7 +1,7 @@
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { SuggestionParts } from '../suggestions.ts';
 import { findCandidates } from './candidates.ts';
 import { countRows, findRows } from './fulltext.ts';
-import type { SuggestionParts } from './suggestions.ts';
 import { queryOf } from './words.ts';
 
 const WORDS_MAX = 16;

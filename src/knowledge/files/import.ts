@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../contract/ids.ts';
-import type { Document } from '../contract/knowledge.ts';
-import type { Database, Transaction } from '../database/database.ts';
-import type { Storage } from '../merchants/storage.ts';
-import { lockDocumentsByTitle } from './documents/lock.ts';
-import type { Origin } from './documents/versions.ts';
-import { withoutKnown } from './documents/wordingRows.ts';
-import { writeWordings } from './documents/wordings.ts';
-import { createDocuments, isSame, writeVersions } from './documents/write.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Document } from '../../contract/knowledge.ts';
+import type { Database, Transaction } from '../../database/database.ts';
+import type { Storage } from '../../merchants/storage.ts';
+import { lockDocumentsByTitle } from '../documents/lock.ts';
+import { bytesOf } from '../documents/texts.ts';
+import type { Origin } from '../documents/versions.ts';
+import { withoutKnown } from '../documents/wordingRows.ts';
+import { writeWordings } from '../documents/wordings.ts';
+import { createDocuments, isSame, writeVersions } from '../documents/write.ts';
 import type { FileContent } from './files.ts';
-import { bytesOf } from './texts.ts';
 
 export interface ImportSummary {
   added: number;

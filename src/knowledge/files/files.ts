@@ -1,6 +1,6 @@
-import { ApiError, invalid } from '../errors.ts';
-import { WORDINGS_MAX } from './documents/wordingRows.ts';
-import { type Content, checkBody, checkTitle, checkWording } from './texts.ts';
+import { ApiError, invalid } from '../../errors.ts';
+import { type Content, checkBody, checkTitle, checkWording } from '../documents/texts.ts';
+import { WORDINGS_MAX } from '../documents/wordingRows.ts';
 
 export const FILE_FORMATS = ['md', 'jsonl'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];

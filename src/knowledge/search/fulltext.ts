@@ -1,6 +1,6 @@
-import type { MerchantId } from '../contract/ids.ts';
-import type { Engine, Queries } from '../database/database.ts';
-import { inSlices } from '../http/limits/slices.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Engine, Queries } from '../../database/database.ts';
+import { inSlices } from '../../http/limits/slices.ts';
 import type { Term } from './words.ts';
 
 /**
