@@ -10,6 +10,9 @@ import { readDraft, removeDraft } from './drafts.ts';
 /** What the server takes in one call. */
 const ANSWERED_TOGETHER_MAX = 100;
 
+/** Refusals of those who wait no longer. */
+const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
+
 interface ManyAnswer {
   ids: readonly number[];
   answer: string;
@@ -52,7 +55,8 @@ export async function sendToMany(
       results.push(...reply.results);
     }
     complete = true;
-    removeDraft(draftId);
+    // Somebody who still waits can get the same text.
+    if (!results.some((one) => one.status === 'refused' && !DONE_CODES.has(one.code))) removeDraft(draftId);
     if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
   } finally {
     // Shown from the list until they are loaded again: they would be shown as pending for a moment.
