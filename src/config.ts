@@ -198,6 +198,7 @@ export function readConfig(env: Environment = process.env): Config {
         url: address('EMBEDDINGS_URL', ['http:', 'https:']),
         model: text('EMBEDDINGS_MODEL'),
         apiKey: text('EMBEDDINGS_API_KEY'),
+        timeoutMs: integer('EMBEDDINGS_TIMEOUT_MS', 1000, 50, 4000),
       },
       problems,
     ),

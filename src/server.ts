@@ -105,7 +105,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       createMeaning({
         queries: database,
         model: embeddings.model,
-        questionVectors: createQuestionVectors({ embed: embed.questions, now }),
+        questionVectors: createQuestionVectors({ ...embeddings, embed: embed.questions, now }),
       });
     const ranking = createRanking(database, meaning);
     const app = await buildApp({

@@ -19,6 +19,8 @@ export const embeddingsEnv = ({ url }: Pick<Embeddings, 'url'>) => ({
   EMBEDDINGS_URL: url,
   EMBEDDINGS_MODEL: 'meaning-1',
   EMBEDDINGS_API_KEY: EMBEDDINGS_KEY,
+  // The machine may pause.
+  EMBEDDINGS_TIMEOUT_MS: '3000',
 });
 
 /** A server with an embeddings endpoint, and functions to write documents as Aurora by default. */

@@ -14,7 +14,7 @@ describe('the address of the embeddings endpoint', () => {
     ['https://models.example/api/v2?version=3', 'https://models.example/api/v2/embeddings?version=3'],
   ] as const) {
     it(`may be ${given}`, () => {
-      const read = readEmbeddings({ url: given, model: 'm', apiKey: undefined }, []);
+      const read = readEmbeddings({ url: given, model: 'm', apiKey: undefined, timeoutMs: 1000 }, []);
       assert.equal(read?.url, endpoint);
     });
   }

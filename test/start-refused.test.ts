@@ -58,6 +58,7 @@ const BAD_SETTINGS: Settings = {
   TRUST_PROXY: '10.0.0.999',
   PUBLIC_URL: 'https://shop.example/desk',
   EMBEDDINGS_URL: 'ftp://me:hunter2@models.example',
+  EMBEDDINGS_TIMEOUT_MS: '5s',
   ALLOWED_HOSTS: 'https://shop.example',
   CORS_ORIGINS: 'shop.example',
   ACCESS_TOKEN_TTL_SECONDS: '1',

@@ -3,11 +3,13 @@ export interface EmbeddingsConfig {
   url: string;
   model: string;
   apiKey: string | undefined;
+  /** How long a question waits for its vector. */
+  timeoutMs: number;
 }
 
 /** Undefined: it is off. */
 export function readEmbeddings(
-  { url, model, apiKey }: Record<'url' | 'model' | 'apiKey', string | undefined>,
+  { url, model, apiKey, timeoutMs }: Given,
   problems: string[],
 ): EmbeddingsConfig | undefined {
   if (url !== undefined && model === undefined)
@@ -28,7 +30,11 @@ export function readEmbeddings(
   if (parsed.username !== '' || parsed.password !== '') {
     problems.push('EMBEDDINGS_URL must not contain a user or a password. Use EMBEDDINGS_API_KEY.');
   }
-  return { url: endpointOf(parsed), model, apiKey };
+  return { url: endpointOf(parsed), model, apiKey, timeoutMs };
+}
+
+interface Given extends Record<'url' | 'model' | 'apiKey', string | undefined> {
+  timeoutMs: number;
 }
 
 const MODEL_LENGTH_MAX = 200;

@@ -26,7 +26,7 @@ function setUp() {
       });
     });
   };
-  const vectors = createQuestionVectors({ embed, now: () => new Date(nowMs) });
+  const vectors = createQuestionVectors({ embed, timeoutMs: 1000, now: () => new Date(nowMs) });
   return {
     ...{ asked, open, vectors },
     pass: (seconds: number) => {
@@ -100,7 +100,7 @@ describe('the vector of a question', () => {
       await sleep(texts.length > 1 ? 5000 : 900, undefined, { ref: texts.length === 1 });
       return texts.map(() => toStored([0, 1]));
     };
-    const vectors = createQuestionVectors({ embed, now: () => new Date() });
+    const vectors = createQuestionVectors({ embed, timeoutMs: 1000, now: () => new Date() });
     const startedMs = performance.now();
     assert.equal(await vectors(AURORA, 'first'), undefined);
     assert.ok(performance.now() - startedMs < 1600);

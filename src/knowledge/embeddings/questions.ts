@@ -10,14 +10,12 @@ export interface QuestionVector {
   background: readonly StoredVector[];
 }
 
-/** Undefined if there is none at the moment. It takes a second at most, and never throws. */
+/** Undefined if there is none at the moment. It takes as long as the time-out at most, and never throws. */
 export type QuestionVectors = (
   merchantId: MerchantId,
   question: string,
 ) => Promise<QuestionVector | undefined>;
 
-/** A person or an assistant waits for the answer. */
-const TIMEOUT_MS = 1000;
 /** Nobody waits for these, except the first question. */
 const BACKGROUND_TIMEOUT_MS = 20_000;
 /** After a failure, nobody waits for the endpoint for this long. Then one question tries it. */
@@ -44,7 +42,14 @@ const BACKGROUND = [
   'Поезд опаздывает на два часа.',
 ];
 
-export function createQuestionVectors({ embed, now }: { embed: Embed; now: () => Date }): QuestionVectors {
+interface Parts {
+  embed: Embed;
+  /** A person or an assistant waits for the answer. */
+  timeoutMs: number;
+  now: () => Date;
+}
+
+export function createQuestionVectors({ embed, timeoutMs, now }: Parts): QuestionVectors {
   const cached = new LRUCache<string, StoredVector>({ max: CACHED_MAX });
   const inFlight = new Map<string, Promise<StoredVector | undefined>>();
   const countOf = new Map<MerchantId, number>();
@@ -59,7 +64,7 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
 
   async function ask(text: string): Promise<StoredVector | undefined> {
     try {
-      const [vector] = await embed([text], { timeoutMs: TIMEOUT_MS });
+      const [vector] = await embed([text], { timeoutMs });
       brokenUntilMs = 0;
       return vector;
     } catch (error) {
@@ -115,7 +120,7 @@ export function createQuestionVectors({ embed, now }: { embed: Embed; now: () =>
     if (text === '') return undefined;
     const startedMs = performance.now();
     const vector = await vectorOf(merchantId, text);
-    const leftMs = startedMs + TIMEOUT_MS - performance.now();
+    const leftMs = startedMs + timeoutMs - performance.now();
     const sentences = vector && (await readBackground(Math.max(0, leftMs)));
     if (!vector || !sentences) return undefined;
     if (sentences[0]?.bytes.length === vector.bytes.length) return { vector, background: sentences };
