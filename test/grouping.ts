@@ -1,14 +1,5 @@
-import { before } from 'node:test';
 import type { Engine } from '../src/database/database.ts';
-import {
-  AURORA,
-  BOREALIS,
-  type CallOptions,
-  NOTIFICATIONS,
-  QUESTION,
-  raise,
-  useDeskbell,
-} from './harness.ts';
+import { type CallOptions, NOTIFICATIONS, QUESTION, raise, useDeskbell, useOwners } from './harness.ts';
 
 /** A group of `GET /api/v1/notification/groups`. */
 export interface Group {
@@ -21,12 +12,7 @@ export interface Group {
 /** A server with functions to raise, group and answer questions, as Aurora by default. */
 export function useGroups(engine: Engine) {
   const deskbell = useDeskbell(engine);
-  // Set before the first test.
-  const tokens = { aurora: '', borealis: '' };
-  before(async () => {
-    tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);
-    tokens.borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-  });
+  const tokens = useOwners(deskbell);
 
   const call = (method: string, path: string, options: CallOptions = {}) =>
     deskbell.call(method, `${NOTIFICATIONS}/${path}`, { token: tokens.aurora, ...options });

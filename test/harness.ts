@@ -81,6 +81,16 @@ export const AURORA = { email: 'owner@aurora.example', password: 'aurora-demo' }
 export const BOREALIS = { email: 'owner@borealis.example', password: 'borealis-demo' };
 export const OPERATOR = { email: 'operator@deskbell.example', password: 'operator-demo' };
 
+/** The tokens of both owners, set before the first test. */
+export function useOwners(deskbell: Deskbell): { aurora: string; borealis: string } {
+  const tokens = { aurora: '', borealis: '' };
+  before(async () => {
+    tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);
+    tokens.borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+  });
+  return tokens;
+}
+
 export const redisUrl = process.env.TEST_REDIS_URL;
 
 /** Declares the same tests for each engine. */

@@ -1,8 +1,7 @@
-import { before } from 'node:test';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import type { Engine } from '../src/database/database.ts';
 import { type Lesson, learn } from '../src/knowledge/learn.ts';
-import { AURORA, BOREALIS, type CallOptions, useDeskbell } from './harness.ts';
+import { type CallOptions, useDeskbell, useOwners } from './harness.ts';
 
 export const KNOWLEDGE = '/api/v1/knowledge';
 export const AURORA_ID = 1 as MerchantId;
@@ -11,12 +10,7 @@ const ALMA = 1 as UserId;
 /** A server with functions to read and edit the knowledge base, as Aurora by default. */
 export function useKnowledge(engine: Engine) {
   const deskbell = useDeskbell(engine);
-  // Set before the first test.
-  const tokens = { aurora: '', borealis: '' };
-  before(async () => {
-    tokens.aurora = await deskbell.signIn(AURORA.email, AURORA.password);
-    tokens.borealis = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
-  });
+  const tokens = useOwners(deskbell);
 
   const call = (method: string, path: string, options: CallOptions = {}) =>
     deskbell.call(method, `${KNOWLEDGE}/${path}`, { token: tokens.aurora, ...options });

@@ -5,6 +5,7 @@ import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
+import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
@@ -12,6 +13,7 @@ import { SIGN_IN_MUTATIONS } from './signIn.ts';
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
+  ...KNOWLEDGE_MUTATIONS,
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,

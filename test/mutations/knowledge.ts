@@ -1,0 +1,96 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** Documents, their other wordings, and the search. */
+export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/knowledge.test.ts', [
+    {
+      name: 'a document read has no tenant filter',
+      file: 'src/knowledge/documents/read.ts',
+      find: 'queries.one(`select ${FIELDS} from documents where merchant_id = $1 and id = $2`, [merchantId, id])',
+      replace: 'queries.one(`select ${FIELDS} from documents where merchant_id > 0 and id = $1`, [id])',
+      test: 'gives the same 404 for another merchant’s document, a missing one, a deleted one and an invalid id',
+    },
+  ]),
+  ...caughtBy('test/wordings.test.ts', [
+    {
+      name: 'a wording is removed from any document',
+      file: 'src/knowledge/documents/wordingRows.ts',
+      find: "'delete from document_wordings where merchant_id = $1 and document_id = $2 and id = $3 returning id'",
+      replace: "'delete from document_wordings where merchant_id = $1 and $2 > 0 and id = $3 returning id'",
+      test: 'belong to one merchant: to others the document and the wording do not exist',
+    },
+    {
+      name: 'an edit forgets the words of other wordings',
+      file: 'src/knowledge/documents/write.ts',
+      find: '...wordColumns(content, wordings.get(id)),',
+      replace: '...wordColumns(content),',
+      test: 'an edit and a revert keep them, and the document is still found by them',
+    },
+    {
+      name: 'a long body hides the other wordings from a search',
+      file: 'src/knowledge/documents/columns.ts',
+      find: "indexed.push(indexWordsOf(wordings.join('\\n')));",
+      replace: "indexed[0] = indexWordsOf([title, body, ...wordings].join('\\n'));",
+      test: 'an edit and a revert keep them, and the document is still found by them',
+    },
+    {
+      name: 'an answer adds more wordings than a document may have',
+      file: 'src/knowledge/documents/wordingRows.ts',
+      find: 'added.length > 0 && places > 0 ? [{ document, wordings: added.slice(0, places) }] : []',
+      replace: 'added.length > 0 && places > -100 ? [{ document, wordings: added }] : []',
+      test: 'at most 100: by hand one more is refused, by an answer it is left out',
+    },
+    {
+      name: 'an answer that was taken from a deleted document is not learned',
+      file: 'src/knowledge/learn.ts',
+      find: 'if (source) return { documentId: source.id, created: false };',
+      replace: 'if (sourceId) return { documentId: sourceId, created: false };',
+      test: 'an answer that names no document of the merchant is learned as usual',
+    },
+  ]),
+  ...caughtBy('test/storage.test.ts', [
+    {
+      name: 'the bytes of a wording stay when it is removed',
+      file: 'migrations/0015_wordings.sql',
+      find: `create trigger document_wordings_freed after delete on document_wordings begin
+  update live_versions set bytes = bytes - octet_length(old.text)`,
+      replace: `create trigger document_wordings_freed after delete on document_wordings begin
+  update live_versions set bytes = bytes - 0`,
+      test: 'stores what the database counts, after every kind of write',
+    },
+  ]),
+  ...caughtBy('test/suggestions.test.ts', [
+    {
+      name: 'a text is not cut before it is folded',
+      file: 'src/knowledge/search/words.ts',
+      find: 'const TEXT_LENGTH_MAX = 20_480;',
+      replace: 'const TEXT_LENGTH_MAX = Number.POSITIVE_INFINITY;',
+      test: 'compare only the beginning of a very long question, whatever accents it has',
+    },
+  ]),
+  ...caughtBy('src/knowledge/search/words.test.ts', [
+    {
+      name: 'marks on a letter are not limited',
+      file: 'src/knowledge/search/words.ts',
+      find: 'const MARKS_MAX = 30;',
+      replace: 'const MARKS_MAX = 30_000;',
+      test: 'keep at most 30 marks on a letter, also when removed letters separated them',
+    },
+  ]),
+  ...caughtBy('test/knowledge-edit.test.ts', [
+    {
+      name: 'If-Match is ignored',
+      file: 'src/knowledge/routes.ts',
+      find: 'if (known !== undefined && !matches(known, tagOf(current))) throw documentChanged();',
+      replace: '',
+      test: 'with If-Match, refuses to overwrite a change that the caller has not read',
+    },
+    {
+      name: 'two edits at once read the same version',
+      file: 'src/knowledge/search/fulltext.ts',
+      find: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: 'for update' };`,
+      replace: `export const LOCKED: Record<Engine, string> = { sqlite: '', postgres: '' };`,
+      test: 'keeps both changes when one person edits the title and another the body',
+    },
+  ]),
+];
