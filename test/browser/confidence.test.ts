@@ -19,6 +19,7 @@ inBrowser('answers without you', (dashboard) => {
     await button(page, 'Answers without you').click();
     const dialog = page.getByRole('dialog', { name: 'Answers without you' });
     await dialog.getByText('No recognised question has been judged yet.').waitFor();
+    await dialog.getByText('For now, only the same question is answered without asking you.').waitFor();
     await dialog.getByRole('button', { name: `Wrong: ${document.title}` }).click();
     await dialog.getByText('Right: 0 of 1 recognised question.').waitFor();
     assert.deepEqual((await confidence()).learned.wrong, 1);

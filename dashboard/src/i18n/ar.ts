@@ -319,6 +319,7 @@ export const ar: Texts = {
     other: 'من {n} سؤال تم التعرف عليه، الصحيح: {right}.',
   },
   confidenceFrom: 'تُعطى الإجابات ابتداءً من تطابق {percent} دون سؤالك.',
+  confidenceSame: 'حاليًا يُجاب عن السؤال نفسه فقط من دون سؤالك.',
   confidenceNever: 'يتم سؤالك في كل مرة.',
   confidenceReset: 'نسيان ما تم تعلّمه',
   confidenceRestore: 'احتساب ما تم تعلّمه قبل {when} من جديد',

@@ -260,6 +260,7 @@ export const en = {
     other: 'Right: {right} of {n} recognised questions.',
   },
   confidenceFrom: 'Answers from {percent} match are given without asking you.',
+  confidenceSame: 'For now, only the same question is answered without asking you.',
   confidenceNever: 'You are asked every time.',
   confidenceReset: 'Forget what was learned',
   confidenceRestore: 'Count what was learned before {when} again',

@@ -274,6 +274,7 @@ export const es: Texts = {
     other: 'Correctas: {right} de {n} preguntas reconocidas.',
   },
   confidenceFrom: 'Desde un {percent} de coincidencia se responde sin preguntarte.',
+  confidenceSame: 'Por ahora solo se responde sin preguntarte a la misma pregunta.',
   confidenceNever: 'Se te pregunta siempre.',
   confidenceReset: 'Olvidar lo aprendido',
   confidenceRestore: 'Volver a contar lo aprendido antes del {when}',

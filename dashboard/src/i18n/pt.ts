@@ -278,6 +278,7 @@ export const pt: Texts = {
     other: 'Certas: {right} de {n} perguntas reconhecidas.',
   },
   confidenceFrom: 'A partir de {percent} de correspondência, a resposta é dada sem perguntar a você.',
+  confidenceSame: 'Por enquanto, só a mesma pergunta é respondida sem perguntar a você.',
   confidenceNever: 'Você é consultado sempre.',
   confidenceReset: 'Esquecer o que foi aprendido',
   confidenceRestore: 'Voltar a contar o que foi aprendido antes de {when}',

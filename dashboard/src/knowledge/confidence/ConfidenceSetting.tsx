@@ -90,13 +90,17 @@ function Threshold({ saved, onChange }: { saved: number; onChange: (threshold: n
 }
 
 /** One sentence on what is known, and one on what follows from it. */
-function Evidence({ confidence: { threshold, learned } }: { confidence: Confidence }) {
+function Evidence({ confidence: { setting, threshold, learned } }: { confidence: Confidence }) {
   const { t, percent } = useTranslation();
   const n = learned.right + learned.wrong;
   return (
     <p className="muted" aria-live="polite">
       {n === 0 ? t('confidenceNoEvidence') : t('confidenceEvidence', { n, right: learned.right })}{' '}
-      {threshold === null ? t('confidenceNever') : t('confidenceFrom', { percent: percent(threshold) })}
+      {threshold === null
+        ? t('confidenceNever')
+        : setting === 'learned' && !learned.earned
+          ? t('confidenceSame')
+          : t('confidenceFrom', { percent: percent(threshold) })}
     </p>
   );
 }
