@@ -33,6 +33,8 @@ or Ctrl+C it finishes the messages that are being sent; a second signal stops it
 async function work(database: Database, config: Config): Promise<number> {
   const now = () => new Date();
   const log = createLogger(config);
+  // Handle signals before it sends anything, and before it says that it does.
+  const stopSignal = signalled();
   const vault = await openFittingVault(database, config);
   const channels = createChannels({ database, vault, now }, config);
   let attempts = 0;
@@ -52,7 +54,7 @@ async function work(database: Database, config: Config): Promise<number> {
   const vectorMaker = makeVectors(database, config, log);
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
-  log.info({ signal: await signalled() }, 'stopping');
+  log.info({ signal: await stopSignal }, 'stopping');
   await Promise.all([worker.stop(), vectorMaker?.stop()]);
   log.flush();
   return attempts;
