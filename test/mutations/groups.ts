@@ -17,6 +17,36 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
       replace: 'else if (NEGATIONS.size === 0) others.push(form);',
       test: 'are no group: ¿Tienen pan con gluten? ¿Tienen pan sin gluten?',
     },
+    {
+      name: '“I call you” is grouped with “you call me”',
+      file: 'src/notifications/groups/group.ts',
+      find: 'if (!mayMeanTheSame(question.acting, group.acting)) continue;',
+      replace: '',
+      test: 'are no group: Can I call you about the grinder? Can you call me about the grinder?',
+    },
+  ]),
+  ...caughtBy('test/ranking.test.ts', [
+    {
+      name: 'whoever asks about the evening gets the answer about the morning',
+      file: 'src/knowledge/ranking/sameQuestion.ts',
+      find: '(GREETED.has(form) && GREETINGS.has(previous))',
+      replace: 'GREETED.has(form)',
+      test: 'is not confident for a word that is only similar, or if another person does it',
+    },
+    {
+      name: 'words with the same stem are the same word',
+      file: 'src/knowledge/ranking/sameQuestion.ts',
+      find: 'const word = singular(form, stem);',
+      replace: 'const word = stem || singular(form, stem);',
+      test: 'is not confident for a word that is only similar, or if another person does it',
+    },
+    {
+      name: 'whoever asks what you do gets the answer about what I do',
+      file: 'src/knowledge/ranking/sameQuestion.ts',
+      find: 'about === asked.about && mayMeanTheSame(actor, asked.actor)',
+      replace: 'about === asked.about',
+      test: 'is not confident for a word that is only similar, or if another person does it',
+    },
   ]),
   ...caughtBy('test/groups.test.ts', [
     {

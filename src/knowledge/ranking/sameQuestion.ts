@@ -1,4 +1,4 @@
-import { stemsOf, wordsIn } from '../search/words.ts';
+import { wordsIn } from '../search/words.ts';
 
 const setOf = (words: string) => new Set(words.split(/\s+/));
 
@@ -13,18 +13,22 @@ const NEGATIONS = setOf(
   keinen ohne لا لم لن ليس بدون`,
 );
 
-/** Politeness, and the ways to begin a question. Most other such words are stop words already. */
-export const FILLER = new Set(
-  stemsOf(
-    `hello hi hey dear please thanks thank good morning evening afternoon day sir madam kindly want need help like know
-    just wondering question asking tell possible get looking trying about okay ok yes yeah well am able should let some
-    hola buenas buenos dias tardes noches gracias favor quiero quisiera querria necesito saber puedo puede pueden podria
-    gustaria pregunta ayuda disculpa perdon posible
-    ola oi bom boa dia tarde noite obrigado obrigada quero queria preciso gostaria posso pode podem pergunta ajuda
-    desculpe possivel
-    مرحبا السلام عليكم شكرا فضلك اريد اود احتاج ممكن سؤال معرفة`,
-  ),
+/**
+ * Politeness, and the ways to begin a question, as they are written: with stems, “pods” would be “podem”, and “Kindle”
+ * “kindly”. Most other such words are stop words already.
+ */
+const FILLER = setOf(
+  `hello hi hey dear please thanks thank kindly sir madam want wanted help like know just wondering question asking
+  tell possible get looking trying about okay ok yes yeah well am able let some good
+  hola buenas buenos buen gracias favor quiero quisiera querria saber puedo puede pueden podria gustaria
+  pregunta ayuda disculpa perdon posible
+  ola oi bom boa obrigado obrigada quero queria gostaria posso pode podem pergunta ajuda desculpe possivel
+  مرحبا السلام عليكم شكرا فضلك اريد اود ممكن سؤال معرفه`,
 );
+
+/** “Good morning” is a greeting, but who asks about the morning does not ask about the evening. */
+const GREETINGS = setOf('good buen buenos buenas bom boa');
+const GREETED = setOf('morning afternoon evening day dia dias tarde tardes noche noches noite');
 
 /** Numbers, days and months in words. “May” is more often a verb. */
 const AMOUNTS_AND_DAYS = setOf(
@@ -68,6 +72,14 @@ const ORIGINS = setOf('from by than desde من');
 /** These mean “of” more often, so without them a question is not different, but not the same either. */
 const PERHAPS_ORIGINS = setOf('de del da por pelo pela von');
 
+/** “Can I call you?” and “Can you call me?” have the same words. */
+const PERSONS = new Map(
+  [
+    ['I', 'i me my mine we us our ours yo mi nos eu meu minha'],
+    ['you', 'you your yours usted ustedes su sus voce voces seu sua'],
+  ].flatMap(([person = '', words = '']) => [...setOf(words)].map((word) => [word, person] as const)),
+);
+
 /** “M” is a size, but not in “I'm”, and “t” is a negation only in “can't”. */
 const withoutShortForms = (text: string) =>
   text
@@ -75,53 +87,90 @@ const withoutShortForms = (text: string) =>
     .replace(/(?<=\p{L})n['’]t(?!\p{L})/giu, ' not')
     .replace(/(?<=\p{L})['’](?:s|m|d|re|ve|ll)(?!\p{L})/giu, '');
 
+/**
+ * A word without the s of a plural. A stem is too coarse here: that of “sale” is that of “salary”, and that of “plan” that
+ * of “plane”. In other scripts a stem is only without its article.
+ */
+const singular = (form: string, stem: string) =>
+  /^[a-z]+$/.test(form)
+    ? form
+        .replace(/(?<=..)ies$/, 'y')
+        .replace(/(?<=s|sh|ch|x|z)es$/, '')
+        .replace(/(?<=[^s]{2})s$/, '')
+    : stem;
+
 /** What a question says, beyond how similar its letters are to another's. */
 export interface Told {
-  /** Stems, in order, without stop words. */
-  words: string[];
+  /** The stems of its words, in order, without stop words and words that are only polite. */
+  stems: string[];
   /** With others of these it is another question: numbers, amounts, days, sizes, signs, negations, where from. */
   fixed: string;
   /** When, where, who, why or how. Empty if it does not say. */
   asking: string;
+  /** Who does it: I or you. Empty if it does not say. */
+  actor: string;
+  /** Who does it to whom. Empty if it does not say. */
+  acting: string;
   /** Those words that are not fixed or only polite, each once and in any order, and what is asked about them. */
   about: string;
 }
 
 export function toldBy(text: string, wordsMax = Number.POSITIVE_INFINITY): Told {
   const plain = withoutShortForms(text.slice(0, READ_LENGTH_MAX));
-  const words = new Set<string>();
+  const stems = new Set<string>();
   const about = new Set<string>();
   // Their order counts: “5 W and 10 V”.
   const numbers: string[] = [];
   const others: string[] = plain.match(SIGNS) ?? [];
   let asking = '';
+  let actor = '';
+  let acting = '';
   let origin = '';
+  let previous = '';
+  // The last person, and whether they do something: “you” in “Can you tell me if I …” do not.
+  let person = '';
+  let acts = false;
   for (const { form, stem, stop } of wordsIn(plain)) {
-    if (words.size >= wordsMax) break;
-    if (!stop) words.add(stem);
+    if (stems.size >= wordsMax) break;
+    const isFiller = FILLER.has(form) || (GREETED.has(form) && GREETINGS.has(previous));
+    previous = form;
     asking ||= ASKING.get(form) ?? '';
+    const named = PERSONS.get(form);
+    if (named) {
+      if (acts && person !== named) acting ||= `${person} to ${named}`;
+      person = named;
+      acts = false;
+    }
+    if (!stop && !isFiller) {
+      if (stems.size === 0) actor = person;
+      stems.add(stem);
+      acts = person !== '';
+    }
     if (/\p{N}/u.test(form)) numbers.push(form);
     else if (isAmountOrDay(form) || LETTER_OR_SIZE.test(form)) others.push(stem);
     else if (NEGATIONS.has(form)) others.push(form);
-    else if (!stop && !FILLER.has(stem)) {
-      about.add(PERHAPS_ORIGINS.has(origin) ? `of ${stem}` : stem);
+    else if (!stop && !isFiller) {
+      const word = singular(form, stem);
+      about.add(PERHAPS_ORIGINS.has(origin) ? `of ${word}` : word);
       if (ORIGINS.has(origin)) others.push(`${origin} ${stem}`);
     }
     if (!stop) origin = '';
     else if (ORIGINS.has(form) || PERHAPS_ORIGINS.has(form)) origin = form;
   }
   return {
-    words: [...words],
+    stems: [...stems],
     fixed: [...numbers, ...others.sort()].join(' '),
     asking,
+    actor,
+    acting,
     about: about.size === 0 ? '' : [asking, ...[...about].sort()].join(' '),
   };
 }
 
-/** Whoever asks neither when nor where may ask either. */
-export const mayAskTheSame = (one: string, other: string) => one === '' || other === '' || one === other;
+/** Whoever asks neither when nor where may ask either. The same holds for who does it to whom. */
+export const mayMeanTheSame = (one: string, other: string) => one === '' || other === '' || one === other;
 
-/** The same words in any order and form, or words that may have the same meaning, or an important difference. */
+/** The same words in any order, or words that may have the same meaning, or an important difference. */
 export type Likeness = 'same' | 'similar' | 'different';
 
 /**
@@ -132,7 +181,12 @@ export function likenessOf(question: string, wordings: readonly string[]): Liken
   const asked = toldBy(question);
   const similar = wordings
     .map((wording) => toldBy(wording))
-    .filter(({ fixed, asking }) => fixed === asked.fixed && mayAskTheSame(asking, asked.asking));
-  if (asked.about !== '' && similar.some(({ about }) => about === asked.about)) return 'same';
+    .filter(
+      ({ fixed, asking, acting }) =>
+        fixed === asked.fixed && mayMeanTheSame(asking, asked.asking) && mayMeanTheSame(acting, asked.acting),
+    );
+  const isSame = ({ about, actor }: Told) =>
+    about !== '' && about === asked.about && mayMeanTheSame(actor, asked.actor);
+  if (similar.some(isSame)) return 'same';
   return similar.length > 0 ? 'similar' : 'different';
 }

@@ -37,6 +37,9 @@ const DIFFERENT = [
   ["I can't open the jar", 'I can open the jar'],
   ['Does it work at -5 degrees?', 'Does it work at 5 degrees?'],
   ['Is order 2041 ready?', 'Is order 2041 ready?'],
+  ['Do you deliver in the morning?', 'Do you deliver in the evening?'],
+  ['Do you sell coffee pods for offices?', 'Do you sell coffee pads for offices?'],
+  ['Can I call you about the grinder?', 'Can you call me about the grinder?'],
 ];
 
 describe('questions', () => {

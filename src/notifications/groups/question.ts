@@ -1,4 +1,4 @@
-import { FILLER, toldBy } from '../../knowledge/ranking/sameQuestion.ts';
+import { toldBy } from '../../knowledge/ranking/sameQuestion.ts';
 import { isPersonal } from './personal.ts';
 
 /** What the comparison needs of a question. */
@@ -9,6 +9,8 @@ export interface Compared {
   fixed: string;
   /** When, where, who, why or how. Empty if it does not say. */
   asking: string;
+  /** Who does it to whom. Empty if it does not say. */
+  acting: string;
 }
 
 export interface Question extends Compared {
@@ -29,8 +31,8 @@ const WORDS_MAX = 64;
 
 /** Pure, and of this question alone, so every process groups alike. */
 export function comparedOf(text: string): Compared {
-  const { words, fixed, asking } = toldBy(text.slice(0, 4 * TEXT_LENGTH_MAX), WORDS_MAX);
-  return { words: new Set(words.filter((word) => !FILLER.has(word))), fixed, asking };
+  const { stems, ...rest } = toldBy(text.slice(0, 4 * TEXT_LENGTH_MAX), WORDS_MAX);
+  return { words: new Set(stems), fixed: rest.fixed, asking: rest.asking, acting: rest.acting };
 }
 
 export interface PendingRow {
