@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { CHANGES } from '../src/database/database.ts';
-import { EmbeddingsFailure } from '../src/knowledge/embeddings/client.ts';
+import { type Embed, EmbeddingsFailure } from '../src/knowledge/embeddings/client.ts';
 import { startVectorMaker } from '../src/knowledge/embeddings/make.ts';
-import { hashOf } from '../src/knowledge/embeddings/vectors.ts';
+import { claim, countDue, listDue } from '../src/knowledge/embeddings/store.ts';
+import { encode, hashOf, toStored } from '../src/knowledge/embeddings/vectors.ts';
 import { createLogger } from '../src/log.ts';
 import { EMBEDDINGS_KEY, embeddingsEnv, until, untilMade, useEmbeddings } from './embedding.ts';
 import { call, onEachEngine, raise, startDeskbell, startSecondServer, useDeskbell } from './harness.ts';
@@ -225,6 +226,60 @@ onEachEngine('a worker that makes vectors', (engine) => {
       clock.go();
       await maker.stop();
     }
+  });
+
+  it('leaves a merchant to the one that has it, and writes nothing when another one has taken over', async () => {
+    const { database, clock } = deskbell;
+    const model = 'meaning-2';
+    const maker = (embed: Embed) =>
+      startVectorMaker({
+        ...{ database, model, embed, now: clock.now },
+        log: createLogger({ logLevel: 'silent', logPretty: false }),
+      });
+    const waiting = Promise.withResolvers<void>();
+    const held: string[] = [];
+    const [ofFirst, ofSecond] = [toStored([1, 0]), toStored([0, 1])];
+    const first = maker(async (texts) => {
+      held.push(...texts);
+      await waiting.promise;
+      return texts.map(() => ofFirst);
+    });
+    await until('the first works', () => held.length > 0);
+    const made: string[] = [];
+    const second = maker(async (texts) => {
+      made.push(...texts);
+      return texts.map(() => ofSecond);
+    });
+    try {
+      const waitsForOne = async () => (await countDue(database, model)) === 1;
+      await until('the second has made all others', waitsForOne);
+      assert.deepEqual(
+        made.filter((text) => held.includes(text)),
+        [],
+      );
+      clock.jump(91);
+      await until('the second has taken over', async () => {
+        database.signal(CHANGES);
+        return (await countDue(database, model)) === 0;
+      });
+    } finally {
+      waiting.resolve();
+      await Promise.all([first.stop(), second.stop()]);
+    }
+    const rows = await database.all<{ vectors: string }>('select vectors from document_vectors');
+    const vectors = new Set(rows.flatMap(({ vectors }) => Object.values(JSON.parse(vectors))));
+    assert.deepEqual([...vectors], [encode(ofSecond)]);
+  });
+
+  it('does not get a merchant that another one took at the same moment', async () => {
+    const { database, clock } = deskbell;
+    const [at, model] = [clock.now(), 'meaning-3'];
+    const [due] = await listDue(database, { model, at, after: 0, limit: 1 });
+    const until = new Date(at.getTime() + 60_000);
+    const claims = ['one', 'two', 'three'].map((id) =>
+      claim(database, due!, { model, lease: { id, until }, at }),
+    );
+    assert.equal((await Promise.all(claims)).filter((claimed) => claimed).length, 1);
   });
 });
 

@@ -41,6 +41,20 @@ export const EMBEDDINGS_MUTATIONS: readonly Mutation[] = [
       replace: 'pauseMs',
       test: 'waits as long as the endpoint asks',
     },
+    {
+      name: 'a worker writes vectors when another one has taken over',
+      file: 'src/knowledge/embeddings/store.ts',
+      find: `set change = change + 1, position = $3 where merchant_id = $1 and lease = $2`,
+      replace: `set change = change + 1, position = $3 where merchant_id = $1 and lease >= substr($2, 1, 0)`,
+      test: 'leaves a merchant to the one that has it, and writes nothing when another one has taken over',
+    },
+    {
+      name: 'two workers get the same merchant',
+      file: 'src/knowledge/embeddings/store.ts',
+      find: 'where vector_progress.leased_until <= $6 returning position',
+      replace: 'where vector_progress.leased_until <> $6 returning position',
+      test: 'does not get a merchant that another one took at the same moment',
+    },
   ]),
   ...caughtBy('src/knowledge/embeddings/questions.test.ts', [
     {
