@@ -140,11 +140,8 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'above the limit a wrong code still gets the response of a wrong code',
       file: 'src/auth/checkGuess.ts',
-      find: 'if (isWrong && (await countFailure(database, attempt, isKnown, found.account))) throw checked.wrong;',
-      replace: `if (isWrong) {
-    await countFailure(database, attempt, isKnown, found.account);
-    throw checked.wrong;
-  }`,
+      find: 'if (isCounted) throw checked.wrong;',
+      replace: 'if (isCounted || isWrong) throw checked.wrong;',
       test: 'only codes within the limit are checked if sixty wrong ones come at once to confirm an app',
     },
     {
