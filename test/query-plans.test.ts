@@ -3,10 +3,11 @@ import { after, before, it } from 'node:test';
 import { databaseFile } from '../src/database/sqliteFolder.ts';
 import { onEachEngine, useDeskbell } from './harness.ts';
 import { fill } from './plans/fill.ts';
+import { importFiles, leaveRows } from './plans/rows.ts';
 import { hasPlan, type Planner, postgresPlanner, sqlitePlanner } from './plans/scans.ts';
 import { startRecording, stopRecording } from './plans/statements.ts';
 import { useVectors } from './plans/vectors.ts';
-import { importFiles, leaveRows, useEverything } from './plans/workload.ts';
+import { useEverything } from './plans/workload.ts';
 
 /** With far fewer rows, PostgreSQL reads all rows of a merchant, because that is cheaper. */
 const ROWS = 400;

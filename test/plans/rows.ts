@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { recordEvent } from '../../src/audit/record.ts';
+import { runAsProcess, settingsOf } from '../command.ts';
+import {
+  Authenticator,
+  addPasskey,
+  atLocalhost,
+  codeOf,
+  loginWith,
+  signInWithPasskey,
+  turnOnTotp,
+} from '../factors.ts';
+import {
+  type Deskbell,
+  login,
+  logout,
+  NOTIFICATIONS,
+  OPERATOR,
+  QUESTION,
+  raise,
+  SUPPORT,
+} from '../harness.ts';
+import { startReceiver } from '../receiver.ts';
+import type { Statement } from './statements.ts';
+
+const AT_ONCE = 16;
+
+/** Uses the service like one merchant's customers and staff, so that there are rows in every table. */
+export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void> {
+  const token = await deskbell.signIn();
+  await importFiles(deskbell, rows);
+  await logout(deskbell, (await login(deskbell)).json.refresh_token);
+  await deskbell.call('POST', '/api/v1/auth/login', {
+    body: { email: 'nobody@aurora.example', password: 'wrong-one' },
+  });
+  const deleted = { what: 'notification.deleted', merchantId: 1, who: { kind: 'server' } } as const;
+  for (let n = 0; n < rows / 4; n += 1) await recordEvent(deskbell.database, { ...deleted, at: new Date(n) });
+  for (let from = 0; from < rows; from += 100) {
+    const messages = Array.from({ length: 100 }, (_, n) => ({
+      ...{ from: 'customer', text: `Message ${from + n}`, message_id: `m-${from + n}` },
+    }));
+    const path = `/api/v1/conversation/${((from / 100) % 3) + 1}/messages`;
+    assert.equal((await deskbell.call('POST', path, { token, body: { messages } })).status, 200);
+  }
+  for (let n = 0; n < rows / 4; n += 1) {
+    const { id } = await askOf(deskbell, token, n);
+    const body = { resolve_only: true };
+    if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
+  }
+  const { json: pending } = await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token });
+  for (const { id } of pending) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
+  await useFactors(deskbell, OPERATOR);
+  const receiver = await startReceiver();
+  const endpoint = { url: receiver.url, events: ['notification.answered'] };
+  for (let from = 0; from < rows; from += AT_ONCE) {
+    // A few events are enough: they are copied like all rows.
+    if (from + 2 * AT_ONCE >= rows) await deskbell.call('POST', WEBHOOKS, { token, body: endpoint });
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, n) => {
+        const isQuestion = n % 3 > 0;
+        const topic = `number ${from + n} organic ${WORDS[(from + n) % WORDS.length]}`;
+        // One in eight is not a phone number: its message fails at once.
+        const lead_phone = n % 8 === 1 ? 'unknown' : phoneOf(from + n);
+        const address = await raise(deskbell, token, {
+          ...(isQuestion ? QUESTION : SUPPORT),
+          context: isQuestion
+            ? { question: `Is ${topic}?`, lead_phone }
+            : { support_request_reason: topic, lead_phone },
+        });
+        if (n % 4 === 0) return;
+        const body = isQuestion
+          ? { answer: `Yes, ${topic} it is.`, only_send_campaign: n % 2 === 0 }
+          : { agent_response_to_customer: 'Sent again.', resolution_notes: topic };
+        const headers = { 'idempotency-key': `answer-${from + n}` };
+        const { status, text } = await deskbell.call('POST', `${address}/answer`, { token, body, headers });
+        assert.equal(status, 200, text);
+      }),
+    );
+  }
+  await deskbell.allSent();
+  await receiver.close();
+}
+
+export const WEBHOOKS = '/api/v1/webhooks';
+
+/** An assistant asks for a customer. */
+export async function askOf(deskbell: Deskbell, token: string, n: number): Promise<{ id: number }> {
+  const body = {
+    ...{ question: `How about ask ${n}?`, customer: { phone: phoneOf(n), reference: `ask-${n}` } },
+    ...{ if_known: 'raise', expires_in_seconds: 60 },
+  };
+  const { status, json, text } = await deskbell.call('POST', '/api/v1/ask', { token, body });
+  assert.equal(status, 200, text);
+  return json;
+}
+
+const WORDS =
+  'coffee roast parcel refund invoice gift grind filter espresso decaf summer winter glass kilo tax hours'.split(
+    ' ',
+  );
+
+export const phoneOf = (n: number) => `+346${String(10_000_000 + n)}`;
+
+/** Runs both imports, each in its own process. Returns the statements that they ran. */
+export async function importFiles(deskbell: Deskbell, rows: number): Promise<Statement[]> {
+  const folder = deskbell.config.dataDir;
+  const files = {
+    conversation: ['c.jsonl', (n: number) => ({ reference: `c-${n}`, name: `Name ${n}`, phone: phoneOf(n) })],
+    knowledge: [
+      'k.jsonl',
+      (n: number) => ({
+        title: `Title ${n} ${WORDS[n % WORDS.length]}`,
+        body: `Body ${n} of ${rows}`,
+        ...(n % 3 === 0 && { wordings: [`Wording ${n} of ${rows}`, `Other wording ${n}`] }),
+      }),
+    ],
+  } as const;
+  const statements: Statement[] = [];
+  for (const [command, [name, lineOf]] of Object.entries(files)) {
+    const file = join(folder, name);
+    const recorded = join(folder, `${command}.statements`);
+    writeFileSync(file, Array.from({ length: rows }, (_, n) => JSON.stringify(lineOf(n))).join('\n'));
+    const { code, stderr } = await runAsProcess([command, 'import', file, '--merchant', '1'], {
+      env: {
+        ...settingsOf(deskbell),
+        NODE_OPTIONS: `--import ${new URL('./statements.ts', import.meta.url).href}`,
+        RECORD_STATEMENTS_TO: recorded,
+      },
+    });
+    assert.equal(code, 0, stderr);
+    statements.push(...(JSON.parse(readFileSync(recorded, 'utf8')) as Statement[]));
+  }
+  return statements;
+}
+
+/** Sets up every second factor of a user, and signs in with each. */
+export async function useFactors(
+  server: Deskbell,
+  credentials: { email: string; password: string },
+): Promise<void> {
+  const deskbell = atLocalhost(server);
+  const user = { id: 0, ...credentials };
+  const token = await deskbell.signIn(user.email, user.password);
+  const { secret, recoveryCodes } = await turnOnTotp(deskbell, user, token);
+  const phone = new Authenticator(deskbell.url);
+  await addPasskey(deskbell, phone, { token, password: user.password });
+  for (const reply of [
+    await signInWithPasskey(deskbell, phone),
+    await loginWith(deskbell, user, codeOf(deskbell, secret, 1)),
+    await loginWith(deskbell, user, recoveryCodes[0]),
+  ])
+    assert.equal(reply.status, 200, reply.text);
+}
