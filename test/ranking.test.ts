@@ -200,6 +200,13 @@ onEachEngine('the ranking', (engine) => {
     ['I can open the tamper proof lid of the jar', "I can't open the tamper proof lid of the jar"],
     ['Do you have the leather belt in size M?', 'Do you have the leather belt in size S?'],
     ['Does the patio heater work at -5 degrees?', 'Does the patio heater work at 5 degrees?'],
+    [
+      'Do you deliver fresh bread rolls and croissants to the old town in the morning?',
+      'Do you deliver fresh bread rolls and croissants to the old town in the evening?',
+    ],
+    ['Is there a tuna salad with the daily menu?', 'Is there a tuna sale with the daily menu?'],
+    ['Can I call you about a repair of the grinder?', 'Can you call me about a repair of the grinder?'],
+    ['Do you clean the woollen carpets by hand?', 'Can I clean the woollen carpets by hand?'],
   ] as const;
   it('is not confident for almost the same words that ask something else', async () => {
     await importDocuments(...OTHER_QUESTIONS.map(([title]) => ({ title, body: `About: ${title}` })));
@@ -210,23 +217,4 @@ onEachEngine('the ranking', (engine) => {
       assert.deepEqual([found?.question, found?.confident, found!.score >= 0.9], [title, false, true]);
     }
   });
-
-  const OTHER_WORDS = [
-    [
-      'Do you deliver fresh bread rolls and croissants to the old town in the morning?',
-      'Do you deliver fresh bread rolls and croissants to the old town in the evening?',
-    ],
-    ['Is there a tuna salad with the daily menu?', 'Is there a tuna sale with the daily menu?'],
-    ['Can I call you about a repair of the grinder?', 'Can you call me about a repair of the grinder?'],
-    ['Do you clean the woollen carpets by hand?', 'Can I clean the woollen carpets by hand?'],
-  ] as const;
-  it('is not confident for a word that is only similar, or if another person does it', async () => {
-    await importDocuments(...OTHER_WORDS.map(([title]) => ({ title, body: `About: ${title}` })));
-    for (const [title, other] of OTHER_WORDS) {
-      assert.deepEqual(pick((await find(title))[0]), { question: title, confident: true });
-      assert.deepEqual(pick((await find(other))[0]), { question: title, confident: false });
-    }
-  });
-  const pick = (found?: { question: string; confident: boolean }) =>
-    found && { question: found.question, confident: found.confident };
 });

@@ -2,6 +2,12 @@ import { wordsIn } from '../search/words.ts';
 
 const setOf = (words: string) => new Set(words.split(/\s+/));
 
+/** What each of these words stands for. */
+const meaningsOf = (words: Record<string, string>) =>
+  new Map(
+    Object.entries(words).flatMap(([meaning, forms]) => [...setOf(forms)].map((form) => [form, meaning])),
+  );
+
 /**
  * Words that turn a question around, in the languages of words.ts and German, without accents. Some mean something else in
  * another language (“no” is “in the” in Portuguese): then two questions are less often the same, which is safe. This holds
@@ -57,15 +63,13 @@ const LETTER_OR_SIZE = /^(?:[b-df-hj-np-tv-xz]|x+[sl])$/;
 const SIGNS = /(?<![\p{L}\p{N}])[-−+]\p{N}+|(?<=[\p{L}\p{N}])[-−+#]+(?![\p{L}\p{N}])/gu;
 
 /** Whoever asks when does not ask where. Most other such words may mean any of these: “what time” is when. */
-const ASKING = new Map(
-  [
-    ['when', 'when cuando quando wann متى'],
-    ['where', 'where donde adonde onde wo اين أين وين'],
-    ['who', 'who quien quienes quem wer'],
-    ['why', 'why porque warum لماذا'],
-    ['how', 'how como wie كيف'],
-  ].flatMap(([kind = '', words = '']) => [...setOf(words)].map((word) => [word, kind] as const)),
-);
+const ASKING = meaningsOf({
+  when: 'when cuando quando wann متى',
+  where: 'where donde adonde onde wo اين أين وين',
+  who: 'who quien quienes quem wer',
+  why: 'why porque warum لماذا',
+  how: 'how como wie كيف',
+});
 
 /** “From Spain to Portugal” and “from Portugal to Spain” have the same words. */
 const ORIGINS = setOf('from by than desde من');
@@ -73,12 +77,10 @@ const ORIGINS = setOf('from by than desde من');
 const PERHAPS_ORIGINS = setOf('de del da por pelo pela von');
 
 /** “Can I call you?” and “Can you call me?” have the same words. */
-const PERSONS = new Map(
-  [
-    ['I', 'i me my mine we us our ours yo mi nos eu meu minha'],
-    ['you', 'you your yours usted ustedes su sus voce voces seu sua'],
-  ].flatMap(([person = '', words = '']) => [...setOf(words)].map((word) => [word, person] as const)),
-);
+const PERSONS = meaningsOf({
+  I: 'i me my mine we us our ours yo mi nos eu meu minha',
+  you: 'you your yours usted ustedes su sus voce voces seu sua',
+});
 
 /** “M” is a size, but not in “I'm”, and “t” is a negation only in “can't”. */
 const withoutShortForms = (text: string) =>

@@ -31,8 +31,8 @@ const WORDS_MAX = 64;
 
 /** Pure, and of this question alone, so every process groups alike. */
 export function comparedOf(text: string): Compared {
-  const { stems, ...rest } = toldBy(text.slice(0, 4 * TEXT_LENGTH_MAX), WORDS_MAX);
-  return { words: new Set(stems), fixed: rest.fixed, asking: rest.asking, acting: rest.acting };
+  const { stems, fixed, asking, acting } = toldBy(text.slice(0, 4 * TEXT_LENGTH_MAX), WORDS_MAX);
+  return { words: new Set(stems), fixed, asking, acting };
 }
 
 export interface PendingRow {
