@@ -24,10 +24,10 @@ export const BUNDLED = [
   'uqr',
 ] as const;
 
-/** Licences that ask for no more than to keep their text. */
+/** Licences that ask for no more than to keep their text; MPL-2.0 also to publish changes to its files: we make none. */
 const ALLOWED = new Set([
   ...['MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'BlueOak-1.0.0'],
-  ...['CC0-1.0', 'Unlicense'],
+  ...['CC0-1.0', 'MPL-2.0', 'Unlicense'],
 ]);
 
 /** Such as `MIT`, `(MIT OR GPL-3.0)` or `MIT AND ISC`. */
