@@ -76,6 +76,7 @@ import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -181,6 +182,7 @@ export async function buildApp(
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  await app.register(teamRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
@@ -208,11 +210,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = {
-    inbox: readInboxVersions,
-    deliveries: readDeliveryVersions,
-    knowledge: readKnowledgeVersions,
-  };
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.

@@ -47,6 +47,7 @@ import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { createEndpoints } from './webhooks/channel.ts';
@@ -228,6 +229,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
+    EXPIRING_PRESENCES,
     EXPIRING_RECOGNITIONS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
