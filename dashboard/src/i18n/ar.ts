@@ -452,6 +452,7 @@ export const ar: Texts = {
   download: 'تنزيل',
 
   shortcuts: 'اختصارات لوحة المفاتيح',
+  keysHint: 'اضغط Escape أو انقر خارج النص لاستخدام الاختصارات.',
   keyNext: 'الإشعار التالي',
   keyPrevious: 'الإشعار السابق',
   keyOpen: 'فتح',

@@ -377,6 +377,7 @@ export const en = {
   download: 'Download',
 
   shortcuts: 'Keyboard shortcuts',
+  keysHint: 'Press Escape or click outside the text to use shortcuts.',
   keyNext: 'Next notification',
   keyPrevious: 'Previous notification',
   keyOpen: 'Open',

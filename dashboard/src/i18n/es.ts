@@ -392,6 +392,7 @@ export const es: Texts = {
   download: 'Descargar',
 
   shortcuts: 'Atajos de teclado',
+  keysHint: 'Pulsa Escape o haz clic fuera del texto para usar los atajos.',
   keyNext: 'Notificación siguiente',
   keyPrevious: 'Notificación anterior',
   keyOpen: 'Abrir',

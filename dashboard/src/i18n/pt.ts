@@ -395,6 +395,7 @@ export const pt: Texts = {
   download: 'Baixar',
 
   shortcuts: 'Atalhos do teclado',
+  keysHint: 'Pressione Escape ou clique fora do texto para usar os atalhos.',
   keyNext: 'Próxima notificação',
   keyPrevious: 'Notificação anterior',
   keyOpen: 'Abrir',

@@ -1,13 +1,15 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { useNotifications } from '../inbox/notifications.ts';
 import { useAlerts } from '../inbox/useAlerts.ts';
+import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
-import { useShortcuts } from '../shortcuts/useShortcuts.ts';
+import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
@@ -24,9 +26,6 @@ const OverviewPage = lazy(async () => ({
 }));
 const TestPhonePage = lazy(async () => ({
   default: (await import('../testPhone/TestPhonePage.tsx')).TestPhonePage,
-}));
-const CommandPalette = lazy(async () => ({
-  default: (await import('../palette/CommandPalette.tsx')).CommandPalette,
 }));
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../shortcuts/ShortcutHelp.tsx')).ShortcutHelp,
@@ -108,6 +107,7 @@ export function Shell({ user }: { user: User }) {
 function useDialog() {
   const [dialog, setDialog] = useState<Dialog>();
   const opener = useRef<Element>(null);
+  useEffect(() => () => pauseShortcuts(false), []);
   useEffect(() => {
     if (
       dialog === undefined &&
@@ -120,9 +120,14 @@ function useDialog() {
     dialog,
     open(next: Dialog) {
       if (dialog === undefined) opener.current = document.activeElement;
-      setDialog(next);
+      pauseShortcuts(true);
+      // At once: the next key belongs to the dialog.
+      flushSync(() => setDialog(next));
     },
-    close: () => setDialog(undefined),
+    close() {
+      pauseShortcuts(false);
+      setDialog(undefined);
+    },
   };
 }
 
