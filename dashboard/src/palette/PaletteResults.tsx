@@ -9,7 +9,7 @@ import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
 import { textOfNotification, useNotifications } from '../inbox/notifications.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
-import { view } from '../inbox/view.ts';
+import { queryOfView } from '../inbox/view.ts';
 import { searchable } from '../searchable.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { copyCurl } from '../shell/CurlButton.tsx';
@@ -138,10 +138,7 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
     commands.push({
       icon: 'inbox',
       text: `${t('inbox')}: ${name}`,
-      run() {
-        view.set({ ...view.get(), state });
-        navigate({ page: 'inbox', id: undefined });
-      },
+      run: () => navigate({ page: 'inbox', query: queryOfView({ state, type: 'all', search: '' }) }),
     });
   }
   commands.push(

@@ -16,6 +16,7 @@ import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
 import { showToast, undoLast } from './toasts.tsx';
+import { UnknownPage } from './UnknownPage.tsx';
 
 // Loaded on demand, so that the inbox opens faster.
 const KnowledgePage = lazy(async () => ({
@@ -87,11 +88,14 @@ export function Shell({ user }: { user: User }) {
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
-        {dialog === 'settings' && (
+        {(dialog === 'settings' || (dialog === undefined && route.page === 'settings')) && (
           <SettingsDialog
             opened
             user={user}
-            onClose={close}
+            onClose={() => {
+              close();
+              if (route.page === 'settings') navigate({ page: 'inbox' });
+            }}
             onHelp={() => open('help')}
             onPalette={() => open('palette')}
             onSignOut={leave}
@@ -134,6 +138,7 @@ function useDialog() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case 'inbox':
+    case 'settings':
       return <InboxPage id={route.id} />;
     case 'knowledge':
       return <KnowledgePage id={route.id} />;
@@ -141,5 +146,7 @@ function Page({ route }: { route: Route }) {
       return <OverviewPage />;
     case 'testPhone':
       return <TestPhonePage id={route.id} />;
+    default:
+      return <UnknownPage signedIn />;
   }
 }
