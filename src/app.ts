@@ -38,7 +38,13 @@ import { deliveryRoutes } from './delivery/routes.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  handleErrors,
+  handleUnknownPaths,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { addHeaders, allowOrigins, requireTlsFromNowOn } from './http/headers.ts';
 import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
@@ -234,7 +240,7 @@ export async function buildApp(
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);
-  await serveDashboard(app, config);
+  handleUnknownPaths(app, await serveDashboard(app, config));
   refuseOtherMethods(app, routes);
   return app;
 }
