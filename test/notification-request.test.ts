@@ -164,6 +164,9 @@ onEachEngine('raising a notification', (engine) => {
         answered_by: null,
         delivery: null,
         ask: null,
+        outcome: null,
+        undo_until: null,
+        lesson: null,
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);
