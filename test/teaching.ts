@@ -19,13 +19,13 @@ export async function learn(
     await writeLesson(tx, merchantId, plan, lesson);
     return { documentId: plan.document.id, created: false };
   }
-  const { steps, events } = learnSteps(merchantId, lesson, 'answered');
+  const { steps, events } = learnSteps(merchantId, lesson, 'asked');
   const rows = {
     columns: { merchant_id: 'bigint', id: 'bigint' },
     values: [{ merchant_id: merchantId, id: lesson.notificationId }],
   } as const;
-  const answered = { name: 'answered', rows, sql: 'select merchant_id, id from answered_rows' };
-  await tx.chain([answered, ...steps, logStep(...events)]);
+  const asked = { name: 'asked', rows, sql: 'select merchant_id, id from asked_rows' };
+  await tx.chain([asked, ...steps, logStep(...events)]);
   const made = await tx.one<{ id: number }>('select max(id) as id from documents where merchant_id = $1', [
     merchantId,
   ]);

@@ -278,19 +278,19 @@ export interface AnswerEvent {
   texts: string | null;
 }
 
-/** If several answers arrive at the same time, exactly one finds the notification still requested. */
-export const markAnswered = (
-  merchantId: MerchantId,
-  id: number,
-  change: {
-    answer: string;
-    answeredBy: Author;
-    at: Date;
-    event?: AnswerEvent;
-    /** It can be undone until then; the rest is done later. */
-    hold?: { until: string; held: string } | undefined;
-  },
-): Step => ({
+/** An answer to a notification. */
+export interface Mark {
+  /** Absent for an answer that is written already. */
+  answer?: string;
+  answeredBy: Author;
+  at: Date;
+  event?: AnswerEvent;
+  /** It can be undone until then; the rest is done later. */
+  hold?: { until: string; held: string } | undefined;
+}
+
+/** Has the columns that `answerEvent` reads. */
+const markStep = (merchantId: MerchantId, id: number, change: Mark, sql: string): Step => ({
   name: 'answered',
   rows: {
     columns: {
@@ -309,7 +309,7 @@ export const markAnswered = (
       {
         merchant_id: merchantId,
         id,
-        answer: change.answer,
+        answer: change.answer ?? null,
         answered_by: change.answeredBy.userId,
         key_id: change.answeredBy.keyId,
         at: change.at.toISOString(),
@@ -320,13 +320,31 @@ export const markAnswered = (
       },
     ],
   },
-  sql: `update notifications
+  sql: `${sql} returning ${EVENT_COLUMNS}`,
+});
+
+/** If several answers arrive at the same time, exactly one finds the notification still requested. */
+export const markAnswered = (merchantId: MerchantId, id: number, change: Mark & { answer: string }): Step =>
+  markStep(
+    merchantId,
+    id,
+    change,
+    `update notifications
     set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')},
       answered_by_key = r.key_id, updated_at = r.at, undo_until = r.undo_until, held = r.held
     from answered_rows r
-    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
-    returning ${EVENT_COLUMNS}`,
-});
+    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'`,
+  );
+
+/** Ends a hold. Only one of many, or a person who takes the answer back, finds the answer still held. */
+export const markReleased = (merchantId: MerchantId, id: number, change: Mark): Step =>
+  markStep(
+    merchantId,
+    id,
+    change,
+    `update notifications set undo_until = null, held = null from answered_rows r
+    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and notifications.held = r.held`,
+  );
 
 /** The event of `markAnswered`. */
 export const answerEvent = (engine: Engine, mark: Step, what: 'answered' | 'resolved'): string =>

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
-import { EVENT_COLUMNS } from '../event.ts';
-import type { AnswerEvent } from '../store.ts';
 import type { Decided, Settled } from './effects.ts';
 
 /** An answer that can be undone: when it no longer can, and what is left to do then, as JSON. */
@@ -48,6 +45,7 @@ export async function findDueMerchants(queries: Queries, at: Date, limit: number
 
 export interface DueAnswer {
   id: number;
+  undo_until: string;
   held: string;
 }
 
@@ -58,43 +56,8 @@ export function listDue(
   limit: number,
 ): Promise<DueAnswer[]> {
   return queries.all(
-    `select id, held from notifications where merchant_id = $1 and undo_until is not null and undo_until <= $2
+    `select id, undo_until, held from notifications where merchant_id = $1 and undo_until is not null and undo_until <= $2
       order by undo_until, id limit $3`,
     [merchantId, at.toISOString(), limit],
   );
 }
-
-/** Ends the hold. Only one of many, or a person who takes the answer back, finds it still held. */
-export const releaseStep = (
-  merchantId: MerchantId,
-  { id, held }: DueAnswer,
-  author: Author,
-  event: AnswerEvent,
-): Step => ({
-  name: 'answered',
-  rows: {
-    columns: {
-      merchant_id: 'bigint',
-      id: 'bigint',
-      held: 'text',
-      answered_by: 'bigint',
-      key_id: 'bigint',
-      event_data: 'text',
-      event_texts: 'text',
-    },
-    values: [
-      {
-        merchant_id: merchantId,
-        id,
-        held,
-        answered_by: author.userId,
-        key_id: author.keyId,
-        event_data: event.data,
-        event_texts: event.texts,
-      },
-    ],
-  },
-  sql: `update notifications set undo_until = null, held = null from answered_rows r
-    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and notifications.held = r.held
-    returning ${EVENT_COLUMNS}`,
-});

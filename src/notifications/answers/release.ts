@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
-import { findNotification } from '../store.ts';
+import { findNotification, markReleased } from '../store.ts';
 import { eventOf, performAnswer, type Settled } from './effects.ts';
-import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue, releaseStep } from './held.ts';
+import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue } from './held.ts';
 import { findLesson } from './lessons.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -98,7 +98,10 @@ async function release(
     if (!notification) return false;
     const decided = known === undefined ? decision : { ...decision, documentId: known };
     const settled: Settled = { notification, decision: decided, author, at: new Date(at) };
-    const mark = releaseStep(merchantId, due, author, eventOf(settled));
+    const mark = markReleased(merchantId, due.id, {
+      ...{ answeredBy: author, at: settled.at, event: eventOf(settled) },
+      hold: { until: due.undo_until, held: due.held },
+    });
     return (await performAnswer(queries, outbox, merchantId, mark, settled)).won;
   };
   if (!together || decision.send === 'nothing' || !decision.learn || decision.documentId !== undefined)
