@@ -108,4 +108,7 @@ export const toDetail = (item: Notification): NotificationDetail => ({
   ask: null,
   assigned_to: null,
   notes: 0,
+  outcome: null,
+  undo_until: null,
+  lesson: null,
 });
