@@ -232,6 +232,7 @@ export const ar: Texts = {
   suggestionDocument: 'المعرفة',
   suggestionNotification: 'إجابة سابقة',
   suggestionMatch: 'تطابق بنسبة {percent}',
+  suggestionWeak: 'قد تكون ذات صلة',
   noSuggestions: 'لا توجد إجابات مشابهة بعد.',
   noSuggestionsHint: 'في المرة القادمة ستُقترح إجابتك هنا.',
 

@@ -189,6 +189,7 @@ export const en = {
   suggestionDocument: 'Knowledge',
   suggestionNotification: 'Earlier answer',
   suggestionMatch: '{percent} match',
+  suggestionWeak: 'Maybe related',
   noSuggestions: 'No similar answers yet.',
   noSuggestionsHint: 'Next time, your answer is suggested here.',
 

@@ -198,6 +198,7 @@ export const es: Texts = {
   suggestionDocument: 'Conocimiento',
   suggestionNotification: 'Respuesta anterior',
   suggestionMatch: '{percent} de coincidencia',
+  suggestionWeak: 'Quizá relacionada',
   noSuggestions: 'Aún no hay respuestas similares.',
   noSuggestionsHint: 'La próxima vez, tu respuesta se sugerirá aquí.',
 

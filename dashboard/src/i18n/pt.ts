@@ -201,6 +201,7 @@ export const pt: Texts = {
   suggestionDocument: 'Conhecimento',
   suggestionNotification: 'Resposta anterior',
   suggestionMatch: '{percent} de correspondência',
+  suggestionWeak: 'Talvez relacionada',
   noSuggestions: 'Ainda não há respostas semelhantes.',
   noSuggestionsHint: 'Na próxima vez, sua resposta será sugerida aqui.',
 
