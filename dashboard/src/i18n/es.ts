@@ -169,8 +169,13 @@ export const es: Texts = {
   answerSent: 'Tu respuesta está en camino.',
   answerNotSent: 'No se envió. Tu texto sigue aquí. {reason}',
   alreadyAnswered: 'Otra persona ya respondió',
-  alreadyAnsweredHint: 'Tu texto no se envió. El cliente recibió esta respuesta:',
-  unsentText: 'Tu texto sin enviar',
+  answeredByOther: '{name} respondió esto:',
+  resolvedByOther: '{name} resolvió esto sin responder.',
+  somebodyElse: 'Otra persona',
+  textNotSent: 'Tu texto no se envió. Sigue aquí abajo.',
+  copyMyText: 'Copiar mi texto',
+  sendFollowUp: 'Enviar como mensaje adicional',
+  discardMyText: 'Descartar mi texto',
   delete: 'Eliminar',
   deleted: { one: 'Eliminado.', many: '{n} elementos eliminados.', other: '{n} elementos eliminados.' },
   deleteFailed: {
@@ -193,6 +198,7 @@ export const es: Texts = {
   suggestionDocument: 'Conocimiento',
   suggestionNotification: 'Respuesta anterior',
   suggestionMatch: '{percent} de coincidencia',
+  suggestionWeak: 'Quizá relacionada',
   noSuggestions: 'Aún no hay respuestas similares.',
   noSuggestionsHint: 'La próxima vez, tu respuesta se sugerirá aquí.',
 

@@ -172,8 +172,13 @@ export const pt: Texts = {
   answerSent: 'Sua resposta está a caminho.',
   answerNotSent: 'Não foi enviada. Seu texto continua aqui. {reason}',
   alreadyAnswered: 'Outra pessoa já respondeu',
-  alreadyAnsweredHint: 'Seu texto não foi enviado. O cliente recebeu esta resposta:',
-  unsentText: 'Seu texto não enviado',
+  answeredByOther: '{name} respondeu isto:',
+  resolvedByOther: '{name} resolveu isto sem responder.',
+  somebodyElse: 'Outra pessoa',
+  textNotSent: 'Seu texto não foi enviado. Ele continua abaixo.',
+  copyMyText: 'Copiar meu texto',
+  sendFollowUp: 'Enviar como mensagem adicional',
+  discardMyText: 'Descartar meu texto',
   delete: 'Excluir',
   deleted: { one: 'Excluído.', many: '{n} itens excluídos.', other: '{n} itens excluídos.' },
   deleteFailed: {
@@ -196,6 +201,7 @@ export const pt: Texts = {
   suggestionDocument: 'Conhecimento',
   suggestionNotification: 'Resposta anterior',
   suggestionMatch: '{percent} de correspondência',
+  suggestionWeak: 'Talvez relacionada',
   noSuggestions: 'Ainda não há respostas semelhantes.',
   noSuggestionsHint: 'Na próxima vez, sua resposta será sugerida aqui.',
 
