@@ -106,4 +106,7 @@ export const toDetail = (item: Notification): NotificationDetail => ({
   answered_by: null,
   delivery: null,
   ask: null,
+  outcome: null,
+  undo_until: null,
+  lesson: null,
 });
