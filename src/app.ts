@@ -75,6 +75,7 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
@@ -82,6 +83,7 @@ import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -186,7 +188,8 @@ export async function buildApp(
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
+    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
@@ -214,11 +217,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = {
-    inbox: readInboxVersions,
-    deliveries: readDeliveryVersions,
-    knowledge: readKnowledgeVersions,
-  };
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.
