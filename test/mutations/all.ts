@@ -1,6 +1,7 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
+import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
@@ -26,4 +27,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
+  ...DASHBOARD_MUTATIONS,
 ];
