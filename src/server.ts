@@ -45,6 +45,7 @@ import { createMetrics } from './metrics.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
+import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { isEncodedKey } from './secrets.ts';
@@ -144,6 +145,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       config.worker && embeddings && embed
         ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
         : undefined;
+    const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
     const expiring = expireAsks({ database, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -157,7 +159,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         await expiring.stop();
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));

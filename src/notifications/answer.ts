@@ -16,6 +16,7 @@ import { findRecognised, judgeSteps } from '../knowledge/confidence/store.ts';
 import { learn, learnSteps, lockLesson } from '../knowledge/learn.ts';
 import { rememberAnswered } from '../knowledge/suggestions.ts';
 import { endAskStep } from './asks/endStep.ts';
+import { recipientOf } from './recipient.ts';
 import { checkAnswer } from './rules.ts';
 import {
   answerEvent,
@@ -105,7 +106,7 @@ export async function answerNotification(
     reference: notification.reference,
     context: notification.context,
     country: notification.country,
-    recipient: typeof leadPhone === 'string' && leadPhone.trim() ? leadPhone : notification.customer_phone,
+    recipient: recipientOf(leadPhone, notification),
     mode: decision.send,
     content: decision.content,
     at,
