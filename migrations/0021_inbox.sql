@@ -48,8 +48,8 @@ create table inbox_index (
   primary key (merchant_id, notification_id),
   foreign key (merchant_id, notification_id) references notifications (merchant_id, id) on delete cascade
 );
--- Written by a worker in batches. A list of pending entries would make searches read all of it.
-create index inbox_index_found_by on inbox_index using gin (found_by) with (fastupdate = off);
+-- A search reads the whole list of pending entries, so it is short.
+create index inbox_index_found_by on inbox_index using gin (found_by) with (gin_pending_list_limit = 256);
 -- @both
 
 -- @sqlite

@@ -58,7 +58,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/columns.ts',
     'auth/guard.ts',
     ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    'delivery/attention.ts',
     'delivery/phone.ts',
+    'delivery/queue/attention.ts',
+    'delivery/queue/control.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
@@ -160,6 +163,7 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['inbox_changes', 'inbox_index'],
   ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],

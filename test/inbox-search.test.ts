@@ -144,7 +144,7 @@ onEachEngine('the search of the inbox', (engine) => {
     await indexAll(deskbell);
     assert.deepEqual(await find('romeo'), [id]);
     assert.equal((await page(deskbell, token, { q: 'quebec' })).items.length, 50);
-    assert.deepEqual((await countsOf(deskbell, token, { q: 'quebec' })).all, { count: 1000, more: true });
+    assert.deepEqual((await countsOf(deskbell, token, { q: 'quebec' })).all, { count: 200, more: true });
     await database.run(
       `delete from notifications where merchant_id = 1 and context = '{"question":"common quebec"}'`,
     );

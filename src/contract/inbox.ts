@@ -14,8 +14,9 @@ export const INBOX_IDS_MAX = 100;
 /** Longer texts are shortened, so that a page stays small. */
 export const QUESTION_LENGTH_MAX = 500;
 export const PREVIEW_LENGTH_MAX = 300;
-/** How far a tab is counted. */
+/** How far a tab is counted, and how far the matches of a search in it. */
 export const COUNTED_MAX = 1000;
+export const MATCHES_COUNTED_MAX = 200;
 
 export const ATTENTION_KINDS = ['failed', 'stopped', 'waiting'] as const;
 /** Why a message needs attention. A client translates them; `reason` is for people who read English. */
@@ -168,7 +169,11 @@ export const InboxPage = Type.Object(
         'False only with `q`: after an upgrade, older notifications are still being prepared for search.',
     }),
   },
-  { title: 'InboxPage', examples: [{ items: [item], next_cursor: null, complete: true }] },
+  {
+    title: 'InboxPage',
+    description: 'A page of the inbox.',
+    examples: [{ items: [item], next_cursor: null, complete: true }],
+  },
 );
 export type InboxPage = Static<typeof InboxPage>;
 
@@ -183,7 +188,7 @@ export const InboxCounts = Type.Object(
   { open: Count, attention: Count, answered: Count, resolved: Count, all: Count },
   {
     title: 'InboxCounts',
-    description: `How many each tab has, counted up to ${COUNTED_MAX}.`,
+    description: `How many each tab has, counted up to ${COUNTED_MAX}, and with \`q\` up to ${MATCHES_COUNTED_MAX}.`,
     examples: [
       {
         open: { count: 3, more: false },
@@ -239,6 +244,7 @@ export const SentAgain = Type.Object(
   },
   {
     title: 'SentAgain',
+    description: 'What was sent again.',
     examples: [
       {
         message: '1 message is queued again.',

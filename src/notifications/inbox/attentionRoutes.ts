@@ -72,7 +72,8 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
     app.post(
       '/notification/:notification_id/recipient',
       {
-        // A key must not be able to send a message to somebody else: only people.
+        // No scope: a key must not be able to send a message to somebody else.
+        config: { area: 'notification' },
         ...skipSchemaValidation,
         schema: {
           ...describeRoute('notifications', 'Fix the number and send again', {
@@ -87,6 +88,7 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
               required('phone'),
               phoneInvalid(),
             ],
+            area: 'notification',
           }),
           params: parameterSchema('notification_id'),
           body: RecipientBody,

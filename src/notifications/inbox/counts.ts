@@ -1,5 +1,5 @@
 import type { MerchantId } from '../../contract/ids.ts';
-import { COUNTED_MAX, type InboxCounts } from '../../contract/inbox.ts';
+import { COUNTED_MAX, type InboxCounts, MATCHES_COUNTED_MAX } from '../../contract/inbox.ts';
 import type { NotificationType } from '../../contract/notifications.ts';
 import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
@@ -12,7 +12,7 @@ import { type StateTab, TAB_CONDITIONS } from './tabs.ts';
 type Count = InboxCounts['open'];
 
 /** With a type, at most so many rows of a tab are read. */
-const READ_MAX = 5000;
+const READ_MAX = 2000;
 const NONE: Count = { count: 0, more: false };
 
 /** How many each tab has, counted up to a limit, so that a large inbox costs no more than a small one. */
@@ -37,8 +37,8 @@ export async function readCounts(
   };
 }
 
-const upToLimit = (count: number, more = false): Count =>
-  count > COUNTED_MAX ? { count: COUNTED_MAX, more: true } : { count, more };
+const upTo = (limit: number, count: number, more = false): Count =>
+  count > limit ? { count: limit, more: true } : { count, more };
 
 async function countListed(
   queries: Queries,
@@ -54,7 +54,7 @@ async function countListed(
         where merchant_id = $1 and ${TAB_CONDITIONS[tab]} order by id desc limit ${rowsMax}) newest`,
     [merchantId],
   );
-  return upToLimit(row?.matches ?? 0, type !== undefined && row?.rows === READ_MAX);
+  return upTo(COUNTED_MAX, row?.matches ?? 0, type !== undefined && row?.rows === READ_MAX);
 }
 
 async function countMatches(
@@ -64,9 +64,9 @@ async function countMatches(
   tab: StateTab,
   type: NotificationType | undefined,
 ): Promise<Count> {
-  const page = { after: undefined, order: 'desc', limit: COUNTED_MAX + 1 } as const;
+  const page = { after: undefined, order: 'desc', limit: MATCHES_COUNTED_MAX + 1 } as const;
   const ids = await findMatches(queries, merchantId, search, { tab, type }, page);
-  return upToLimit(ids.length, !search.unindexed.isComplete);
+  return upTo(MATCHES_COUNTED_MAX, ids.length, !search.unindexed.isComplete);
 }
 
 async function countAttention(
@@ -83,8 +83,8 @@ async function countAttention(
     exists: notificationExists('d', type),
   } as const;
   const rows = await listAttention(database, merchantId, context, page);
-  if (!search) return upToLimit(rows.length);
+  if (!search) return upTo(COUNTED_MAX, rows.length);
   const ids = rows.map((row) => row.notification_id);
   const matching = await matchAmong(database, merchantId, search, { tab: 'attention', type }, ids);
-  return upToLimit(matching.size, rows.length > COUNTED_MAX || !search.unindexed.isComplete);
+  return upTo(MATCHES_COUNTED_MAX, matching.size, rows.length > COUNTED_MAX || !search.unindexed.isComplete);
 }

@@ -20,7 +20,7 @@ const POLL_MS = 2000;
 /** Changes within this time share one look. */
 const LOOK_EVERY_MS = 500;
 /** Changes of one merchant before the next has its turn. */
-const BATCH_MAX = 50;
+const BATCH_MAX = 100;
 /** On SQLite nothing else happens meanwhile. */
 const WORDS_MAX_MS = 10;
 
