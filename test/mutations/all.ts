@@ -5,6 +5,7 @@ import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
+import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -19,6 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
+  ...INBOX_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../../../contract/ids.ts';
-import { CHANGES, type Database } from '../../../database/database.ts';
+import { CHANGES, type Database, type Engine } from '../../../database/database.ts';
 import {
   continueChange,
   findChanged,
@@ -19,9 +19,9 @@ export interface InboxIndexer {
 const POLL_MS = 2000;
 /** Changes within this time share one look. */
 const LOOK_EVERY_MS = 500;
-/** Changes of one merchant before the next has its turn. */
-const BATCH_MAX = 100;
-/** On SQLite nothing else happens meanwhile. */
+/** Changes of one merchant before the next has its turn. On SQLite nothing else happens meanwhile. */
+const BATCH_MAX: Record<Engine, number> = { sqlite: 50, postgres: 100 };
+/** Long texts take long: then a batch is shorter. */
 const WORDS_MAX_MS = 10;
 
 /** Moves what has changed into the index of the inbox, one batch per merchant in turn. */
@@ -84,21 +84,23 @@ export function startInboxIndexer({ database, log }: { database: Database; log: 
 export const indexNext = (database: Database, merchantId: MerchantId): Promise<number> =>
   database.transaction(async (tx) => {
     if (!(await tx.tryLock(`inbox index ${merchantId}`))) return 0;
-    const changes = await listChanges(tx, merchantId, BATCH_MAX);
+    const batchMax = BATCH_MAX[tx.engine];
+    const changes = await listChanges(tx, merchantId, batchMax);
     const idsOf = new Map<number, number[]>();
     for (const { seq, notification_id, conversation_id, after_id } of changes) {
-      const page = { conversationId: conversation_id ?? 0, afterId: after_id, limit: BATCH_MAX };
+      const page = { conversationId: conversation_id ?? 0, afterId: after_id, limit: batchMax };
       idsOf.set(
         seq,
         notification_id === null ? await listOfConversation(tx, merchantId, page) : [notification_id],
       );
-      if ([...idsOf.values()].flat().length >= BATCH_MAX) break;
+      if ([...idsOf.values()].flat().length >= batchMax) break;
     }
     const texts = await readTexts(tx, merchantId, [...new Set([...idsOf.values()].flat())], { lock: true });
 
     const startedAt = performance.now();
     const words = new Map<number, ReadonlySet<string>>();
     const finished: number[] = [];
+    let continued = 0;
     for (const { seq, conversation_id } of changes) {
       const ids = idsOf.get(seq);
       if (!ids || (words.size > 0 && performance.now() - startedAt > WORDS_MAX_MS)) break;
@@ -106,11 +108,14 @@ export const indexNext = (database: Database, merchantId: MerchantId): Promise<n
         const found = texts.get(id);
         if (found && !words.has(id)) words.set(id, indexedWordsOf(found));
       }
-      const isCut = conversation_id !== null && ids.length === BATCH_MAX;
-      if (isCut) await continueChange(tx, merchantId, seq, ids.at(-1)!);
-      else finished.push(seq);
+      const isCut = conversation_id !== null && ids.length === batchMax;
+      if (!isCut) finished.push(seq);
+      else {
+        await continueChange(tx, merchantId, seq, ids.at(-1)!);
+        continued += 1;
+      }
     }
     await writeWords(tx, merchantId, words);
     await removeChanges(tx, merchantId, finished);
-    return changes.length;
+    return finished.length + continued;
   });
