@@ -39,7 +39,13 @@ import { deliveryRoutes } from './delivery/routes.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  handleErrors,
+  handleUnknownPaths,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { addHeaders, allowOrigins, requireTlsFromNowOn } from './http/headers.ts';
 import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
@@ -79,6 +85,7 @@ import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -184,6 +191,7 @@ export async function buildApp(
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  await app.register(teamRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
@@ -214,11 +222,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = {
-    inbox: readInboxVersions,
-    deliveries: readDeliveryVersions,
-    knowledge: readKnowledgeVersions,
-  };
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.
@@ -242,7 +246,7 @@ export async function buildApp(
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);
-  await serveDashboard(app, config);
+  handleUnknownPaths(app, await serveDashboard(app, config));
   refuseOtherMethods(app, routes);
   return app;
 }

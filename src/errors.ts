@@ -19,6 +19,7 @@ const STATUS = {
   SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
+  NOTE_NOT_FOUND: everywhere(404),
   ASK_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
   WEBHOOK_NOT_FOUND: everywhere(404),
@@ -184,6 +185,11 @@ export const alreadyAnswered = () =>
   );
 export const conversationNotFound = () =>
   new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
+export const noteNotFound = () => new ApiError('NOTE_NOT_FOUND', 'Note not found.');
+export const noteNotYours = () =>
+  new ApiError('FORBIDDEN', 'Only its author or an owner can delete this note.');
+export const tooManyNotes = (max: number) =>
+  new ApiError('CONFLICT', `The notification already has ${max} notes. Delete one first.`);
 export const idempotencyKeyReused = () =>
   new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request.', {
     field: 'Idempotency-Key',

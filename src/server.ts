@@ -48,6 +48,7 @@ import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { createEndpoints } from './webhooks/channel.ts';
@@ -230,6 +231,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
+    EXPIRING_PRESENCES,
     EXPIRING_RECOGNITIONS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,

@@ -57,6 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
+    'auth/people.ts',
     ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
     'delivery/attention.ts',
     'delivery/phone.ts',
@@ -164,6 +165,7 @@ const TABLES: Record<string, readonly string[]> = {
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
     ...['inbox_changes', 'inbox_index'],
+    ...['notification_notes', 'presences'],
   ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
+import { AssignedTo, NotesCount } from './team.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
@@ -161,14 +162,15 @@ export const NotificationList = Type.Array(Notification, {
   examples: [[example]],
 });
 
+const team = { assigned_to: AssignedTo, notes: NotesCount };
 export const NotificationWithAnswer = Type.Union(
   [
     Type.Object(
-      { ...questionFields, answer: questionAnswer, answered_by: answeredBy, delivery, ask },
+      { ...questionFields, answer: questionAnswer, answered_by: answeredBy, delivery, ask, ...team },
       { title: 'QuestionWithAnswer' },
     ),
     Type.Object(
-      { ...supportFields, answer: supportAnswer, answered_by: answeredBy, delivery, ask },
+      { ...supportFields, answer: supportAnswer, answered_by: answeredBy, delivery, ask, ...team },
       { title: 'SupportWithAnswer' },
     ),
   ],
@@ -184,6 +186,8 @@ export const NotificationWithAnswer = Type.Union(
         answered_by: 'Alma Reyes',
         delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
         ask: null,
+        assigned_to: null,
+        notes: 0,
       },
     ],
   },

@@ -15,6 +15,7 @@ import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { EVENT_COLUMNS, notificationEvent } from './event.ts';
+import { teamMembers } from './team/columns.ts';
 
 /**
  * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
@@ -73,16 +74,18 @@ const EMPTY_INBOX: Inbox = { version: EMPTY, bytes: 0, pending_bytes: 0 };
 export const inboxBytes = (merchantId: string) =>
   `coalesce((select bytes from inboxes where merchant_id = ${merchantId}), 0)`;
 
-/** The versions of many merchants, for their subscribers. A merchant that never had a notification is absent. */
+/** The versions of many merchants' inboxes, and of who looks at them, for their subscribers. A merchant that never had a notification is absent. */
 export async function readInboxVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, string>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+): Promise<Map<MerchantId, { inbox: string; presence: string }>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string; presence: string }>(
+    `select merchant_id, version, presence from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
     [merchantIds],
   );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+  return new Map(
+    rows.map(({ merchant_id, version, presence }) => [merchant_id, { inbox: version, presence }]),
+  );
 }
 
 // Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs.
@@ -186,10 +189,10 @@ export async function readInboxVersion(
   return row?.version ?? EMPTY;
 }
 
-/** One JSON object, with the answer, the state of its message, and its ask. */
+/** One JSON object, with the answer, the state of its message, its ask, and who of the team has it. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}, '}') as wire
+    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}${teamMembers(queries.engine, '$1', '$2')}, '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );

@@ -16,7 +16,7 @@ import {
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { KNOWLEDGE } from '../teaching.ts';
-import { askOf, phoneOf, useFactors, WEBHOOKS } from './rows.ts';
+import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
 async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
@@ -95,6 +95,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       assert.equal((await call('POST', `${address}/answer`, { body, headers })).status, 200);
       await call('GET', address);
       await call('GET', `${address}/suggestions`);
+      await useTeam(deskbell, token, address);
       await call('DELETE', address);
     }
   }

@@ -106,11 +106,14 @@ function NothingSelected() {
       icon="bell"
       title={t('selectNotification')}
       hint={
-        <span className="key-hint">
-          {parts.map((part, index) =>
-            index % 2 === 0 ? part : <Kbd key={part}>{keys[part as keyof typeof keys] ?? part}</Kbd>,
-          )}
-        </span>
+        <>
+          <span className="key-hint keys-on">
+            {parts.map((part, index) =>
+              index % 2 === 0 ? part : <Kbd key={part}>{keys[part as keyof typeof keys] ?? part}</Kbd>,
+            )}
+          </span>
+          <span className="with-keyboard keys-off">{t('keysHint')}</span>
+        </>
       }
     />
   );

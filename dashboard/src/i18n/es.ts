@@ -102,6 +102,12 @@ export const es: Texts = {
     'Pulsa {next} o {previous} para moverte, {open} para abrir y {help} para ver todos los atajos.',
   notFound: 'No se encontró la notificación',
   notFoundHint: 'Se eliminó o nunca existió.',
+  pageUnknown: 'Página no encontrada',
+  pageUnknownHint:
+    'No hay nada en esta dirección. Puede que se haya eliminado o que el enlace esté incompleto.',
+  goToInbox: 'Ir a la bandeja de entrada',
+  linkUnknown: 'No se puede abrir este enlace',
+  linkUnknownHint: 'Está incompleto o ya no es válido. Pide uno nuevo.',
   askedAt: 'Preguntó {time}',
   wantsPerson: 'Quiere hablar con una persona · {time}',
   moreDetails: 'Más detalles',
@@ -392,6 +398,7 @@ export const es: Texts = {
   download: 'Descargar',
 
   shortcuts: 'Atajos de teclado',
+  keysHint: 'Pulsa Escape o haz clic fuera del texto para usar los atajos.',
   keyNext: 'Notificación siguiente',
   keyPrevious: 'Notificación anterior',
   keyOpen: 'Abrir',
