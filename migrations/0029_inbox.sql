@@ -35,10 +35,10 @@ create index inbox_changes_merchant on inbox_changes (merchant_id);
 -- @both
 
 -- The words of each notification, its customer and its answer, as in the index of the documents. Words that begin with #
--- are the ends of a phone number, those with = its tab and its type.
+-- are the ends of a phone number, those with ~ are in notes, and those with = are its tab, its type and its assignee.
 -- @sqlite
 create virtual table inbox_index using fts5 (
-  words, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars ':#=_'"
+  words, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars ':#=~_'"
 );
 -- @postgres
 create table inbox_index (
@@ -56,11 +56,17 @@ create index inbox_index_found_by on inbox_index using gin (found_by) with (gin_
 create trigger notifications_searchable after insert on notifications begin
   insert into inbox_changes (merchant_id, notification_id) values (new.merchant_id, new.id);
 end;
-create trigger notifications_searchable_again after update of context, status, answer on notifications begin
+create trigger notifications_searchable_again after update of context, status, answer, assigned_to on notifications begin
   insert into inbox_changes (merchant_id, notification_id) values (new.merchant_id, new.id);
 end;
 create trigger notifications_not_searchable after delete on notifications begin
   delete from inbox_index where rowid = old.id;
+end;
+create trigger notification_notes_searchable after insert on notification_notes begin
+  insert into inbox_changes (merchant_id, notification_id) values (new.merchant_id, new.notification_id);
+end;
+create trigger notification_notes_not_searchable after delete on notification_notes begin
+  insert into inbox_changes (merchant_id, notification_id) values (old.merchant_id, old.notification_id);
 end;
 create trigger conversations_searchable_again after update of customer_name, customer_phone on conversations
   when old.customer_name <> new.customer_name or old.customer_phone <> new.customer_phone begin
@@ -71,12 +77,18 @@ create function add_inbox_change() returns trigger language plpgsql as $$
 begin
   if tg_table_name = 'conversations' then
     insert into inbox_changes (merchant_id, conversation_id) values (new.merchant_id, new.id);
+  elsif tg_table_name = 'notification_notes' and tg_op = 'DELETE' then
+    insert into inbox_changes (merchant_id, notification_id) values (old.merchant_id, old.notification_id);
+  elsif tg_table_name = 'notification_notes' then
+    insert into inbox_changes (merchant_id, notification_id) values (new.merchant_id, new.notification_id);
   else
     insert into inbox_changes (merchant_id, notification_id) values (new.merchant_id, new.id);
   end if;
   return null;
 end $$;
-create trigger notifications_searchable after insert or update of context, status, answer on notifications
+create trigger notifications_searchable after insert or update of context, status, answer, assigned_to on notifications
+  for each row execute function add_inbox_change();
+create trigger notification_notes_searchable after insert or delete on notification_notes
   for each row execute function add_inbox_change();
 create trigger conversations_searchable_again after update of customer_name, customer_phone on conversations
   for each row when (old.customer_name <> new.customer_name or old.customer_phone <> new.customer_phone)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { addColleague } from './colleagues.ts';
 import {
   assertError,
   NOTIFICATIONS,
@@ -120,6 +121,44 @@ onEachEngine('the inbox list', (engine) => {
     ]);
   });
 
+  it('can be filtered by who takes care of it, also in a search', async () => {
+    const [mine, hers, nobodys] = [
+      await ask(deskbell, token, 'Assigned one?'),
+      await ask(deskbell, token, 'Assigned two?'),
+      await ask(deskbell, token, 'Assigned three?'),
+    ];
+    const me = (await deskbell.call('GET', '/api/v1/auth/me', { token })).json.id;
+    const colleague = await addColleague(deskbell, 'Bea');
+    const assign = (id: number, user_id: number) =>
+      deskbell.call('PUT', `${NOTIFICATIONS}/${id}/assignee`, { token, body: { user_id } });
+    assert.equal((await assign(mine, me)).status, 200);
+    assert.equal((await assign(hers, colleague.id)).status, 200);
+    await answer(deskbell, token, hers, { answer: 'Yes.' });
+    await deskbell.allSent();
+    for (const q of [{}, { q: 'assigned' }]) {
+      const find = async (assigned: string, tab = 'all') =>
+        idsIn(await page(deskbell, token, { assigned, tab, ...q }));
+      assert.deepEqual(await find('me'), [mine]);
+      assert.deepEqual(await find(String(colleague.id)), [hers]);
+      assert.deepEqual(await find(String(colleague.id), 'open'), []);
+      assert.deepEqual(await find('987654'), []);
+      assert.equal((await find('none'))[0], nobodys);
+      assert.ok(!(await find('none')).some((id) => id === mine || id === hers));
+      const counts = await countsOf(deskbell, token, { assigned: String(colleague.id), ...q });
+      assert.deepEqual([counts.all.count, counts.open.count, counts.answered.count], [1, 0, 1]);
+    }
+    const [item] = (await page(deskbell, token, { ids: String(hers) })).items;
+    assert.deepEqual(item.assigned_to, { id: colleague.id, name: 'Bea' });
+    await deskbell.database.run(
+      `update deliveries set state = 'failed' where notification_id = $1 and merchant_id = 1`,
+      [hers],
+    );
+    const attention = async (assigned: string) =>
+      idsIn(await page(deskbell, token, { tab: 'attention', assigned }));
+    assert.deepEqual(await attention(String(colleague.id)), [hers]);
+    assert.deepEqual(await attention('me'), []);
+  });
+
   it('says 304 while the page is the same, and not after a change', async () => {
     const id = await ask(deskbell, token, 'Tagged?');
     const get = (tag?: string) =>
@@ -150,6 +189,7 @@ onEachEngine('the inbox list', (engine) => {
       ['tab=closed', 'tab'],
       ['type=question', 'type'],
       ['sort=up', 'sort'],
+      ['assigned=nobody', 'assigned'],
       ['limit=101', 'limit'],
       ['limit=0', 'limit'],
       ['cursor=x', 'cursor'],

@@ -4,6 +4,7 @@ import type { MerchantId } from '../src/contract/ids.ts';
 import { indexNext } from '../src/notifications/inbox/search/indexer.ts';
 import { NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from './harness.ts';
 import { answer, ask, countsOf, idsIn, indexAll, page } from './inbox.ts';
+import { createKey } from './machineKeys.ts';
 
 onEachEngine('the search of the inbox', (engine) => {
   // Tests index by hand, so that each search runs before and after.
@@ -83,6 +84,24 @@ onEachEngine('the search of the inbox', (engine) => {
       assert.deepEqual(await find('order 7744'), [id]);
       assert.deepEqual(await find('655 443 322'), [id]);
     });
+  });
+
+  it('finds words of the notes for people, and not for keys', async () => {
+    const id = await ask(deskbell, token, 'Where is my uniform?');
+    await indexAll(deskbell);
+    const notes = `${NOTIFICATIONS}/${id}/notes`;
+    const note = await deskbell.call('POST', notes, { token, body: { text: 'Called the hospice today.' } });
+    assert.equal(note.status, 200, note.text);
+    const key = await createKey(deskbell, ['notifications:read']);
+    await always(async () => {
+      assert.deepEqual(await find('hospice'), [id]);
+      assert.deepEqual(await find('uniform hospi'), [id]);
+      assert.deepEqual(idsIn(await page(deskbell, key, { tab: 'all', q: 'hospice' })), []);
+      assert.deepEqual(idsIn(await page(deskbell, key, { tab: 'all', q: 'uniform' })), [id]);
+      assert.equal((await page(deskbell, token, { ids: String(id) })).items[0].notes, 1);
+    });
+    await deskbell.call('DELETE', `${notes}/${note.json.id}`, { token });
+    await always(async () => assert.deepEqual(await find('hospice'), []));
   });
 
   it('forgets what is deleted', async () => {

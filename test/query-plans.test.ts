@@ -78,7 +78,8 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'the first rows of an index',
   },
   {
-    statement: /^select count\(\*\) as rows, .* from notifications .* order by id desc limit [12]00\d\) newest$/,
+    statement:
+      /^select count\(\*\) as rows, .* from notifications .* order by id desc limit [12]00\d\) newest$/,
     why: 'counts up to a limit, in the order of an index',
   },
   {

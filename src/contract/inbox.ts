@@ -34,8 +34,15 @@ const q = Type.Optional(
   Type.String({
     maxLength: SEARCH_LENGTH_MAX,
     description:
-      'Only those with all these words in the question, the answer, or the customer’s name or number. Case, accents ' +
+      'Only those with all these words in the question, the answer, the customer’s name or number, or for people also in ' +
+      'the notes. Case, accents ' +
       'and endings do not matter; the last word may be incomplete, and a number may be any part of a phone number.',
+  }),
+);
+
+const assigned = Type.Optional(
+  Type.String({
+    description: 'Only those that this person takes care of: `me`, the id of a person, or `none` for nobody.',
   }),
 );
 
@@ -50,6 +57,7 @@ export const InboxQuery = Type.Object({
     }),
   ),
   type,
+  assigned,
   q,
   sort: Type.Optional(
     Type.Enum([...INBOX_SORTS], {
@@ -69,7 +77,7 @@ export const InboxQuery = Type.Object({
 export const InboxHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the last response.' })),
 });
-export const CountsQuery = Type.Object({ type, q });
+export const CountsQuery = Type.Object({ type, assigned, q });
 
 const Attention = Type.Object(
   {
@@ -161,7 +169,8 @@ const item: InboxItem = {
 export const InboxPage = Type.Object(
   {
     items: Type.Array(InboxItem, {
-      description: 'With a rare type, a page may have fewer than `limit` although there are more.',
+      description:
+        'With a rare type or assignee, a page may have fewer than `limit` although there are more.',
     }),
     next_cursor: NullOr(Type.String(), 'Null at the end of the list.'),
     complete: Type.Boolean({

@@ -7,7 +7,7 @@ import { type CountryCode, parsePhone } from '../../delivery/phone.ts';
 import { findNewestMessages, listAttention } from '../../delivery/queue/attention.ts';
 import { type Countries, retryDeliveries, retryDelivery } from '../../delivery/queue/control.ts';
 import { deliveryNotFailed, invalid, notificationNotFound } from '../../errors.ts';
-import { notificationExists } from '../columns.ts';
+import { existingNotification } from '../columns.ts';
 import { findNotification } from '../store.ts';
 
 /** What a person does about messages that need attention. */
@@ -63,7 +63,7 @@ export async function sendAllAgain(
   { who, now }: { who: Who; now: () => Date },
 ): Promise<ManyResult> {
   const result: ManyResult = { count: 0, skipped: 0, more: false, after_id: afterId };
-  const exists = notificationExists('d');
+  const exists = existingNotification('d');
   for (let looked = 0; ; ) {
     const at = now();
     const page = { after: result.after_id, order: 'asc', limit: BATCH_SIZE, exists } as const;

@@ -12,6 +12,7 @@ import { countryColumn } from '../../merchants/store.ts';
 import { questionIn } from '../groups/pending.ts';
 import { KINDS } from '../kinds.ts';
 import { recipientOf } from '../recipient.ts';
+import { assigneeWire, noteCount } from '../team/columns.ts';
 import { outcomeOf } from './tabs.ts';
 
 export interface ItemParts {
@@ -37,6 +38,9 @@ interface Row {
   customer_phone: string;
   wrong_phone: string | null;
   country: string | null;
+  /** JSON. */
+  assigned_to: string;
+  notes: number;
 }
 
 /** Contexts are up to 64 KB, and PostgreSQL's JSON refuses some that we accept, so they are read here, a few at once. */
@@ -85,7 +89,8 @@ const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number
     `select n.id, n.notification_type, n.status, n.created_at, n.updated_at, n.conversation_id, n.context, n.answer,
         ${authorNameOf('$1', 'n.answered_by', 'n.answered_by_key')} as answered_by,
         ${customerNameOf('n')} as customer_name, ${customerPhoneOf('n')} as customer_phone,
-        ${wrongPhoneOf('n')} as wrong_phone, ${countryColumn('n.merchant_id')} as country
+        ${wrongPhoneOf('n')} as wrong_phone, ${countryColumn('n.merchant_id')} as country,
+        ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
       from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}`,
     [merchantId, ids],
   );
@@ -106,9 +111,8 @@ function itemOf(row: Row): Omit<InboxItem, 'delivery' | 'attention'> {
     undo_until: null,
     customer: { name: row.customer_name, phone: recipientOf(leadPhone, row) },
     conversation: { id: row.conversation_id, window_open_until: null },
-    // Nor are assignees and notes.
-    assigned_to: null,
-    notes: 0,
+    assigned_to: JSON.parse(row.assigned_to) as InboxItem['assigned_to'],
+    notes: row.notes,
   };
 }
 

@@ -1,15 +1,14 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { InboxPage } from '../../contract/inbox.ts';
-import type { NotificationType } from '../../contract/notifications.ts';
 import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { cursorOf } from '../../http/paging.ts';
-import { notificationExists } from '../columns.ts';
+import { existingNotification } from '../columns.ts';
 import { type ItemParts, readItems } from './items.ts';
 import { findMatches, matchAmong, readUnindexed, type Search } from './search/find.ts';
 import type { SearchQuery } from './search/query.ts';
-import { type Filter, type StateTab, TAB_CONDITIONS } from './tabs.ts';
+import { type Filter, otherConditions, type StateTab, TAB_CONDITIONS } from './tabs.ts';
 
 export interface PageRequest extends Filter {
   /** `none`: the text of the search has no words, so nothing matches. */
@@ -83,38 +82,44 @@ async function findSearched(
   return pageOf(await findMatches(queries, merchantId, search, request, page), limit);
 }
 
-/** No index has the type, so a page reads at most this many rows, a window at a time. */
+/** No index has every filter, so a page reads at most this many rows, a window at a time. */
 const WINDOW = 1000;
 const WINDOWS_MAX = 5;
 
-export async function findListed(
+async function findListed(
   queries: Queries,
   merchantId: MerchantId,
-  {
-    tab,
-    type,
-    order,
-    limit,
-    after,
-  }: Pick<PageRequest, 'type' | 'order' | 'limit' | 'after'> & { tab: StateTab },
+  request: Omit<PageRequest, 'query'> & { tab: StateTab },
 ): Promise<Found> {
+  const { order, limit, after } = request;
   const pause = inSlices();
   const ids: number[] = [];
-  const atOnce = type === undefined ? limit + 1 : WINDOW;
+  const { driver, checks } = conditionsOf(request);
+  const atOnce = checks.length === 0 ? limit + 1 : WINDOW;
   let last = after;
   for (let windows = 0; windows < WINDOWS_MAX; windows += 1) {
-    const rows = await queries.all<{ id: number; notification_type: NotificationType }>(
-      `select id, notification_type from notifications
-        where merchant_id = $1 and ${TAB_CONDITIONS[tab]} and id ${order === 'desc' ? '<' : '>'} $2
+    const rows = await queries.all<{ id: number; matches: number }>(
+      `select id, case when ${['true', ...checks].join(' and ')} then 1 else 0 end as matches from notifications
+        where merchant_id = $1 and ${driver} and id ${order === 'desc' ? '<' : '>'} $2
         order by id ${order} limit $3`,
       [merchantId, last ?? (order === 'desc' ? Number.MAX_SAFE_INTEGER : 0), atOnce],
     );
-    for (const row of rows) if (type === undefined || row.notification_type === type) ids.push(row.id);
+    for (const row of rows) if (row.matches === 1) ids.push(row.id);
     if (ids.length > limit || rows.length < atOnce) return pageOf(ids, limit);
     last = rows.at(-1)!.id;
     await pause();
   }
   return { ids, next: last };
+}
+
+/** The condition with an index that finds the fewest rows, and those that are checked in them. */
+export function conditionsOf({ tab, type, assigned }: Filter & { tab: StateTab }) {
+  const ofTab = TAB_CONDITIONS[tab];
+  if (typeof assigned !== 'number') return { driver: ofTab, checks: otherConditions({ type, assigned }) };
+  const checks = [ofTab, ...otherConditions({ type, assigned: undefined })].filter(
+    (check) => check !== 'true',
+  );
+  return { driver: `assigned_to = ${assigned}`, checks };
 }
 
 /** Matches are rare among those that need attention, or all of them match: a page reads at most this many. */
@@ -123,13 +128,15 @@ const ATTENTION_MAX = 1000;
 async function findAttention(
   { database, channelStateOf, now }: ItemParts,
   merchantId: MerchantId,
-  { tab, type, order, limit, after }: PageRequest,
+  request: PageRequest,
   search: Search | undefined,
 ): Promise<Found> {
+  const { order, limit, after } = request;
   const context = { at: now(), channel: await channelStateOf(merchantId) };
-  const isFiltered = search !== undefined || type !== undefined;
+  const conditions = otherConditions(request);
+  const isFiltered = search !== undefined || conditions.length > 0;
   const atOnce = isFiltered ? ATTENTION_MAX : limit + 1;
-  const exists = notificationExists('d', type);
+  const exists = existingNotification('d', conditions);
   const rows = await listAttention(database, merchantId, context, { after, order, limit: atOnce, exists });
   const matching =
     search &&
@@ -137,7 +144,7 @@ async function findAttention(
       database,
       merchantId,
       search,
-      { tab, type },
+      request,
       rows.map((row) => row.notification_id),
     ));
   const found = matching ? rows.filter((row) => matching.has(row.notification_id)) : rows;

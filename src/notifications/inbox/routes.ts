@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { merchantOf, requireMerchant } from '../../auth/guard.ts';
+import type { FastifyRequest } from 'fastify';
+import { callerOf, merchantOf, requireMerchant } from '../../auth/guard.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import {
   CountsQuery,
@@ -16,7 +17,7 @@ import {
 } from '../../contract/inbox.ts';
 import { NOTIFICATION_TYPES, Unchanged } from '../../contract/notifications.ts';
 import { invalid, TOKEN_ERRORS } from '../../errors.ts';
-import { readIds } from '../../http/ids.ts';
+import { readId, readIds } from '../../http/ids.ts';
 import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
 import { matches } from '../list.ts';
@@ -33,7 +34,9 @@ const oneOf = (name: string, names: readonly string[]) =>
 const searchTooLong = () => invalid('q', `q must have at most ${SEARCH_LENGTH_MAX} characters`);
 const idsInvalid = () =>
   invalid('ids', `ids must be at most ${INBOX_IDS_MAX} whole numbers, separated by commas`);
-const FILTER_ERRORS = [oneOf('type', NOTIFICATION_TYPES), searchTooLong()];
+const assignedInvalid = () =>
+  invalid('assigned', 'assigned must be me, none or the id of a person; a key is nobody');
+const FILTER_ERRORS = [oneOf('type', NOTIFICATION_TYPES), searchTooLong(), assignedInvalid()];
 
 /** The inbox as the dashboard shows it: short items in pages, tabs, search and counts. */
 export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
@@ -73,7 +76,7 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
         const query = request.query as Record<string, unknown>;
         const page =
           query.ids === undefined
-            ? await readPage(parts, merchantId, readPageRequest(query))
+            ? await readPage(parts, merchantId, readPageRequest(request))
             : await readSome(parts, merchantId, readWanted(query.ids));
         const body = Buffer.from(JSON.stringify(page));
         const tag = tagOf(merchantId, body);
@@ -99,14 +102,7 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
           response: { 200: InboxCounts },
         },
       },
-      (request) => {
-        const query = request.query as Record<string, unknown>;
-        const filter = {
-          query: readSearch(query.q),
-          type: readOptional('type', query.type, NOTIFICATION_TYPES),
-        };
-        return readCounts(parts, merchantOf(request), filter);
-      },
+      (request) => readCounts(parts, merchantOf(request), readFilter(request)),
     );
   };
 }
@@ -115,13 +111,30 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
 const tagOf = (merchantId: MerchantId, body: Buffer) =>
   `W/"${merchantId}-${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 
-function readPageRequest(query: Record<string, unknown>): PageRequest {
+function readFilter(request: FastifyRequest): Pick<PageRequest, 'type' | 'assigned' | 'query'> {
+  const { type, assigned, q } = request.query as Record<string, unknown>;
+  return {
+    type: readOptional('type', type, NOTIFICATION_TYPES),
+    assigned: readAssigned(assigned, request),
+    query: readSearch(q, request),
+  };
+}
+
+function readAssigned(given: unknown, request: FastifyRequest): PageRequest['assigned'] {
+  if (given === undefined || given === 'none') return given;
+  const caller = callerOf(request);
+  const id = given === 'me' ? (caller.kind === 'user' ? caller.userId : undefined) : readId(String(given));
+  if (id === undefined) throw assignedInvalid();
+  return id;
+}
+
+function readPageRequest(request: FastifyRequest): PageRequest {
+  const query = request.query as Record<string, unknown>;
   const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
   const [after] = readCursor(query.cursor, cursorPattern(tab), CURSOR_SOURCE) ?? [];
   return {
     tab,
-    type: readOptional('type', query.type, NOTIFICATION_TYPES),
-    query: readSearch(query.q),
+    ...readFilter(request),
     order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
     after: after === undefined ? undefined : Number(after),
@@ -139,11 +152,13 @@ function readOptional<Name extends string>(
   return name;
 }
 
-function readSearch(given: unknown): PageRequest['query'] {
+/** Notes are for people, so a key does not find anything by them. */
+function readSearch(given: unknown, request: FastifyRequest): PageRequest['query'] {
   if (given === undefined) return undefined;
   const text = String(given);
   if (text.length > SEARCH_LENGTH_MAX) throw searchTooLong();
-  return text.trim() === '' ? undefined : (searchQueryOf(text) ?? 'none');
+  if (text.trim() === '') return undefined;
+  return searchQueryOf(text, { inNotes: callerOf(request).kind === 'user' }) ?? 'none';
 }
 
 function readWanted(given: unknown): number[] {

@@ -28,4 +28,14 @@ export interface Filter {
   tab: InboxTab;
   /** Undefined: of every type. */
   type: NotificationType | undefined;
+  /** The id of a person. Undefined: of anybody and nobody. */
+  assigned: number | 'none' | undefined;
 }
+
+/** SQL: the conditions of a filter besides its tab. */
+export const otherConditions = ({ type, assigned }: Pick<Filter, 'type' | 'assigned'>): string[] => [
+  ...(type === undefined ? [] : [`notification_type = '${type}'`]),
+  ...(assigned === undefined
+    ? []
+    : [assigned === 'none' ? 'assigned_to is null' : `assigned_to = ${assigned}`]),
+];

@@ -4,7 +4,7 @@ import { inSlices } from '../../../http/limits/slices.ts';
 import type { Filter } from '../tabs.ts';
 import { expressionOf, isMatch, type SearchQuery, withMarks } from './query.ts';
 import { findIndexed, listChanges, listOfConversation, matchIndexed } from './store.ts';
-import { indexedWordsOf, readTexts, tabMark, typeMark } from './texts.ts';
+import { assigneeMark, indexedWordsOf, readTexts, tabMark, typeMark } from './texts.ts';
 
 /** What is not in the index yet is compared itself, up to this many. Usually a worker is a second behind. */
 const COMPARED_MAX = 500;
@@ -54,9 +54,10 @@ export interface Search {
   unindexed: Unindexed;
 }
 
-const marksOf = ({ tab, type }: Filter) => [
+const marksOf = ({ tab, type, assigned }: Filter) => [
   ...(tab === 'all' || tab === 'attention' ? [] : [tabMark(tab)]),
   ...(type === undefined ? [] : [typeMark(type)]),
+  ...(assigned === undefined ? [] : [assigneeMark(assigned)]),
 ];
 
 /** The next ones that match, in order. They may have changed since. */

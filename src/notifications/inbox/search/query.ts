@@ -1,5 +1,5 @@
 import { queryOf, type Term } from '../../../knowledge/search/words.ts';
-import { digitsOf, PHONE_DIGITS_MIN, phoneWord } from './texts.ts';
+import { digitsOf, noteWord, PHONE_DIGITS_MIN, phoneWord } from './texts.ts';
 
 /** At least one term of each. */
 type AllOf = readonly (readonly Term[])[];
@@ -14,15 +14,19 @@ const NUMBERS = /\+?\p{Nd}[\p{Nd}\s().\-/]*\p{Nd}/gu;
  * What to look for: all words of the text, where the last may be incomplete. A number may also be a part of a phone number,
  * with or without spaces. Undefined if the text has no words.
  */
-export function searchQueryOf(text: string): SearchQuery | undefined {
+export function searchQueryOf(text: string, { inNotes }: { inNotes: boolean }): SearchQuery | undefined {
+  const wordsOf = (words: string): AllOf =>
+    queryOf(words, WORDS_MAX).map((terms) =>
+      inNotes ? [...terms, ...terms.map((term) => ({ ...term, word: noteWord(term.word) }))] : terms,
+    );
   const groups: AllOf[][] = [];
   const rest = text.replace(NUMBERS, (number) => {
     const digits = digitsOf(number).replace(/^0+/, '');
     if (digits.length < PHONE_DIGITS_MIN) return number;
-    groups.push([[[{ word: phoneWord(digits), isPrefix: true }]], queryOf(number, WORDS_MAX)]);
+    groups.push([[[{ word: phoneWord(digits), isPrefix: true }]], wordsOf(number)]);
     return ' ';
   });
-  for (const terms of queryOf(rest, WORDS_MAX)) groups.push([[terms]]);
+  for (const terms of wordsOf(rest)) groups.push([[terms]]);
   return groups.length === 0 ? undefined : groups;
 }
 

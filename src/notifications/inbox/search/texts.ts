@@ -6,6 +6,7 @@ import { ownIdIn } from '../../../database/ids.ts';
 import { indexWordsOf, wordsIn } from '../../../knowledge/search/words.ts';
 import { questionIn } from '../../groups/pending.ts';
 import { KINDS } from '../../kinds.ts';
+import { noteTexts } from '../../team/columns.ts';
 import { tabOf } from '../tabs.ts';
 
 /** What a notification is found by. */
@@ -15,7 +16,9 @@ interface Texts {
   /** Of people: no word of them is left out. */
   names: readonly string[];
   phones: readonly string[];
-  /** Of the list: its tab and its type. */
+  /** Only people may find it by them. */
+  notes: readonly string[];
+  /** Of the list: its tab, its type and its assignee. */
   marks: readonly string[];
 }
 
@@ -27,10 +30,13 @@ interface Row {
   answer: string | null;
   customer_name: string | null;
   customer_phone: string | null;
+  assigned_to: number | null;
+  notes: string | null;
 }
 
 /** No message of a customer is longer. It bounds the work, since texts come from anybody. */
 const TEXT_LENGTH_MAX = 10_000;
+const NOTES_LENGTH_MAX = 20_000;
 /** An edit need not wait, only a deletion. */
 const NOT_DELETED: Record<Engine, string> = { sqlite: '', postgres: 'for key share' };
 
@@ -46,7 +52,7 @@ export async function readTexts(
 ): Promise<Map<number, Texts>> {
   const rows = await queries.all<Row>(
     `select n.id, n.notification_type, n.status, n.context, n.answer, ${customerNameOf('n')} as customer_name,
-        ${customerPhoneOf('n')} as customer_phone
+        ${customerPhoneOf('n')} as customer_phone, n.assigned_to, ${noteTexts('$1', 'n.id', NOTES_LENGTH_MAX)} as notes
       from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}
       ${lock ? `order by n.id ${NOT_DELETED[queries.engine]}` : ''}`,
     [merchantId, ids],
@@ -62,12 +68,16 @@ function textsOf(row: Row): Texts {
     texts: [questionIn(row.context), ...answers.filter((text) => typeof text === 'string')],
     names: [row.customer_name ?? ''],
     phones: [row.customer_phone ?? '', typeof leadPhone === 'string' ? leadPhone : ''],
-    marks: [tabMark(tabOf(row)), typeMark(row.notification_type)],
+    notes: [row.notes ?? ''],
+    marks: [tabMark(tabOf(row)), typeMark(row.notification_type), assigneeMark(row.assigned_to ?? 'none')],
   };
 }
 
 export const tabMark = (tab: string) => `=${tab}`;
 export const typeMark = (type: string) => `=${type}`;
+export const assigneeMark = (assigned: number | 'none') => `=to_${assigned}`;
+
+export const noteWord = (word: string) => `~${word}`;
 
 /** A part of a phone number, to be found as the beginning of one of its ends. */
 export const phoneWord = (digits: string) => `#${digits}`;
@@ -78,11 +88,15 @@ export const digitsOf = (text: string) =>
   text.replace(/[٠-٩۰-۹]/g, (digit) => String(digit.charCodeAt(0) & 0xf)).replace(/\D/g, '');
 
 /** The different words of a notification. Each is a letter or a digit, or a mark of ours in front of them. */
-export function indexedWordsOf({ texts, names, phones, marks }: Texts): Set<string> {
+export function indexedWordsOf({ texts, names, phones, notes, marks }: Texts): Set<string> {
   const words = new Set(marks);
   for (const text of texts) {
     const { stems, forms } = indexWordsOf(text.slice(0, TEXT_LENGTH_MAX));
     for (const word of [...stems, ...forms]) words.add(word);
+  }
+  for (const note of notes) {
+    const { stems, forms } = indexWordsOf(note);
+    for (const word of [...stems, ...forms]) words.add(noteWord(word));
   }
   for (const name of names) {
     for (const { stem, form } of wordsIn(name.slice(0, TEXT_LENGTH_MAX))) words.add(stem).add(form);
