@@ -29,6 +29,7 @@ import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
+import { createChannelStates } from './delivery/channels/state.ts';
 import { createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
@@ -80,6 +81,8 @@ import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
+import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
+import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
@@ -192,6 +195,9 @@ export async function buildApp(
     await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
+  const channelStateOf = createChannelStates(parts);
+  await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
+  await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });

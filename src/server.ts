@@ -46,6 +46,7 @@ import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
+import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
@@ -146,6 +147,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       config.worker && embeddings && embed
         ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
         : undefined;
+    const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
@@ -160,7 +162,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));

@@ -59,7 +59,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/guard.ts',
     'auth/people.ts',
     ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    'delivery/attention.ts',
     'delivery/phone.ts',
+    'delivery/queue/attention.ts',
+    'delivery/queue/control.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
@@ -162,6 +165,7 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['inbox_changes', 'inbox_index'],
     ...['notification_notes', 'presences'],
   ],
   knowledge: [

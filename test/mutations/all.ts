@@ -7,6 +7,7 @@ import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
 import { HELD_MUTATIONS } from './held.ts';
+import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -22,6 +23,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
+  ...INBOX_MUTATIONS,
   ...TEAM_MUTATIONS,
   ...HELD_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
