@@ -22,14 +22,18 @@ import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { messageRoutes } from './conversations/messageRoutes.ts';
+import { readConversationVersions } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
 import { conversationRoutes } from './conversations/routes.ts';
+import { savedReplyRoutes } from './conversations/savedReplies/routes.ts';
 import { findCustomerPhone } from './conversations/store.ts';
+import { talkRoutes } from './conversations/talkRoutes.ts';
+import { timelineRoutes } from './conversations/timeline/routes.ts';
 import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
-import { createWindows } from './delivery/channels/windows.ts';
+import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
@@ -74,6 +78,7 @@ import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
+import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import type { Vault } from './secrets.ts';
@@ -183,9 +188,11 @@ export async function buildApp(
   await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
-  const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
-  for (const routesOf of [conversationRoutes, messageRoutes])
+  const sendingTo = createSendingTo(parts);
+  const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };
+  for (const routesOf of [conversationRoutes, messageRoutes, timelineRoutes, talkRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
+  await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
   for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
@@ -212,6 +219,7 @@ export async function buildApp(
     inbox: readInboxVersions,
     deliveries: readDeliveryVersions,
     knowledge: readKnowledgeVersions,
+    conversations: readConversationVersions,
   };
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());

@@ -2,7 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 
 /** What a client can subscribe to. Each topic has a version, which the database renews with every change. */
-export const TOPICS = ['inbox', 'deliveries', 'knowledge'] as const;
+export const TOPICS = ['inbox', 'deliveries', 'knowledge', 'conversations'] as const;
 export type Topic = (typeof TOPICS)[number];
 export type Versions = Readonly<Record<Topic, string>>;
 
@@ -22,17 +22,15 @@ export async function readVersions(
   readers: VersionReaders,
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, Versions>> {
-  const [inbox, deliveries, knowledge] = await Promise.all(
-    TOPICS.map((topic) => readers[topic](queries, merchantIds)),
+  const byTopic = await Promise.all(
+    TOPICS.map(async (topic) => [topic, await readers[topic](queries, merchantIds)] as const),
   );
   return new Map(
     merchantIds.map((id) => [
       id,
-      {
-        inbox: inbox?.get(id) ?? NO_CHANGES,
-        deliveries: deliveries?.get(id) ?? NO_CHANGES,
-        knowledge: knowledge?.get(id) ?? NO_CHANGES,
-      },
+      Object.fromEntries(
+        byTopic.map(([topic, versions]) => [topic, versions.get(id) ?? NO_CHANGES]),
+      ) as Versions,
     ]),
   );
 }
