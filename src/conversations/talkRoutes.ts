@@ -149,7 +149,6 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
         schema: {
           ...describeRoute('conversations', 'Take the conversation over', {
             operationId: 'takeConversationOver',
-            optionalBody: true,
             description:
               'A person speaks to the customer from now on. The assistant hears of it, and must be silent until the ' +
               'conversation is handed back. If somebody else has taken it over, nothing changes.',

@@ -108,9 +108,11 @@ export async function findSentIds(
   messageIds: readonly string[],
 ): Promise<string[]> {
   if (messageIds.length === 0) return [];
+  // SQLite would read all of the merchant's deliveries. A plus keeps it from using that column's indexes.
+  const merchant = queries.engine === 'sqlite' ? '+merchant_id' : 'merchant_id';
   const rows = await queries.all<{ channel_message_id: string }>(
     `select channel_message_id from deliveries
-      where merchant_id = $1 and conversation_id = $2
+      where ${merchant} = $1 and conversation_id = $2
         and ${inSelect(queries.engine, 'channel_message_id', TEXTS[queries.engine])}`,
     [merchantId, conversationId, JSON.stringify(messageIds)],
   );
