@@ -42,7 +42,13 @@ import { deliveryRoutes } from './delivery/routes.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  handleErrors,
+  handleUnknownPaths,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { addHeaders, allowOrigins, requireTlsFromNowOn } from './http/headers.ts';
 import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
@@ -73,6 +79,7 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
@@ -81,6 +88,7 @@ import { overviewRoutes } from './notifications/overview.ts';
 import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -185,7 +193,8 @@ export async function buildApp(
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
+    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const sendingTo = createSendingTo(parts);
@@ -215,12 +224,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = {
-    inbox: readInboxVersions,
-    deliveries: readDeliveryVersions,
-    knowledge: readKnowledgeVersions,
-    conversations: readConversationVersions,
-  };
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions, readConversationVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.
@@ -244,7 +248,7 @@ export async function buildApp(
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);
-  await serveDashboard(app, config);
+  handleUnknownPaths(app, await serveDashboard(app, config));
   refuseOtherMethods(app, routes);
   return app;
 }

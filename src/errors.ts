@@ -19,6 +19,7 @@ const STATUS = {
   SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
+  NOTE_NOT_FOUND: everywhere(404),
   ASK_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
   WEBHOOK_NOT_FOUND: everywhere(404),
@@ -185,8 +186,20 @@ export const alreadyAnswered = () =>
     'ALREADY_ANSWERED',
     'This notification has already been answered and cannot be answered again.',
   );
+/** Reopening it. */
+export const tooLate = () =>
+  new ApiError('TOO_LATE', 'It is too late: the answer has been sent and cannot be taken back.');
+export const isPending = () =>
+  new ApiError('CONFLICT', 'This notification is pending: there is nothing to reopen.');
+export const isCancelled = () =>
+  new ApiError('CONFLICT', 'The assistant has cancelled this question, so it cannot be reopened.');
 export const conversationNotFound = () =>
   new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
+export const noteNotFound = () => new ApiError('NOTE_NOT_FOUND', 'Note not found.');
+export const noteNotYours = () =>
+  new ApiError('FORBIDDEN', 'Only its author or an owner can delete this note.');
+export const tooManyNotes = (max: number) =>
+  new ApiError('CONFLICT', `The notification already has ${max} notes. Delete one first.`);
 export const idempotencyKeyReused = () =>
   new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request.', {
     field: 'Idempotency-Key',
@@ -236,7 +249,7 @@ export const customerChanged = () =>
   new ApiError('CONFLICT', 'The customer’s phone number has just changed. Try again.');
 export const replyToInvalid = () =>
   invalid('reply_to', 'reply_to must be the id of a message that the customer wrote in this conversation');
-export const tooLate = () => new ApiError('TOO_LATE', 'The message is already being sent, or was sent.');
+export const sentAlready = () => new ApiError('TOO_LATE', 'The message is already being sent, or was sent.');
 export const savedReplyNotFound = () => new ApiError('SAVED_REPLY_NOT_FOUND', 'Saved reply not found.');
 export const tooManySavedReplies = (max: number) =>
   new ApiError('CONFLICT', `The merchant already has ${max} saved replies. Remove one first.`);

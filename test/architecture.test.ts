@@ -57,6 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'audit/record.ts',
     'auth/columns.ts',
     'auth/guard.ts',
+    'auth/people.ts',
     ...[
       'conversations/columns.ts',
       'conversations/rules.ts',
@@ -73,6 +74,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'knowledge/taught.ts',
+    'knowledge/teach.ts',
     'knowledge/search/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',
@@ -167,6 +169,7 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['notification_notes', 'presences'],
   ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],

@@ -26,8 +26,18 @@ const ROUTES = {
   'get /api/v1/notification/groups': 'notifications',
   'get /api/v1/notification/{notification_id}/similar': 'notifications',
   'post /api/v1/notification/answer-many': 'notifications',
+  'post /api/v1/notification/resolve-many': 'notifications',
+  'post /api/v1/notification/reopen-many': 'notifications',
+  'post /api/v1/notification/{notification_id}/reopen': 'notifications',
+  'get /api/v1/notification/{notification_id}/teaching': 'notifications',
   'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
+  'put /api/v1/notification/{notification_id}/assignee': 'notifications',
+  'get /api/v1/notification/{notification_id}/notes': 'notifications',
+  'post /api/v1/notification/{notification_id}/notes': 'notifications',
+  'delete /api/v1/notification/{notification_id}/notes/{note_id}': 'notifications',
+  'put /api/v1/notification/{notification_id}/presence': 'notifications',
+  'get /api/v1/notification/{notification_id}/presence': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
@@ -179,8 +189,9 @@ describe('the OpenAPI document', () => {
         /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/outcome$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) &&
-        !bodyless.test(name);
+        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+          name,
+        ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }

@@ -45,7 +45,7 @@ onEachEngine('the timeline of a conversation', (engine) => {
     assert.equal(asking!.id, `n${asked}`);
     assert.deepEqual(asking!.question, {
       ...{ notification_id: asked, notification_type: 'user_question_request', status: 'answered' },
-      ...{ outcome: 'answered', answer: null, answered_by: 'Alma Reyes' },
+      ...{ outcome: 'answered', answer: null, undo_until: null, answered_by: 'Alma Reyes' },
       answered_at: asking!.question!.answered_at,
     });
     assert.deepEqual(
@@ -138,6 +138,23 @@ onEachEngine('the timeline of a conversation', (engine) => {
       ['answered', 'No, unsweetened.', 'Alma Reyes'],
     );
     assert.deepEqual([second!.question!.outcome, second!.question!.answer], ['resolved', null]);
+  });
+
+  it('has an answer that can still be undone with its question, until it is sent', async () => {
+    deskbell.clock.stop();
+    const id = await newConversation();
+    const asked = await question(id, 'Can I pay by card?');
+    await answer(asked, { answer: 'You can.', undo_seconds: 5 });
+    const undo_until = new Date(deskbell.clock.now().getTime() + 5000).toISOString();
+    const [held, ...others] = await turns(id);
+    assert.deepEqual([held!.question!.answer, held!.question!.undo_until], ['You can.', undo_until]);
+    assert.deepEqual(others, []);
+    await deskbell.clock.advance(6);
+    await deskbell.allSent();
+    const [sent, reply] = await turns(id);
+    assert.deepEqual([sent!.question!.answer, sent!.question!.undo_until], [null, null]);
+    assert.equal(reply!.text, 'You can.');
+    deskbell.clock.go();
   });
 
   it('is read backwards in pages that leave out and repeat nothing, also at equal times', async () => {

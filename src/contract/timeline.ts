@@ -29,6 +29,7 @@ const TurnQuestion = Type.Object(
       Type.String(),
       'The answer, if no message in this timeline has it: the assistant passes it on, or it can still be undone.',
     ),
+    undo_until: NullOr(Timestamp, 'Until when the answer can be undone. Null if it cannot.'),
     answered_by: NullOr(Type.String({ description: 'The name of the person or key.' })),
     answered_at: NullOr(Timestamp),
   },
@@ -110,7 +111,7 @@ export const Timeline = Type.Object(
             ...{ by: null, can_quote: true, notification_id: null, reply_to: null, delivery: null },
             question: {
               ...{ notification_id: 12, notification_type: 'user_question_request' },
-              ...{ status: 'answered', outcome: 'answered', answer: null },
+              ...{ status: 'answered', outcome: 'answered', answer: null, undo_until: null },
               ...{ answered_by: 'Alma Reyes', answered_at: '2026-01-15T09:31:00.000Z' },
             },
           },

@@ -182,12 +182,12 @@ export async function renewVersion(tx: Queries, merchantId: MerchantId): Promise
 export async function readConversationVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, string>> {
+): Promise<Map<MerchantId, { conversations: string }>> {
   const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
     `select merchant_id, version from conversation_storage where ${idIn(queries.engine, 'merchant_id', '$1')}`,
     [merchantIds],
   );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { conversations: version }]));
 }
 
 export const expiringMessages = (days: number): Expiring => ({

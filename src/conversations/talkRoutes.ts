@@ -15,8 +15,8 @@ import {
   deliveryNotFound,
   replyToInvalid,
   required,
+  sentAlready,
   TOKEN_ERRORS,
-  tooLate,
   windowClosed,
 } from '../errors.ts';
 import { readId } from '../http/ids.ts';
@@ -121,7 +121,7 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
             operationId: 'takeMessageBack',
             description:
               'Takes back a message that was written with `send` and has not been sent yet, usually within its `undo_seconds`.',
-            errors: [...TOKEN_ERRORS, conversationNotFound(), deliveryNotFound(), tooLate()],
+            errors: [...TOKEN_ERRORS, conversationNotFound(), deliveryNotFound(), sentAlready()],
           }),
           params: parameterSchema('conversation_id', 'delivery_id'),
           response: { 200: MessageOf(TAKEN_BACK) },
@@ -136,7 +136,7 @@ export function talkRoutes(parts: Parts): FastifyPluginAsyncTypebox {
           takeBack(tx, merchantId, { id, conversationId }, whoOf(request), now()),
         );
         if (result === 'not_found') throw deliveryNotFound();
-        if (result === 'too_late') throw tooLate();
+        if (result === 'too_late') throw sentAlready();
         announce();
         return { message: TAKEN_BACK };
       },

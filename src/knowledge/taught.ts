@@ -33,3 +33,22 @@ export async function documentExists(queries: Queries, merchantId: MerchantId, i
   const sql = 'select id from documents where merchant_id = $1 and id = $2';
   return (await queries.one(sql, [merchantId, id])) !== undefined;
 }
+
+/** SQL: what was learned from the answer to a notification, as JSON text. */
+export const lessonWire = (merchantId: string, notificationId: string) =>
+  `(select concat('{"do":"', q.learned, '","document_id":', q.document_id, ',"version":', q.document_version, '}')
+    from answered_questions q
+    where q.merchant_id = ${merchantId} and q.notification_id = ${notificationId} and q.learned is not null)`;
+
+/** What was learned from the answer to a notification, as JSON text. */
+export async function findLessonWire(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ lesson: string | null }>(`select ${lessonWire('$1', '$2')} as lesson`, [
+    merchantId,
+    notificationId,
+  ]);
+  return row?.lesson ?? undefined;
+}

@@ -16,11 +16,13 @@ interface Row {
   updated_at: string;
   context: string;
   answer: string | null;
+  outcome: 'answered' | 'resolved' | null;
+  undo_until: string | null;
   answered_by: string | null;
   is_sent: number | null;
 }
 
-const COLUMNS = `id, notification_type, status, created_at, updated_at, context, answer,
+const COLUMNS = `id, notification_type, status, created_at, updated_at, context, answer, outcome, undo_until,
   ${authorNameOf('notifications.merchant_id', 'notifications.answered_by', 'notifications.answered_by_key')} as answered_by,
   ${isSent('notifications.merchant_id', 'notifications.id')} as is_sent`;
 
@@ -50,11 +52,10 @@ async function byIds(queries: Queries, merchantId: MerchantId, ids: readonly num
 
 export const questions = { before, byIds };
 
-function questionOf({ context, answer: answerText, ...row }: Row) {
+function questionOf(row: Row) {
   const { requestedFields, answeredFields } = KINDS[row.notification_type];
-  const asked = JSON.parse(context) as Record<string, unknown>;
-  const answer = answerText === null ? undefined : (JSON.parse(answerText) as Record<string, unknown>);
-  const isResolved = answer?.resolve_only === true;
+  const asked = JSON.parse(row.context) as Record<string, unknown>;
+  const answer = JSON.parse(row.answer ?? '{}') as Record<string, unknown>;
   const isAnswered = row.status === 'answered';
   return {
     id: row.id,
@@ -62,11 +63,10 @@ function questionOf({ context, answer: answerText, ...row }: Row) {
     text: String(asked[requestedFields[0] ?? ''] ?? ''),
     at: row.created_at,
     status: row.status,
-    outcome: isAnswered ? (isResolved ? ('resolved' as const) : ('answered' as const)) : null,
+    outcome: row.outcome,
+    undoUntil: row.undo_until,
     answer:
-      isAnswered && !isResolved && row.is_sent === null
-        ? String(answer?.[answeredFields[0] ?? ''] ?? '')
-        : null,
+      row.outcome === 'answered' && row.is_sent === null ? String(answer[answeredFields[0]] ?? '') : null,
     answeredBy: isAnswered ? row.answered_by : null,
     answeredAt: isAnswered ? row.updated_at : null,
   };

@@ -10,6 +10,7 @@ import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
+import { TEAM_MUTATIONS } from './team.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
@@ -21,6 +22,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
+  ...TEAM_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,

@@ -16,7 +16,7 @@ import {
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { KNOWLEDGE } from '../teaching.ts';
-import { askOf, phoneOf, useFactors, WEBHOOKS } from './rows.ts';
+import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
 async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
@@ -75,7 +75,9 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
-    [QUESTION, { answer: 'Yes.' }],
+    [QUESTION, { answer: 'Yes, it is.' }],
+    [QUESTION, { answer: 'Yes, it is.', teach: { do: 'append', document_id: document.id } }],
+    [QUESTION, { answer: 'Yes.', teach: { do: 'new' } }],
     [QUESTION, { answer: 'Yes, as it says.', document_id: document.id }],
     [
       { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
@@ -95,6 +97,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       assert.equal((await call('POST', `${address}/answer`, { body, headers })).status, 200);
       await call('GET', address);
       await call('GET', `${address}/suggestions`);
+      await useTeam(deskbell, token, address);
       await call('DELETE', address);
     }
   }
@@ -127,8 +130,11 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
     await call('GET', `/${ids[0]}/similar`);
     await call('DELETE', `/${ids[0]}/ungroup`);
     const [first] = ids;
-    assert.equal((await call('POST', '/answer-many', { ids: [first], answer: 'Yes.', ...more })).status, 200);
-    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes.', ...more })).status, 200);
+    assert.equal(
+      (await call('POST', '/answer-many', { ids: [first], answer: 'Yes, it is.', ...more })).status,
+      200,
+    );
+    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
   }
 }
 
@@ -167,7 +173,7 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
   await askOf(deskbell, token, 1_000_000);
   await call('POST', '/api/v1/ask', { question: 'By number?', customer: { phone: phoneOf(5) } });
   const waiting = call('GET', `/api/v1/ask/${ids[0]}?wait=5`);
-  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes.' });
+  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes, it is.' });
   await waiting;
   await call('DELETE', `/api/v1/ask/${ids[1]}`);
   await call('DELETE', `${NOTIFICATIONS}/${ids[2]}`);

@@ -28,6 +28,8 @@ export interface Question {
   outcome: 'answered' | 'resolved' | null;
   /** Only if no message has it. */
   answer: string | null;
+  /** Until when the answer can be undone, if it can. */
+  undoUntil: string | null;
   answeredBy: string | null;
   answeredAt: string | null;
 }
@@ -224,6 +226,7 @@ const questionWire = (question: Question): Turn['question'] => ({
   status: question.status,
   outcome: question.outcome,
   answer: question.answer,
+  undo_until: question.undoUntil,
   answered_by: question.answeredBy,
   answered_at: question.answeredAt,
 });
