@@ -186,7 +186,7 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
         /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
@@ -259,6 +259,8 @@ describe('the OpenAPI document', () => {
         '/api/v1/notification/4/answer',
         { token, body: {} },
       ],
+      ['post /api/v1/notification/{notification_id}/reopen', '/api/v1/notification/4/reopen', { token }],
+      ['post /api/v1/notification/resolve-many', '/api/v1/notification/resolve-many', { token, body: {} }],
       ['post /api/v1/notification/request', '/api/v1/notification/request', { token, body: {} }],
       [
         'post /api/v1/notification/request',

@@ -15,6 +15,7 @@ import {
 } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
+import { until } from '../shops.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
@@ -102,6 +103,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     }
   }
   await answerTogether(deskbell, token, document.id);
+  await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await talk(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
@@ -163,6 +165,32 @@ async function talk(deskbell: Deskbell, token: string): Promise<void> {
   const { id } = await call('POST', 'saved-replies', { title: 'Hello', text: 'Hello' });
   await call('PATCH', `saved-replies/${id}`, { text: 'Hi' });
   await call('DELETE', `saved-replies/${id}`);
+}
+
+/** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
+async function undo(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = async (path: string, body?: object) => {
+    const reply = await deskbell.call('POST', NOTIFICATIONS + path, { token, body });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  const ask = async () => Number((await raise(deskbell, token)).split('/').at(-1));
+  const ids = [await ask(), await ask(), await ask()];
+  const teach = { do: 'replace', document_id: documentId };
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 60, teach });
+  await call(`/${ids[0]}/reopen`);
+  await call('/resolve-many', { ids, undo_seconds: 60 });
+  await call('/reopen-many', { ids });
+  await call('/resolve-many', { ids });
+  await call('/reopen-many', { ids });
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 1, teach });
+  await call('/answer-many', { ids: ids.slice(1), answer: 'Yes, it will be.', undo_seconds: 1 });
+  deskbell.clock.jump(2);
+  for (const id of ids) {
+    const address = `${NOTIFICATIONS}/${id}`;
+    await until('it is sent', async () => {
+      return (await deskbell.call('GET', address, { token })).json.undo_until === null;
+    });
+  }
 }
 
 /** Every end of an ask, and what programs hear of it. */

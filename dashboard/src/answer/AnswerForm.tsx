@@ -55,7 +55,7 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
   const locked = others !== undefined;
   const { t, number } = translation;
   const client = useQueryClient();
-  const { name } = useCustomer(item);
+  const { name, loading } = useCustomer(item);
   const rejection = useStore(rejections).get(item.id);
   const [savedDraft] = useState(() => readDraft(item.id));
   const [fields, setFields] = useState<Record<string, string>>(savedDraft.fields);
@@ -207,7 +207,7 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
       {!locked && (
         <>
           <p className="send-hint" aria-live="polite">
-            {sendHint}
+            {loading ? <span className="name-loading" aria-hidden="true" /> : sendHint}
           </p>
           <div className="answer-actions">
             <span className="action">
