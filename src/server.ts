@@ -17,8 +17,9 @@ import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
-import { expiringMessages } from './conversations/messages.ts';
+import { expiringMessages, insertMessages } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
+import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
@@ -198,7 +199,17 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
-    say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
+    async say(merchantId, { conversationId, phone }, text) {
+      await database.transaction(async (tx) => {
+        const at = now();
+        const message = { from: 'assistant', text, at, messageId: null } as const;
+        await insertMessages(tx, merchantId, conversationId, [message], at);
+        await addAssistantMessage(tx, merchantId, { phone, text, at });
+      });
+      database.signal(CHANGES);
+    },
+    isTakenOver: async (merchantId, id) =>
+      (await findConversation(database, merchantId, id))?.taken_over_at != null,
   });
 }
 
