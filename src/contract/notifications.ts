@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
-import { AssignedTo, NotesCount } from './team.ts';
+import { AssignedTo, NotesCount } from './teamwork.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];

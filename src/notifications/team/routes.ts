@@ -13,7 +13,7 @@ import {
   Notes,
   PresenceBody,
   Presences,
-} from '../../contract/team.ts';
+} from '../../contract/teamwork.ts';
 import { CHANGES, type Database, inTransaction } from '../../database/database.ts';
 import {
   idempotencyKeyInFlight,

@@ -1,6 +1,6 @@
 import { listPeople } from '../../auth/people.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import { NOTES_MAX, type Note } from '../../contract/team.ts';
+import { NOTES_MAX, type Note } from '../../contract/teamwork.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
 import { logEvents, logStep } from '../../events/record.ts';
