@@ -100,7 +100,7 @@ const isAllowed = (sql: string) => ALLOWED.some(({ statement }) => statement.tes
 
 onEachEngine('with many rows in the database', (engine) => {
   // A low limit makes most campaigns wait, so that the queue is never empty.
-  const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '20' });
+  const deskbell = useDeskbell(engine, { CHANNEL_DAILY_LIMIT: '20', PUSH_ALLOW_PRIVATE: 'true' });
 
   let planner: Planner;
   before(async () => {

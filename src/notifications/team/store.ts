@@ -136,3 +136,16 @@ export async function notesWire(
     created_at,
   }));
 }
+
+export async function readNoteText(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+  noteId: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ text: string }>(
+    'select text from notification_notes where merchant_id = $1 and id = $3 and notification_id = $2',
+    [merchantId, notificationId, noteId],
+  );
+  return row?.text;
+}
