@@ -148,6 +148,7 @@ describe('the OpenAPI document', () => {
         'simulator',
         'audit',
         'webhooks',
+        'alerts',
         'live',
         'operations',
       ],
