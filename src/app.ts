@@ -78,6 +78,7 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
@@ -191,8 +192,8 @@ export async function buildApp(
   const writeOnce = createWriteOnce(parts);
   const noteLooked = createNoteLooked(parts.database);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(teamRoutes({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
+  for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
+    await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };

@@ -35,6 +35,7 @@ const STATUS = {
   INSUFFICIENT_SCOPE: everywhere(403),
   KEY_NOT_FOUND: everywhere(404),
   CONFLICT: everywhere(409),
+  TOO_LATE: everywhere(409),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -183,6 +184,13 @@ export const alreadyAnswered = () =>
     'ALREADY_ANSWERED',
     'This notification has already been answered and cannot be answered again.',
   );
+/** Reopening it. */
+export const tooLate = () =>
+  new ApiError('TOO_LATE', 'It is too late: the answer has been sent and cannot be taken back.');
+export const isPending = () =>
+  new ApiError('CONFLICT', 'This notification is pending: there is nothing to reopen.');
+export const isCancelled = () =>
+  new ApiError('CONFLICT', 'The assistant has cancelled this question, so it cannot be reopened.');
 export const conversationNotFound = () =>
   new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
 export const noteNotFound = () => new ApiError('NOTE_NOT_FOUND', 'Note not found.');

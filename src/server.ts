@@ -43,6 +43,7 @@ import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
+import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
@@ -147,6 +148,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         : undefined;
 
     const expiring = expireAsks({ database, log, now });
+    const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
@@ -155,7 +157,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       worker,
       async close() {
         clearInterval(cleaning);
-        await expiring.stop();
+        await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
         const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);

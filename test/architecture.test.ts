@@ -70,6 +70,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'knowledge/ranking/',
     'knowledge/suggestions.ts',
     'knowledge/taught.ts',
+    'knowledge/teach.ts',
     'knowledge/search/words.ts',
     'live/wait.ts',
     'merchants/storage.ts',

@@ -26,6 +26,10 @@ const ROUTES = {
   'get /api/v1/notification/groups': 'notifications',
   'get /api/v1/notification/{notification_id}/similar': 'notifications',
   'post /api/v1/notification/answer-many': 'notifications',
+  'post /api/v1/notification/resolve-many': 'notifications',
+  'post /api/v1/notification/reopen-many': 'notifications',
+  'post /api/v1/notification/{notification_id}/reopen': 'notifications',
+  'get /api/v1/notification/{notification_id}/teaching': 'notifications',
   'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'put /api/v1/notification/{notification_id}/assignee': 'notifications',
@@ -181,7 +185,7 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
         /^(post|patch) |^put .*\/(outcome|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
@@ -254,6 +258,8 @@ describe('the OpenAPI document', () => {
         '/api/v1/notification/4/answer',
         { token, body: {} },
       ],
+      ['post /api/v1/notification/{notification_id}/reopen', '/api/v1/notification/4/reopen', { token }],
+      ['post /api/v1/notification/resolve-many', '/api/v1/notification/resolve-many', { token, body: {} }],
       ['post /api/v1/notification/request', '/api/v1/notification/request', { token, body: {} }],
       [
         'post /api/v1/notification/request',

@@ -47,7 +47,8 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'the first row of an index, for each merchant with alerts',
   },
   {
-    statement: /from \( select created_at from notifications where merchant_id = .1 and status = 'requested' order by id desc limit 1000\) pending$/,
+    statement:
+      /from \( select created_at from notifications where merchant_id = .1 and status = 'requested' order by id desc limit 1000\) pending$/,
     why: 'at most a thousand rows of an index',
   },
   { statement: /^select seq from sqlite_sequence/, why: 'a row per table' },

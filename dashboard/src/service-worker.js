@@ -68,7 +68,9 @@ self.addEventListener('activate', (event) => {
       .keys()
       .then((names) =>
         Promise.all(
-          names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)),
+          names
+            .filter((name) => name.startsWith(PREFIX) && name !== CACHE)
+            .map((name) => caches.delete(name)),
         ),
       )
       .then(() => self.clients.claim()),

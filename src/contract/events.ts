@@ -11,6 +11,7 @@ export const EVENT_TYPES = {
   'notification.requested': OF_NOTIFICATIONS,
   'notification.answered': OF_NOTIFICATIONS,
   'notification.resolved': OF_NOTIFICATIONS,
+  'notification.reopened': OF_NOTIFICATIONS,
   'notification.deleted': OF_NOTIFICATIONS,
   'notification.expired': OF_NOTIFICATIONS,
   'notification.cancelled': OF_NOTIFICATIONS,

@@ -230,9 +230,12 @@ inBrowser('the inbox', (dashboard) => {
       await route.continue();
     });
     await button(page, 'Send answer').click();
-    await page.getByText('Someone else already answered').waitFor();
-    await page.getByText('The first answer.').waitFor();
-    await page.getByText('My own words.').waitFor();
+    await page.getByRole('alert').getByText('The first answer.').waitFor();
+    await page.getByText('Your text was not sent.').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'My own words.');
+    assert.equal(await answerField(page).getAttribute('readonly'), '');
+    await button(page, 'Discard my text').click();
+    await sentAnswer(page).waitFor();
     await window.close();
   });
 

@@ -1,10 +1,12 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
+import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
+import { HELD_MUTATIONS } from './held.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -21,7 +23,9 @@ export const MUTATIONS: readonly Mutation[] = [
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...TEAM_MUTATIONS,
+  ...HELD_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
+  ...DASHBOARD_MUTATIONS,
 ];

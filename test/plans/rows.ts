@@ -122,7 +122,7 @@ export const WEBHOOKS = '/api/v1/webhooks';
 export async function askOf(deskbell: Deskbell, token: string, n: number): Promise<{ id: number }> {
   const body = {
     ...{ question: `How about ask ${n}?`, customer: { phone: phoneOf(n), reference: `ask-${n}` } },
-    ...{ if_known: 'raise', expires_in_seconds: 60 },
+    ...{ if_known: 'raise', expires_in_seconds: 3600 },
   };
   const { status, json, text } = await deskbell.call('POST', '/api/v1/ask', { token, body });
   assert.equal(status, 200, text);

@@ -15,6 +15,7 @@ import {
 } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
+import { until } from '../shops.ts';
 import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
@@ -105,7 +106,9 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
-    [QUESTION, { answer: 'Yes.' }],
+    [QUESTION, { answer: 'Yes, it is.' }],
+    [QUESTION, { answer: 'Yes, it is.', teach: { do: 'append', document_id: document.id } }],
+    [QUESTION, { answer: 'Yes.', teach: { do: 'new' } }],
     [QUESTION, { answer: 'Yes, as it says.', document_id: document.id }],
     [
       { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
@@ -130,6 +133,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     }
   }
   await answerTogether(deskbell, token, document.id);
+  await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
@@ -157,8 +161,37 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
     await call('GET', `/${ids[0]}/similar`);
     await call('DELETE', `/${ids[0]}/ungroup`);
     const [first] = ids;
-    assert.equal((await call('POST', '/answer-many', { ids: [first], answer: 'Yes.', ...more })).status, 200);
-    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes.', ...more })).status, 200);
+    assert.equal(
+      (await call('POST', '/answer-many', { ids: [first], answer: 'Yes, it is.', ...more })).status,
+      200,
+    );
+    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
+  }
+}
+
+/** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
+async function undo(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = async (path: string, body?: object) => {
+    const reply = await deskbell.call('POST', NOTIFICATIONS + path, { token, body });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  const ask = async () => Number((await raise(deskbell, token)).split('/').at(-1));
+  const ids = [await ask(), await ask(), await ask()];
+  const teach = { do: 'replace', document_id: documentId };
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 60, teach });
+  await call(`/${ids[0]}/reopen`);
+  await call('/resolve-many', { ids, undo_seconds: 60 });
+  await call('/reopen-many', { ids });
+  await call('/resolve-many', { ids });
+  await call('/reopen-many', { ids });
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 1, teach });
+  await call('/answer-many', { ids: ids.slice(1), answer: 'Yes, it will be.', undo_seconds: 1 });
+  deskbell.clock.jump(2);
+  for (const id of ids) {
+    const address = `${NOTIFICATIONS}/${id}`;
+    await until('it is sent', async () => {
+      return (await deskbell.call('GET', address, { token })).json.undo_until === null;
+    });
   }
 }
 
@@ -170,7 +203,7 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
   await askOf(deskbell, token, 1_000_000);
   await call('POST', '/api/v1/ask', { question: 'By number?', customer: { phone: phoneOf(5) } });
   const waiting = call('GET', `/api/v1/ask/${ids[0]}?wait=5`);
-  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes.' });
+  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes, it is.' });
   await waiting;
   await call('DELETE', `/api/v1/ask/${ids[1]}`);
   await call('DELETE', `${NOTIFICATIONS}/${ids[2]}`);

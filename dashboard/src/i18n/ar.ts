@@ -193,8 +193,13 @@ export const ar: Texts = {
   answerSent: 'إجابتك في طريقها إلى العميل.',
   answerNotSent: 'لم يتم الإرسال. نصك ما زال هنا. {reason}',
   alreadyAnswered: 'سبق أن أجاب شخص آخر',
-  alreadyAnsweredHint: 'لم يُرسل نصك. وصلت هذه الإجابة إلى العميل:',
-  unsentText: 'نصك غير المُرسل',
+  answeredByOther: 'أجاب {name} عن هذا:',
+  resolvedByOther: 'أغلق {name} هذا دون رد.',
+  somebodyElse: 'شخص آخر',
+  textNotSent: 'لم يُرسل نصك. ما زال موجودًا أدناه.',
+  copyMyText: 'نسخ نصي',
+  sendFollowUp: 'إرسال كرسالة إضافية',
+  discardMyText: 'تجاهل نصي',
   delete: 'حذف',
   deleted: {
     one: 'تم الحذف.',
@@ -227,6 +232,7 @@ export const ar: Texts = {
   suggestionDocument: 'المعرفة',
   suggestionNotification: 'إجابة سابقة',
   suggestionMatch: 'تطابق بنسبة {percent}',
+  suggestionWeak: 'قد تكون ذات صلة',
   noSuggestions: 'لا توجد إجابات مشابهة بعد.',
   noSuggestionsHint: 'في المرة القادمة ستُقترح إجابتك هنا.',
 

@@ -162,8 +162,13 @@ export const en = {
   answerSent: 'Your answer is on its way.',
   answerNotSent: 'Not sent. Your text is still here. {reason}',
   alreadyAnswered: 'Someone else already answered',
-  alreadyAnsweredHint: 'Your text was not sent. The customer got this answer:',
-  unsentText: 'Your unsent text',
+  answeredByOther: '{name} answered this:',
+  resolvedByOther: '{name} resolved this without a reply.',
+  somebodyElse: 'Someone else',
+  textNotSent: 'Your text was not sent. It is still below.',
+  copyMyText: 'Copy my text',
+  sendFollowUp: 'Send as a follow-up',
+  discardMyText: 'Discard my text',
   delete: 'Delete',
   deleted: { one: 'Deleted.', other: '{n} deleted.' },
   deleteFailed: {
@@ -184,6 +189,7 @@ export const en = {
   suggestionDocument: 'Knowledge',
   suggestionNotification: 'Earlier answer',
   suggestionMatch: '{percent} match',
+  suggestionWeak: 'Maybe related',
   noSuggestions: 'No similar answers yet.',
   noSuggestionsHint: 'Next time, your answer is suggested here.',
 
@@ -425,7 +431,8 @@ export const en = {
   alerts: 'Notifications',
   alertsHint: 'Hear of questions while Deskbell is closed.',
   alertsHere: 'Notify me on this device',
-  alertsUnsupported: 'This browser cannot show notifications. On an iPhone, add Deskbell to the home screen first.',
+  alertsUnsupported:
+    'This browser cannot show notifications. On an iPhone, add Deskbell to the home screen first.',
   alertsInsecure: 'Notifications need an https:// address.',
   alertsDenied: 'Your browser blocks notifications from Deskbell. Allow them in its site settings.',
   alertsFailed: 'Your browser could not reach its notification service. Try again.',

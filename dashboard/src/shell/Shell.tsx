@@ -14,6 +14,7 @@ import { useHasTestPhone } from '../testPhone/messages.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
+import { PageLoading } from './PageLoading.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
 import { showToast, undoLast } from './toasts.tsx';
 import { UnknownPage } from './UnknownPage.tsx';
@@ -73,7 +74,7 @@ export function Shell({ user }: { user: User }) {
         onSettings={() => open('settings')}
       />
       <main id="content" className="content" tabIndex={-1}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<PageLoading />}>
           <Page route={route} />
         </Suspense>
         <div id="tips" />

@@ -22,7 +22,10 @@ export function Assignee({ id, assignedTo }: { id: number; assignedTo: Person | 
     mutationFn: (userId: number | null) =>
       request<{ assigned_to: Person | null }>(teamCalls.assign(id, userId)),
     onSuccess: ({ assigned_to }) =>
-      client.setQueryData<NotificationDetail>(detailKey(id), (detail) => detail && { ...detail, assigned_to }),
+      client.setQueryData<NotificationDetail>(
+        detailKey(id),
+        (detail) => detail && { ...detail, assigned_to },
+      ),
     onSettled: () => client.invalidateQueries({ queryKey: ['inbox'] }),
   });
   const current = assign.isPending ? assign.variables : (assignedTo?.id ?? null);

@@ -29,11 +29,7 @@ export function Notes({ id, count }: { id: number; count: number }) {
   });
   const shownCount = data?.notes.length ?? count;
   return (
-    <details
-      className="notes"
-      open={opened}
-      onToggle={({ currentTarget }) => setOpened(currentTarget.open)}
-    >
+    <details className="notes" open={opened} onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
       <summary>
         {t('notes')} {shownCount > 0 && <span className="tag">{number(shownCount)}</span>}
         <span className="muted notes-hint">{t('notesHint')}</span>

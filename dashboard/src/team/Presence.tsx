@@ -27,7 +27,9 @@ export function Presence({ id }: { id: number }) {
     const send = async (state: 'open' | 'typing' | 'gone', keepalive = false) => {
       lastState = state;
       // If it fails, the next one follows soon.
-      const others = await request<Other[]>(teamCalls.setPresence(id, state), { keepalive }).catch(() => undefined);
+      const others = await request<Other[]>(teamCalls.setPresence(id, state), { keepalive }).catch(
+        () => undefined,
+      );
       if (others && state !== 'gone') client.setQueryData(keyOf(id), others);
     };
     const beat = () => {
@@ -65,7 +67,9 @@ export function Presence({ id }: { id: number }) {
     // Always there, so that screen readers notice when it gets a text.
     <p className="presence" role="status">
       {typing.length > 0 && (
-        <span className="presence-typing">{t('presenceTyping', { names: namesOf(typing), n: typing.length })}</span>
+        <span className="presence-typing">
+          {t('presenceTyping', { names: namesOf(typing), n: typing.length })}
+        </span>
       )}
       {open.length > 0 && <span>{t('presenceOpen', { names: namesOf(open), n: open.length })}</span>}
     </p>

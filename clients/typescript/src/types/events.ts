@@ -85,6 +85,7 @@ interface DataByType {
   'notification.requested': NotificationData;
   'notification.answered': AnswerData;
   'notification.resolved': ResolvedData;
+  'notification.reopened': NotificationData;
   'notification.deleted': NotificationData;
   'notification.expired': NotificationData;
   'notification.cancelled': NotificationData;
