@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { createNoteLooked } from './alerts/positions.ts';
+import { alertRoutes } from './alerts/routes.ts';
+import { createVapidKeys } from './alerts/vapid.ts';
 import type { Assistant } from './assistant/assistant.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Factors } from './auth/factors/factors.ts';
@@ -195,9 +198,10 @@ export async function buildApp(
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
+  const noteLooked = createNoteLooked(parts.database);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
-    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+    await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
@@ -216,6 +220,9 @@ export async function buildApp(
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
+  const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);
+  const alertParts = { ...parts, ...config, vapidKeys, noteLooked, mailAvailable: false };
+  await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
   const inboundParts = {

@@ -282,6 +282,12 @@ export const recipientNotForKeys = () =>
 export const recipientInvalid = () =>
   invalid('recipient', 'recipient must be a phone number with + and its country code');
 
+// Alerts
+export const tooManyDevices = (max: number) =>
+  new ApiError('CONFLICT', `You already get alerts in ${max} browsers. Turn them off in one first.`);
+export const noDevices = () =>
+  new ApiError('CONFLICT', 'None of your browsers gets alerts. Turn them on in one first.');
+
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');
 export const knownNotFound = () => new ApiError('KNOWN_ANSWER_NOT_FOUND', 'Known answer not found.');

@@ -33,6 +33,7 @@ import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
+import { openEndpointChannels } from './endpointChannels.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
@@ -53,7 +54,6 @@ import { insertNotification } from './notifications/raise.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
-import { createEndpoints } from './webhooks/channel.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -136,7 +136,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       ? startWorker({
           database,
           channels,
-          endpoints: createEndpoints({ database, vault, log, now, ...config }),
+          endpoints: openEndpointChannels({ config, database, vault, log, now }),
           log,
           now,
           concurrency: config.workerConcurrency,

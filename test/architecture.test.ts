@@ -44,6 +44,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'live/',
       'mcp/',
       'webhooks/',
+      'alerts/',
     ],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
@@ -107,6 +108,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   webhooks: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+  ],
+  // Alerts use the queue and the worker of delivery, too.
+  alerts: [
+    ...FEATURE_IMPORTS,
+    ...['auth/columns.ts', 'auth/guard.ts', 'auth/people.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+    ...['notifications/brief.ts', 'notifications/team/store.ts'],
+  ],
+  'endpointChannels.ts': [
+    'alerts/',
+    'config.ts',
+    PORT,
+    'delivery/',
+    'secrets.ts',
+    'webhooks/',
+    'merchants/store.ts',
   ],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
@@ -185,6 +201,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   webhooks: ['webhook_endpoints'],
+  alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

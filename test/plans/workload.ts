@@ -16,6 +16,7 @@ import {
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { until } from '../shops.ts';
+import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
@@ -53,6 +54,34 @@ async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
+/** A device that gets alerts, and one that is gone. */
+async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
+  const service = await startPushService();
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/alerts${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  try {
+    const [one, other] = [service.browser(), service.browser()];
+    for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
+    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('POST', '/test');
+    const address = await raise(deskbell, token);
+    await useTeam(deskbell, token, address);
+    await deskbell.allSent();
+    assert.ok(service.accepted.length > 2);
+    await call('PUT', '/looked');
+    service.answer = (response, { endpoint }) => {
+      response.writeHead(endpoint === other.endpoint ? 410 : 201).end();
+    };
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    await call('DELETE', '/subscriptions', { endpoint: one.endpoint });
+  } finally {
+    await service.close();
+  }
+}
+
 /** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   // Waits until the server has got over the copied rows.
@@ -73,6 +102,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
   await useWebhooks(deskbell, token);
+  await useAlerts(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [

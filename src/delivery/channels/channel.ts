@@ -18,7 +18,7 @@ export interface ChannelType {
   readonly sendsEvents?: true;
 }
 
-/** The webhook endpoints of merchants. Each is the channel of its own queue. */
+/** The webhook endpoints of merchants, and the devices of their people. Each is the channel of its own queue. */
 export interface EndpointChannels {
   /** Undefined if it is turned off or removed. */
   of(merchantId: MerchantId, endpointId: number): Promise<Channel | undefined>;
@@ -132,7 +132,13 @@ export interface Outgoing {
 
 /** A template reaches a customer outside the window. It uses the daily quota, as a campaign does. */
 export type Form = 'text' | 'template';
-export type Plan = { go: Form } | { wait: 'customer'; reason: string };
+export type Plan =
+  | { go: Form }
+  | { wait: 'customer'; reason: string }
+  /** Not before this time: then it is planned again. */
+  | { until: Date; reason: string }
+  /** Nobody needs it any more. */
+  | { drop: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }
