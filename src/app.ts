@@ -10,7 +10,9 @@ import type { Keyring } from './auth/keys.ts';
 import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
 import type { MachineKeys } from './auth/machineKeys/verify.ts';
 import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
+import { createCheckPolicy } from './auth/passwords/checkPolicy.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
+import { resetRoutes } from './auth/passwords/resetRoutes.ts';
 import { passwordRoutes } from './auth/passwords/routes.ts';
 import { createRecheck } from './auth/recheck.ts';
 import { authRoutes } from './auth/routes.ts';
@@ -18,6 +20,8 @@ import type { Revocations } from './auth/sessions/revocations.ts';
 import { sessionRoutes } from './auth/sessions/routes.ts';
 import { createSessions } from './auth/sessions/sessions.ts';
 import { createSignIn } from './auth/signIn.ts';
+import { acceptRoutes } from './auth/team/acceptRoutes.ts';
+import { teamRoutes } from './auth/team/routes.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
@@ -29,6 +33,7 @@ import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
+import { channelSetupRoutes } from './delivery/channels/setup/routes.ts';
 import { createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
@@ -166,9 +171,15 @@ export async function buildApp(
   const signIn = createSignIn({ ...config, ...parts });
   const sessions = createSessions({ ...config, ...parts });
   await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
-  const merchantNameOf = async (id: number) => (await findMerchant(parts.database, id))?.name;
-  const changeOwnPassword = createChangeOwnPassword({ ...parts, merchantNameOf });
+  const shopOf = (id: number) => findMerchant(parts.database, id);
+  const merchantNameOf = async (id: number) => (await shopOf(id))?.name;
+  const checkPolicy = createCheckPolicy();
+  const changeOwnPassword = createChangeOwnPassword({ ...parts, checkPolicy, merchantNameOf });
   await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
+  const teamParts = { ...parts, ...config, checkPolicy, shopOf };
+  await app.register(resetRoutes(teamParts), { prefix: '/api/v1/auth' });
+  await app.register(teamRoutes(teamParts), { prefix: '/api/v1/team' });
+  await app.register(acceptRoutes(teamParts), { prefix: '/api/v1/invites' });
   await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
   await app.register(
     sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
@@ -196,6 +207,7 @@ export async function buildApp(
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  await app.register(channelSetupRoutes({ ...parts, ...config }), { prefix: '/api/v1' });
   const inboundParts = {
     ...parts,
     customerPhoneOf: findCustomerPhone,

@@ -10,8 +10,10 @@ import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
+import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
 import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
+import { EXPIRING_INVITES } from './auth/team/invites.ts';
 import { createTokens } from './auth/tokens.ts';
 import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
@@ -40,6 +42,9 @@ import { createMeaning } from './knowledge/embeddings/meaning.ts';
 import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
+import { EXPIRING_MAILS } from './mail/queue.ts';
+import type { MailSender } from './mail/sender.ts';
+import { openMailSender } from './mailSender.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
@@ -56,6 +61,8 @@ export interface Server {
   database: Database;
   /** Absent if other processes send the messages. */
   worker: Worker | undefined;
+  /** Absent also if this server sends no mail. */
+  mailSender: MailSender | undefined;
   close(): Promise<void>;
 }
 
@@ -145,6 +152,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
         : undefined;
 
+    const mailSender = config.worker ? openMailSender({ config, database, vault, log, now }) : undefined;
     const expiring = expireAsks({ database, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
@@ -152,12 +160,13 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       app,
       database,
       worker,
+      mailSender,
       async close() {
         clearInterval(cleaning);
         await expiring.stop();
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), mailSender?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -225,6 +234,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     ...EXPIRING_ATTEMPTS,
     ...EXPIRING_SESSIONS,
     EXPIRING_CHALLENGES,
+    EXPIRING_INVITES,
+    EXPIRING_RESETS,
+    EXPIRING_MAILS,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,

@@ -48,7 +48,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
+  // Other features enqueue mails, so this one imports none of them.
+  mail: [...FEATURE_IMPORTS, 'secrets.ts'],
   // Every feature records its events, so this one imports no other.
   audit: FEATURE_IMPORTS,
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
@@ -135,6 +137,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/storage.ts',
     'notifications/store.ts',
   ],
+  // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
+  'mailSender.ts': [
+    'auth/passwords/reset.ts',
+    'config.ts',
+    PORT,
+    'mail/',
+    'merchants/store.ts',
+    'secrets.ts',
+  ],
   'version.ts': [],
 };
 
@@ -154,6 +165,7 @@ const TABLES: Record<string, readonly string[]> = {
   auth: [
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
+    ...['invites', 'password_resets'],
   ],
   conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
   events: ['new_events', 'events', 'event_logs'],
@@ -171,6 +183,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   webhooks: ['webhook_endpoints'],
+  mail: ['mails'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

@@ -9,6 +9,7 @@ import { startWorker } from '../delivery/worker/worker.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
+import { openMailSender } from '../mailSender.ts';
 import { createEndpoints } from '../webhooks/channel.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
@@ -52,10 +53,11 @@ async function work(database: Database, config: Config): Promise<number> {
     },
   });
   const vectorMaker = makeVectors(database, config, log);
+  const mailSender = openMailSender({ config, database, vault, log, now });
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
-  await Promise.all([worker.stop(), vectorMaker?.stop()]);
+  await Promise.all([worker.stop(), vectorMaker?.stop(), mailSender?.stop()]);
   log.flush();
   return attempts;
 }

@@ -107,6 +107,10 @@ const asking = {
     description: 'True if this customer’s same question was waiting already. It was not raised again.',
   }),
   candidates,
+  waiting_message: NullOr(
+    Type.String(),
+    'What the merchant wants its customers to hear while they wait. The assistant says it.',
+  ),
 };
 const Delivery = Type.Object(
   { id: Type.Integer(), state: Type.Enum([...DELIVERY_STATES]), updated_at: Timestamp },
@@ -197,7 +201,7 @@ export const AskReply = Type.Union(
   {
     title: 'AskReply',
     description: 'A known answer, the new question, or its final state if it ended while this call waited.',
-    examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
+    examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [], waiting_message: null }],
   },
 );
 

@@ -42,6 +42,7 @@ import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
+import { waitingMessageOf } from '../../merchants/store.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { type AskParts, ask } from './ask.ts';
@@ -174,7 +175,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
         const status = state.status === 'waiting' ? 'asked' : state.status;
         const { duplicate } = asked;
-        return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates }));
+        const waiting_message = await waitingMessageOf(database, merchantId);
+        return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates, waiting_message }));
       },
     );
 
