@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openVault } from '../src/auth/vault.ts';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { type ConfigError, readConfig } from '../src/config.ts';
 import { enqueueMail, KINDS, MAILS } from '../src/mail/queue.ts';
 import { PAUSES_SECONDS } from '../src/mail/sender.ts';
 import { type Deskbell, onEachEngine, startDeskbell, startSecondServer } from './harness.ts';
@@ -28,11 +28,12 @@ interface Stored {
   sealed: string | null;
   attempts: number;
 }
-const stored = ({ database }: Deskbell, merchantId = 1) =>
-  database.one<Stored>(
+const stored = async ({ database }: Deskbell, merchantId = 1) => ({
+  ...(await database.one<Stored>(
     'select state, code, sealed, attempts from mails where merchant_id = $1 order by id desc limit 1',
     [merchantId],
-  );
+  ))!,
+});
 
 onEachEngine('mail', (engine) => {
   let mail: MailServer;
@@ -73,20 +74,20 @@ onEachEngine('mail', (engine) => {
     mail.next(450, 'cut', 'drop');
     await enqueue(deskbell, to);
     await deskbell.allSent();
-    assert.deepEqual([(await stored(deskbell))?.state, (await stored(deskbell))?.code], ['queued', '450']);
+    assert.deepEqual([(await stored(deskbell)).state, (await stored(deskbell)).code], ['queued', '450']);
     for (const [index, seconds] of PAUSES_SECONDS.slice(0, 3).entries()) {
       await deskbell.clock.advance(seconds - 20);
       await deskbell.allSent();
-      assert.equal((await stored(deskbell))?.attempts, index + 1);
+      assert.equal((await stored(deskbell)).attempts, index + 1);
       await deskbell.clock.advance(20);
       await deskbell.allSent();
-      assert.equal((await stored(deskbell))?.attempts, index + 2);
+      assert.equal((await stored(deskbell)).attempts, index + 2);
     }
     const [first, second, ...more] = mail.received.filter((one) => one.to.includes(to));
     assert.equal(more.length, 0);
     assert.ok(first!.messageId.length > 20);
     assert.equal(second!.messageId, first!.messageId);
-    assert.equal((await stored(deskbell))?.state, 'sent');
+    assert.equal((await stored(deskbell)).state, 'sent');
   });
 
   it('is given up after a final refusal, and after the last pause', async () => {
@@ -109,7 +110,7 @@ onEachEngine('mail', (engine) => {
     await enqueue(deskbell, to, { expiresAt: new Date(deskbell.clock.now().getTime() + 20_000) });
     await deskbell.clock.advance(PAUSES_SECONDS[0]!);
     await deskbell.allSent();
-    assert.deepEqual([(await stored(deskbell))?.state, (await stored(deskbell))?.code], ['failed', 'EXPIRED']);
+    assert.deepEqual([(await stored(deskbell)).state, (await stored(deskbell)).code], ['failed', 'EXPIRED']);
     assert.equal(mail.received.filter((one) => one.to.includes(to)).length, 0);
   });
 
@@ -171,7 +172,11 @@ onEachEngine('mail', (engine) => {
 });
 
 describe('the connection to the mail server', () => {
-  const settings = { DATA_DIR: '/tmp/none', PUBLIC_URL: 'https://desk.shop.example', MAIL_FROM: 'desk@shop.example' };
+  const settings = {
+    DATA_DIR: '/tmp/none',
+    PUBLIC_URL: 'https://desk.shop.example',
+    MAIL_FROM: 'desk@shop.example',
+  };
   const problemsOf = (more: Record<string, string>) => {
     try {
       readConfig({ ...settings, ...more });
