@@ -169,6 +169,7 @@ onEachEngine('the team', (engine) => {
     for (const reply of [
       await change(foreign, member.id, { disabled: true }),
       await change(foreign, 987_654, { disabled: true }),
+      await deskbell.call('PATCH', `${TEAM}/abc`, { token: foreign, body: { disabled: true } }),
       await deskbell.call('POST', `${TEAM}/${member.id}/reset-link`, { token: foreign }),
       await deskbell.call('POST', `${TEAM}/abc/reset-link`, { token: foreign }),
     ])

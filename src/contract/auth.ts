@@ -114,7 +114,7 @@ export type Sessions = Static<typeof Sessions>;
 
 export const EndedSessions = Type.Object(
   { ended: Type.Integer({ minimum: 0, description: 'How many sessions ended.' }) },
-  { title: 'EndedSessions', examples: [{ ended: 2 }] },
+  { title: 'EndedSessions', description: 'What ended.', examples: [{ ended: 2 }] },
 );
 
 export const User = Type.Object(

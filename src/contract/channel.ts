@@ -124,6 +124,7 @@ export const ChannelTest = Type.Object(
   },
   {
     title: 'ChannelTest',
+    description: 'Whether the channel works.',
     examples: [{ ok: false, code: '190', reason: 'The access token has expired or is not valid.' }],
   },
 );

@@ -108,7 +108,11 @@ export const CreatedInvite = Type.Object(
     link: Type.String({ description: 'Works once. This response is the only place that shows it.' }),
     mailed: Type.Boolean({ description: 'Whether it is also sent by e-mail.' }),
   },
-  { title: 'CreatedInvite', examples: [{ ...INVITE, link: LINK, mailed: true }] },
+  {
+    title: 'CreatedInvite',
+    description: 'The invitation with its link.',
+    examples: [{ ...INVITE, link: LINK, mailed: true }],
+  },
 );
 
 export const LinkToken = Type.Object({ token }, { title: 'LinkToken', examples: [{ token: TOKEN }] });
@@ -153,6 +157,7 @@ export const ResetLink = Type.Object(
   { link: Type.String({ description: 'Works once.' }), expires_at: Timestamp },
   {
     title: 'ResetLink',
+    description: 'The link to pass on.',
     examples: [{ link: LINK.replace('invite', 'reset-password'), expires_at: AT }],
   },
 );

@@ -80,6 +80,9 @@ export function teamRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
 
   async function ownerRoutes(app: App): Promise<void> {
     requireOwner(app);
+    // Only bodies are checked by their schemas: a text that is not an id is not found.
+    const { validatorCompiler } = app;
+    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
 
     app.patch(
       '/:user_id',
@@ -92,6 +95,7 @@ export function teamRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
               'answered. A team always has an owner who can sign in.',
             errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), lastOwner(), required('role')],
           }),
+          params: parameterSchema('user_id'),
           body: TeamChange,
           response: { 200: ChangedTeamMember },
         },
@@ -123,7 +127,6 @@ export function teamRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
           params: parameterSchema('user_id'),
           response: { 200: ResetLink },
         },
-        validatorCompiler: () => () => true,
       },
       async (request) => {
         const merchantId = merchantOf(request);
