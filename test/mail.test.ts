@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import tls from 'node:tls';
 import { openVault } from '../src/auth/vault.ts';
 import { type ConfigError, readConfig } from '../src/config.ts';
+import { createMailer } from '../src/mail/mailer.ts';
 import { enqueueMail, KINDS, MAILS } from '../src/mail/queue.ts';
 import { PAUSES_SECONDS } from '../src/mail/sender.ts';
 import { type Deskbell, onEachEngine, startDeskbell, startSecondServer } from './harness.ts';
@@ -209,4 +215,75 @@ describe('the connection to the mail server', () => {
       assert.doesNotMatch(problems.join('\n'), /hunter2/);
     }
   });
+
+  describe('with a certificate', () => {
+    let files: { key: string; cert: string };
+    const authorities = tls.getCACertificates('default');
+    before(() => {
+      files = createCertificate();
+      tls.setDefaultCACertificates([...authorities, files.cert]);
+    });
+    after(() => tls.setDefaultCACertificates(authorities));
+
+    const login = { user: 'desk@mail', password: 'pass:wörd/1' };
+    const send = async (mail: MailServer, more: object = {}) => {
+      const { mail: server } = readConfig({ ...settings, SMTP_URL: mail.url, SMTP_REQUIRE_TLS: 'true' });
+      const message = { to: 'me@people.example', subject: SUBJECT, text: TEXT, messageId: 'one' };
+      return createMailer({ ...server!, ...more }).send(message);
+    };
+
+    it('mail goes over STARTTLS, after signing in', async () => {
+      const mail = await startMailServer({ ...files, login });
+      try {
+        assert.deepEqual(await send(mail), { outcome: 'sent' });
+        const [{ secure, user }] = mail.received as [MailServer['received'][number]];
+        assert.deepEqual([secure, user], [true, login.user]);
+        // A wrong password is for the operator to correct, not the end of the mail.
+        const wrong = await send(mail, { password: 'wrong' });
+        assert.deepEqual(wrong, { outcome: 'retry', code: '535' });
+      } finally {
+        await mail.close();
+      }
+    });
+
+    it('mail goes over TLS from the first byte', async () => {
+      const mail = await startMailServer({ ...files, login, secure: true });
+      try {
+        assert.deepEqual(await send(mail, { secure: true }), { outcome: 'sent' });
+      } finally {
+        await mail.close();
+      }
+    });
+
+    it('nothing is sent to a server without STARTTLS, or with a certificate that is not trusted', async () => {
+      const plain = await startMailServer();
+      const stranger = await startMailServer({ ...createCertificate(), login });
+      try {
+        for (const mail of [plain, stranger]) {
+          const result = await send(mail);
+          assert.equal(result.outcome, 'retry');
+          assert.equal(mail.connections, 1);
+          assert.equal(mail.received.length, 0);
+        }
+      } finally {
+        await plain.close();
+        await stranger.close();
+      }
+    });
+  });
 });
+
+function createCertificate(): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'deskbell-certificate-'));
+  try {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+    execFileSync('openssl', ['req', '-x509', ...options, ...names, '-keyout', key, '-out', cert], {
+      stdio: 'ignore',
+    });
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

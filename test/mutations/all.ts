@@ -9,6 +9,7 @@ import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
+import { TEAM_MUTATIONS } from './team.ts';
 
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
@@ -17,6 +18,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,
+  ...TEAM_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
