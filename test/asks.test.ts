@@ -45,6 +45,7 @@ onEachEngine('asking the merchant', (engine) => {
       expires_at: null,
       duplicate: false,
       candidates: rest.candidates,
+      waiting_message: null,
     });
     assert.equal(asked.headers.get('location'), `${ASK}/${id}`);
     const token = await deskbell.signIn();
