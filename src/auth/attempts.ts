@@ -177,9 +177,8 @@ export function countRequest(
   at: Date,
   vault: Vault,
 ): Promise<number> {
-  const group = addressGroup(address);
   // Each address has an account of its own, so that nobody can use up the limit of the others.
-  const attempt = attemptOf(`${what} from ${group}`, address, at, vault);
+  const attempt = attemptOf(`${what} from ${addressGroup(address)}`, address, at, vault);
   return database.transaction(async (tx) => {
     await tx.lock(`sign-in ${attempt.account}`);
     const { retryAfterSeconds } = await findAccount(tx, attempt);
@@ -187,7 +186,7 @@ export function countRequest(
     await tx.run('insert into sign_in_failures (failed_at, account, address) values ($1, $2, $3)', [
       at.toISOString(),
       attempt.account,
-      group,
+      attempt.addressGroup,
     ]);
     return 0;
   });
