@@ -40,6 +40,8 @@ import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { exportRoutes } from './export/routes.ts';
+import { EXPORT_SECTIONS } from './exportSections.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
@@ -189,6 +191,7 @@ export async function buildApp(
   );
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
+  await app.register(exportRoutes({ ...parts, sections: EXPORT_SECTIONS }), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });

@@ -45,6 +45,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'mcp/',
       'webhooks/',
     ],
+    ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
@@ -145,6 +146,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'mail/',
     'merchants/store.ts',
     'secrets.ts',
+  ],
+  // It gets what to export as functions.
+  export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
+  'exportSections.ts': [
+    ...['auth/team/members.ts', 'conversations/export.ts', 'delivery/export.ts', 'export/'],
+    ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
   ],
   'version.ts': [],
 };

@@ -53,6 +53,7 @@ const ROUTES = {
   'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
   'get /api/v1/merchant': 'merchant',
   'patch /api/v1/merchant': 'merchant',
+  'get /api/v1/export': 'merchant',
   'get /api/v1/keys': 'keys',
   'get /api/v1/keys/self': 'keys',
   'post /api/v1/keys': 'keys',

@@ -95,7 +95,8 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'everybody in a team',
   },
   {
-    statement: /^select [\w, ]+ from invites where merchant_id = .1 and expires_at > .2 order by id desc limit 50$/,
+    statement:
+      /^select [\w, ]+ from invites where merchant_id = .1 and expires_at > .2 order by id desc limit 50$/,
     why: 'at most 50 open invitations of a merchant; expired ones are removed',
   },
 ];

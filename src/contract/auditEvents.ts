@@ -27,6 +27,7 @@ export const EVENTS = {
   'machine_key.revoked': {},
   'merchant.added': {},
   'merchant.changed': {},
+  'merchant.exported': {},
   'channel.changed': {},
   'channel.removed': {},
   'channel.limit_changed': {},

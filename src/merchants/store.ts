@@ -73,7 +73,7 @@ export async function listMerchantIds(queries: Queries, after: number, limit: nu
   return rows.map(({ id }) => id);
 }
 
-export async function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
+export async function findMerchant(queries: Pick<Queries, 'one'>, id: number): Promise<Merchant | undefined> {
   const row = await queries.one<Row>(`select ${COLUMNS} from merchants where id = $1`, [id]);
   return row && merchantOf(row);
 }

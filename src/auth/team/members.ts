@@ -16,7 +16,7 @@ const memberOf = ({ second_factor_at, ...row }: Row): TeamMember => ({
 });
 
 /** A team added on the command line may have more. */
-export async function listTeam(queries: Queries, merchantId: MerchantId): Promise<TeamMember[]> {
+export async function listTeam(queries: Pick<Queries, 'all'>, merchantId: MerchantId): Promise<TeamMember[]> {
   const rows = await queries.all<Row>(
     `select ${COLUMNS} from users where merchant_id = $1 order by id limit ${2 * TEAM_MAX}`,
     [merchantId],
