@@ -34,6 +34,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       deliver: 'deskbell',
       confident: 'learned',
       ...UNSAID,
+      undo_seconds: 5,
     });
     assert.equal((await ask('Who sends this?')).deliver, 'deskbell');
     const changed = await call('PATCH', { body: { deliver: 'assistant' } });
@@ -54,6 +55,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       deliver: 'deskbell',
       confident: 'learned',
       ...UNSAID,
+      undo_seconds: 5,
     });
     const cleared = await call('PATCH', { body: { country: null } });
     assert.deepEqual(cleared.json, {
@@ -62,6 +64,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       deliver: 'deskbell',
       confident: 'learned',
       ...UNSAID,
+      undo_seconds: 5,
     });
     await call('PATCH', { body: { name: 'Aurora Coffee' } });
   });

@@ -90,6 +90,12 @@ const shopFields = {
   }),
 };
 
+const undoSeconds = Type.Integer({
+  minimum: 0,
+  maximum: 60,
+  description: 'How many seconds the dashboard lets people undo an answer. Calls of the API have their own.',
+});
+
 export const Merchant = Type.Object(
   {
     name: Type.String(),
@@ -97,13 +103,20 @@ export const Merchant = Type.Object(
     deliver,
     confident: Confident,
     ...shopFields,
+    undo_seconds: undoSeconds,
   },
   {
     title: 'Merchant',
     description: 'The merchant and its settings.',
     examples: [
       {
-        ...{ name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell', confident: 'learned' },
+        ...{
+          name: 'Aurora Coffee',
+          country: 'ES',
+          deliver: 'deskbell',
+          confident: 'learned',
+          undo_seconds: 5,
+        },
         ...{ language: 'es', time_zone: 'Europe/Madrid', opening_hours: null },
         quiet_hours: { from: '22:00', to: '07:00' },
         waiting_message: 'One moment, I am asking a colleague.',
@@ -127,6 +140,7 @@ export const MerchantChange = Type.Object(
     deliver: Type.Optional(deliver),
     confident: Type.Optional(Confident),
     ...Type.Partial(Type.Object(shopFields)).properties,
+    undo_seconds: Type.Optional(undoSeconds),
   },
   { title: 'MerchantChange', description: 'What changes.', examples: [{ deliver: 'assistant' }] },
 );

@@ -24,6 +24,8 @@ const ByType = Type.Object({
   user_support_request: Type.Integer(),
 });
 
+const DayCount = Type.Object({ day: Type.String({ examples: ['2026-01-15'] }), count: Type.Integer() });
+
 export const Overview = Type.Object(
   {
     pending: Type.Object({
@@ -31,14 +33,17 @@ export const Overview = Type.Object(
       by_type: ByType,
       oldest_at: Type.Union([Timestamp, Type.Null()], { description: 'When the oldest one was raised.' }),
     }),
-    answered_per_day: Type.Array(
-      Type.Object({ day: Type.String({ examples: ['2026-01-15'] }), count: Type.Integer() }),
-      { description: 'One entry per day of the period, oldest first.' },
-    ),
+    answered_per_day: Type.Array(DayCount, {
+      description: 'Replies to customers. One entry per day of the period, oldest first.',
+    }),
     median_seconds_to_answer: Type.Union([Type.Number(), Type.Null()], {
       description: 'Median over the period, or over the last 10,000 answers if there are more.',
     }),
     by_type: ByType,
+    resolved_per_day: Type.Array(DayCount, {
+      description: 'Notifications that were resolved without a reply. They are in none of the other numbers.',
+    }),
+    resolved: Type.Integer({ description: 'All of these in the period.' }),
   },
   {
     title: 'Overview',
@@ -56,6 +61,11 @@ export const Overview = Type.Object(
         ],
         median_seconds_to_answer: 412,
         by_type: { user_question_request: 10, user_support_request: 3 },
+        resolved_per_day: [
+          { day: '2026-01-14', count: 0 },
+          { day: '2026-01-15', count: 2 },
+        ],
+        resolved: 2,
       },
     ],
   },

@@ -1,163 +1,104 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './passwords.ts';
 
-const AT = '2026-01-15T09:30:00.000Z';
-const LINK = 'https://desk.shop.example/invite#1.mYQmxkrbN1HTXTX9DqyyNQ9o0LXXaYNMRuOqzT2a6mE';
-const TOKEN = '1.mYQmxkrbN1HTXTX9DqyyNQ9o0LXXaYNMRuOqzT2a6mE';
+export const NOTE_MAX = 4000;
+export const NOTES_MAX = 200;
+export const MENTIONS_MAX = 20;
 
-export const TEAM_ROLES = ['owner', 'user'] as const;
-export type TeamRole = (typeof TEAM_ROLES)[number];
-const role = Type.Enum([...TEAM_ROLES], {
-  type: 'string',
-  title: 'TeamRole',
-  description: '`owner`: answers and manages. `user`: answers.',
-});
+const userId = Type.Integer({ minimum: 1, description: 'The id of a person of the merchant.' });
+const person = { id: 3, name: 'Alma Reyes' };
+const NamedPerson = Type.Object(
+  { id: Type.Integer(), name: Type.String() },
+  { title: 'Person', description: 'Somebody who works for the merchant.', examples: [person] },
+);
 
-const EMAIL_LENGTH_MAX = 254;
-const email = Type.String({
-  minLength: 3,
-  maxLength: EMAIL_LENGTH_MAX,
-  // One address and nothing else: no list, no name, no line break.
-  pattern: '^[^\\s@<>",;:()\\[\\]\\\\]+@[^\\s@<>",;:()\\[\\]\\\\]+$',
-  description: 'One e-mail address.',
-});
-const name = Type.String({ minLength: 1, maxLength: 200, pattern: '^\\P{Cc}+$', description: 'One line.' });
-const newPassword = Type.String({
-  minLength: 1,
-  maxLength: PASSWORD_LENGTH_MAX,
-  description: `At least ${PASSWORD_LENGTH_MIN} characters, and hard to guess.`,
-});
-const token = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  description: 'What follows the # in the link.',
-});
+export const AssignedTo = NullOr(NamedPerson, 'Who takes care of it.');
+export const NotesCount = Type.Integer({ description: 'How many internal notes it has.' });
 
-export const TeamMember = Type.Object(
+export const AssigneeBody = Type.Object(
+  { user_id: NullOr(userId, 'Somebody who can sign in, or null for nobody.') },
+  { title: 'Assignment', examples: [{ user_id: 3 }, { user_id: null }] },
+);
+export const Assignee = Type.Object(
+  { assigned_to: AssignedTo },
+  { title: 'Assignee', description: 'Who takes care of it now.', examples: [{ assigned_to: person }] },
+);
+
+export const NoteBody = Type.Object(
+  {
+    text: Type.String({
+      minLength: 1,
+      maxLength: NOTE_MAX,
+      pattern: '\\S',
+      description: 'Who is written as @name is mentioned, if only one person has this name or first name.',
+    }),
+    mentions: Type.Optional(
+      Type.Array(userId, { maxItems: MENTIONS_MAX, description: 'More people whom it mentions.' }),
+    ),
+  },
+  { title: 'NewNote', examples: [{ text: '@Alma, is this one back on Monday?' }] },
+);
+
+const note = {
+  id: 1,
+  text: '@Alma, is this one back on Monday?',
+  author: { id: 4, name: 'Teo Vidal' },
+  mentions: [person],
+  created_at: '2026-01-15T09:30:00.000Z',
+};
+export const Note = Type.Object(
   {
     id: Type.Integer(),
+    text: Type.String(),
+    author: NullOr(NamedPerson, 'Null if the person no longer exists.'),
+    mentions: Type.Array(NamedPerson),
+    created_at: Timestamp,
+  },
+  {
+    title: 'Note',
+    description: 'An internal note. Customers and assistants never see it.',
+    examples: [note],
+  },
+);
+export type Note = Static<typeof Note>;
+
+export const Notes = Type.Object(
+  { notes: Type.Array(Note) },
+  {
+    title: 'Notes',
+    description: 'The internal notes, oldest first.',
+    examples: [{ notes: [note] }],
+  },
+);
+
+export const PRESENCE_STATES = ['open', 'typing', 'gone'] as const;
+export type PresenceState = (typeof PRESENCE_STATES)[number];
+
+export const PresenceBody = Type.Object(
+  {
+    state: Type.Enum([...PRESENCE_STATES], {
+      type: 'string',
+      description: 'It ends 15 seconds after it was last sent.',
+    }),
+  },
+  { title: 'NewPresence', examples: [{ state: 'typing' }] },
+);
+
+const present = { user_id: 3, name: 'Alma Reyes', state: 'typing' };
+export const Presence = Type.Object(
+  {
+    user_id: Type.Integer(),
     name: Type.String(),
-    email: Type.String(),
-    role,
-    disabled_at: NullOr(Timestamp, 'Since when this person cannot sign in. Null: they can.'),
-    second_factor: Type.Boolean({ description: 'Whether a password alone is not enough to sign in.' }),
-    created_at: Timestamp,
+    state: Type.Enum(['open', 'typing'], { type: 'string' }),
   },
-  { title: 'TeamMember' },
+  {
+    title: 'Presence',
+    description: 'Somebody who has the notification open.',
+    examples: [present],
+  },
 );
-export type TeamMember = Static<typeof TeamMember>;
-
-const MEMBER: TeamMember = {
-  ...{ id: 1, name: 'Alma Reyes', email: 'owner@aurora.example', role: 'owner' },
-  ...{ disabled_at: null, second_factor: false, created_at: AT },
-};
-
-export const Team = Type.Array(TeamMember, {
-  description: 'Everybody in the team, also disabled people.',
-  examples: [[MEMBER]],
+export const Presences = Type.Array(Presence, {
+  description: 'The other people who have it open now.',
+  examples: [[present]],
 });
-export const ChangedTeamMember = Type.Object(TeamMember.properties, {
-  title: 'TeamMember',
-  description: 'The person as changed.',
-  examples: [MEMBER],
-});
-
-export const TeamChange = Type.Object(
-  { role: Type.Optional(role), disabled: Type.Optional(Type.Boolean()) },
-  { title: 'TeamChange', description: 'What changes.', examples: [{ role: 'user' }] },
-);
-export type TeamChange = Static<typeof TeamChange>;
-
-export const NewInvite = Type.Object(
-  { role, email: Type.Optional(email), name: Type.Optional(name) },
-  {
-    title: 'NewInvite',
-    description: 'With an address the link is also sent by e-mail, if the server sends mail.',
-    examples: [{ role: 'user', email: 'bruno@aurora.example', name: 'Bruno' }],
-  },
-);
-export type NewInvite = Static<typeof NewInvite>;
-
-export const Invite = Type.Object(
-  {
-    id: Type.Integer(),
-    role,
-    email: NullOr(Type.String()),
-    name: NullOr(Type.String()),
-    created_at: Timestamp,
-    expires_at: Timestamp,
-  },
-  { title: 'Invite' },
-);
-export type Invite = Static<typeof Invite>;
-
-const INVITE: Invite = {
-  ...{ id: 3, role: 'user', email: 'bruno@aurora.example', name: 'Bruno' },
-  ...{ created_at: AT, expires_at: '2026-01-22T09:30:00.000Z' },
-};
-
-export const Invites = Type.Array(Invite, {
-  description: 'The open invitations, newest first.',
-  examples: [[INVITE]],
-});
-
-export const CreatedInvite = Type.Object(
-  {
-    ...Invite.properties,
-    link: Type.String({ description: 'Works once. This response is the only place that shows it.' }),
-    mailed: Type.Boolean({ description: 'Whether it is also sent by e-mail.' }),
-  },
-  {
-    title: 'CreatedInvite',
-    description: 'The invitation with its link.',
-    examples: [{ ...INVITE, link: LINK, mailed: true }],
-  },
-);
-
-export const LinkToken = Type.Object({ token }, { title: 'LinkToken', examples: [{ token: TOKEN }] });
-
-export const InviteView = Type.Object(
-  {
-    shop: Type.String({ description: 'The name of the shop.' }),
-    role,
-    email: NullOr(Type.String()),
-    name: NullOr(Type.String()),
-  },
-  {
-    title: 'InviteView',
-    description: 'What the invitation is for.',
-    examples: [{ shop: 'Aurora Coffee', role: 'user', email: 'bruno@aurora.example', name: 'Bruno' }],
-  },
-);
-
-export const AcceptInvite = Type.Object(
-  { token, email, name, password: newPassword },
-  {
-    title: 'AcceptInvite',
-    examples: [
-      { token: TOKEN, email: 'bruno@aurora.example', name: 'Bruno', password: 'quiet lemon harbour' },
-    ],
-  },
-);
-export type AcceptInvite = Static<typeof AcceptInvite>;
-
-export const ForgottenPassword = Type.Object(
-  { email: Type.String({ minLength: 1, maxLength: 320 }) },
-  { title: 'ForgottenPassword', examples: [{ email: 'bruno@aurora.example' }] },
-);
-
-export const PasswordReset = Type.Object(
-  { token, password: newPassword },
-  { title: 'PasswordReset', examples: [{ token: TOKEN, password: 'quiet lemon harbour' }] },
-);
-export type PasswordReset = Static<typeof PasswordReset>;
-
-export const ResetLink = Type.Object(
-  { link: Type.String({ description: 'Works once.' }), expires_at: Timestamp },
-  {
-    title: 'ResetLink',
-    description: 'The link to pass on.',
-    examples: [{ link: LINK.replace('invite', 'reset-password'), expires_at: AT }],
-  },
-);
+export type Presence = Static<typeof Presence>;

@@ -22,6 +22,8 @@ export interface Merchant {
   /** What customers hear while they wait for an answer. */
   waiting_message: string | null;
   developer_tools: boolean;
+  /** How long the dashboard lets people undo an answer. */
+  undo_seconds: number;
   created_at: string;
 }
 
@@ -31,7 +33,7 @@ type Row = Omit<Merchant, 'confident' | 'opening_hours' | 'quiet_hours' | 'devel
   Record<'opening_hours' | 'quiet_hours', string | null> & { developer_tools: number };
 
 const COLUMNS =
-  'id, name, country, deliver, confident, language, time_zone, opening_hours, quiet_hours, waiting_message, ' +
+  'id, name, country, deliver, confident, undo_seconds, language, time_zone, opening_hours, quiet_hours, waiting_message, ' +
   'developer_tools, created_at';
 
 const merchantOf = (row: Row): Merchant => ({
@@ -87,6 +89,7 @@ const STORED: { [field in keyof Changes]-?: (value: NonNullable<Changes[field]>)
   country: String,
   deliver: String,
   confident: String,
+  undo_seconds: Number,
   language: String,
   time_zone: String,
   opening_hours: JSON.stringify,

@@ -8,19 +8,20 @@ import type { Days } from './days.ts';
 /** The median covers at most this many answers, the newest of the period. */
 const MEDIAN_ANSWERS_MAX = 10_000;
 
-/** What the assistant cancelled was not answered by anybody. */
-const ANSWERED = `status = 'answered' and answer <> '${CANCELLED}'`;
+const ANSWERED = `outcome = 'answered'`;
+/** Answered, or resolved without a reply. What the assistant cancelled was neither. */
+const ENDED = `status = 'answered' and answer <> '${CANCELLED}'`;
 
 type ByType = Record<NotificationType, number>;
 const none = (): ByType => ({ user_question_request: 0, user_support_request: 0 });
 
 export async function readOverview(queries: Queries, merchantId: MerchantId, days: Days): Promise<Overview> {
-  const [pending, answered, median] = await Promise.all([
+  const [pending, ended, median] = await Promise.all([
     readPending(queries, merchantId),
-    readAnswered(queries, merchantId, days),
+    readEnded(queries, merchantId, days),
     readMedian(queries, merchantId, days.from),
   ]);
-  return { pending, ...answered, median_seconds_to_answer: median };
+  return { pending, ...ended, median_seconds_to_answer: median };
 }
 
 async function readPending(queries: Queries, merchantId: MerchantId): Promise<Overview['pending']> {
@@ -39,29 +40,45 @@ async function readPending(queries: Queries, merchantId: MerchantId): Promise<Ov
 }
 
 /** Counts per quarter of an hour: each belongs to one day in every time zone, and a period has few of them. */
-async function readAnswered(
+async function readEnded(
   queries: Queries,
   merchantId: MerchantId,
   { names, from, dayOf }: Days,
-): Promise<Pick<Overview, 'answered_per_day' | 'by_type'>> {
-  const rows = await queries.all<{ type: NotificationType; hour: string; quarter: number; count: number }>(
-    `select notification_type as type, substr(updated_at, 1, 13) as hour,
+): Promise<Pick<Overview, 'answered_per_day' | 'by_type' | 'resolved_per_day' | 'resolved'>> {
+  const rows = await queries.all<{
+    outcome: 'answered' | 'resolved';
+    type: NotificationType;
+    hour: string;
+    quarter: number;
+    count: number;
+  }>(
+    `select outcome, notification_type as type, substr(updated_at, 1, 13) as hour,
         cast(substr(updated_at, 15, 2) as integer) / 15 as quarter, count(*) as count
-      from notifications where merchant_id = $1 and ${ANSWERED} and updated_at >= $2
-      group by 1, 2, 3`,
+      from notifications where merchant_id = $1 and ${ENDED} and updated_at >= $2
+      group by 1, 2, 3, 4`,
     [merchantId, from.toISOString()],
   );
-  const counts = new Map(names.map((day) => [day, 0]));
+  const noneYet = () => new Map(names.map((day) => [day, 0]));
+  const counts = { answered: noneYet(), resolved: noneYet() };
   const by_type = none();
-  for (const { type, hour, quarter, count } of rows) {
+  let resolved = 0;
+  for (const { outcome, type, hour, quarter, count } of rows) {
     const day = dayOf(new Date(`${hour}:${String(quarter * 15).padStart(2, '0')}:00.000Z`));
-    const before = counts.get(day);
+    const before = counts[outcome].get(day);
     if (before === undefined) continue;
-    counts.set(day, before + count);
-    by_type[type] += count;
+    counts[outcome].set(day, before + count);
+    if (outcome === 'resolved') resolved += count;
+    else by_type[type] += count;
   }
-  return { answered_per_day: [...counts].map(([day, count]) => ({ day, count })), by_type };
+  return {
+    answered_per_day: perDay(counts.answered),
+    by_type,
+    resolved_per_day: perDay(counts.resolved),
+    resolved,
+  };
 }
+
+const perDay = (counts: ReadonlyMap<string, number>) => [...counts].map(([day, count]) => ({ day, count }));
 
 const SECONDS: Readonly<Record<Engine, string>> = {
   sqlite: `unixepoch(updated_at, 'subsec') - unixepoch(created_at, 'subsec')`,

@@ -1,54 +1,51 @@
 import { caughtBy, type Mutation } from './mutation.ts';
 
-/** The team, its mails, and setting up a channel. */
+/** Colleagues who work on the same notifications. */
 export const TEAM_MUTATIONS: readonly Mutation[] = [
-  ...caughtBy('test/team.test.ts', [
+  ...caughtBy('test/notes.test.ts', [
     {
-      name: 'two owners can remove each other',
-      file: 'src/auth/team/members.ts',
-      find: 'if (isActiveOwner(member) && !isActiveOwner(after) && !(await hasOtherOwner(tx, merchantId, member.id)))',
-      replace:
-        'if (member.id === callerId && isActiveOwner(member) && !isActiveOwner(after) && !(await hasOtherOwner(tx, merchantId, member.id)))',
-      test: 'the last owner who can sign in stays, also when two owners remove each other at the same time',
-    },
-    {
-      name: 'the link of an invitation works twice',
-      file: 'src/auth/team/acceptRoutes.ts',
-      find: 'const invite = await takeInvite(tx, token, at);',
-      replace: 'const invite = await findInvite(tx, token, at);',
-      test: 'a link works once, also for many at the same time',
-    },
-    {
-      name: 'a disabled colleague stays signed in',
-      file: 'src/auth/team/members.ts',
-      find: 'await endSessionsOf(tx, member.id, at);',
+      name: 'a member deletes a colleague’s note',
+      file: 'src/notifications/team/store.ts',
+      find: 'if (row.user_id !== userId && !isOwner) throw noteNotYours();',
       replace: '',
-      test: 'a disabled colleague is signed out at once, cannot sign in, and keeps the name on the answers',
+      test: 'are deleted by their author or an owner, and by nobody else',
+    },
+    {
+      name: 'two notes at the same time are both the last one',
+      file: 'src/notifications/team/routes.ts',
+      find: 'if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();',
+      replace: 'if (!(await notificationExists(tx, merchantId, id))) throw notificationNotFound();',
+      test: 'are 200 at most, also when many are written at the same time',
+    },
+    {
+      name: 'a notification is assigned to somebody who has left',
+      file: 'src/notifications/team/routes.ts',
+      find: '(await listPeople(database, merchantId)).find(',
+      replace: "(await listPeople(database, merchantId, 'former too')).find(",
+      test: 'is not assigned to somebody who cannot sign in or works elsewhere',
+    },
+    {
+      name: 'the assistant hears what colleagues do among themselves',
+      file: 'src/contract/events.ts',
+      find: "'notification.noted': OF_THE_TEAM,",
+      replace: "'notification.noted': OF_NOTIFICATIONS,",
+      test: 'tell programs that there is one, but not what it says',
     },
   ]),
-  ...caughtBy('test/mail.test.ts', [
+  ...caughtBy('test/presence.test.ts', [
     {
-      name: 'a final refusal of a mail is retried',
-      file: 'src/mail/mailer.ts',
-      find: "outcome: isFinal ? 'refused' : 'retry'",
-      replace: "outcome: 'retry'",
-      test: 'is given up after a final refusal, and after the last pause',
+      name: 'somebody who closed the laptop is shown as typing',
+      file: 'src/notifications/team/presence.ts',
+      find: "and p.user_id <> $3 and p.expires_at > $4 and p.state <> 'gone'",
+      replace: "and p.user_id <> $3 and $4 <> '' and p.state <> 'gone'",
+      test: 'is shown to the others, until the person goes away or is silent for 15 seconds',
     },
     {
-      name: 'a shop with many mails goes first',
-      file: 'src/mail/sender.ts',
-      find: 'const turns = byTurn(await dueMails(database, now(), SEEN_MAX));',
-      replace: 'byTurn([]); const turns = await dueMails(database, now(), SEEN_MAX);',
-      test: 'another shop does not wait behind one that sends many',
-    },
-  ]),
-  ...caughtBy('test/channel-setup.test.ts', [
-    {
-      name: 'a channel that does not work is stored',
-      file: 'src/delivery/channels/setup/routes.ts',
-      find: 'if (reason !== null) throw channelTestFailed(reason);',
+      name: 'every repeated presence is a write',
+      file: 'src/notifications/team/presence.ts',
+      find: 'if (last !== null && at.getTime() - Date.parse(last) < waitMs) return undefined;',
       replace: '',
-      test: 'tests WhatsApp without sending anything, and says what is wrong',
+      test: 'writes a repeated state only after 5 seconds, typing after 3, however often it is sent',
     },
   ]),
 ];

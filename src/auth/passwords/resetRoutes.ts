@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { MessageOf } from '../../contract/common.ts';
-import { ForgottenPassword, PasswordReset } from '../../contract/team.ts';
+import { ForgottenPassword, PasswordReset } from '../../contract/people.ts';
 import type { Database } from '../../database/database.ts';
 import { invalid, linkNotFound, noMail, rateLimited, required } from '../../errors.ts';
 import { addressGroup } from '../../http/address.ts';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../audit/record.ts';
 import { MessageOf } from '../../contract/common.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import { AcceptInvite, InviteView, LinkToken } from '../../contract/team.ts';
+import { AcceptInvite, InviteView, LinkToken } from '../../contract/people.ts';
 import type { Database } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { addressUnusable, invalid, linkNotFound, rateLimited, required, teamFull } from '../../errors.ts';

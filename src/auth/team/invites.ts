@@ -1,5 +1,5 @@
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import type { Invite, NewInvite } from '../../contract/team.ts';
+import type { Invite, NewInvite } from '../../contract/people.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { createOneTimeToken, type OneTimeToken } from '../oneTimeToken.ts';

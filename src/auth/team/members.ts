@@ -1,6 +1,6 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import type { TeamChange, TeamMember } from '../../contract/team.ts';
+import type { TeamChange, TeamMember } from '../../contract/people.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import { lastOwner, ownerRequired, userNotFound } from '../../errors.ts';
 import { endSessionsOf } from '../sessions/store.ts';

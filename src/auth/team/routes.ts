@@ -10,7 +10,7 @@ import {
   ResetLink,
   Team,
   TeamChange,
-} from '../../contract/team.ts';
+} from '../../contract/people.ts';
 import type { Database } from '../../database/database.ts';
 import {
   inviteNotFound,
@@ -50,7 +50,7 @@ export const linkOf = (base: string, page: 'invite' | 'reset-password', token: s
   `${base}/${page}#${token}`;
 
 /** The people of a merchant. Owners manage them. */
-export function teamRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
+export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
   const { database, vault, revocations, publicUrl, mail, shopOf, now } = parts;
   const baseOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`;
   type App = Parameters<FastifyPluginAsyncTypebox>[0];
