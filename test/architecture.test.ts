@@ -59,8 +59,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/columns.ts',
     'auth/guard.ts',
     'auth/people.ts',
-    ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    ...[
+      'conversations/columns.ts',
+      'conversations/rules.ts',
+      'conversations/store.ts',
+      'conversations/wire.ts',
+    ],
+    'delivery/attention.ts',
     'delivery/phone.ts',
+    'delivery/queue/attention.ts',
+    'delivery/queue/control.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
@@ -88,7 +96,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   conversations: [
     ...FEATURE_IMPORTS,
-    ...['auth/guard.ts', 'delivery/phone.ts', 'delivery/queue/deliveries.ts', 'events/record.ts'],
+    ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
+    ...['delivery/queue/control.ts', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
+    'events/record.ts',
     ...['merchants/storage.ts', 'merchants/store.ts'],
   ],
   // Every feature logs its events, so this one imports no other.
@@ -173,11 +183,12 @@ const TABLES: Record<string, readonly string[]> = {
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
   ],
-  conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
+  conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['inbox_changes', 'inbox_index'],
     ...['notification_notes', 'presences'],
   ],
   knowledge: [

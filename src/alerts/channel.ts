@@ -80,7 +80,8 @@ function open(subscription: Subscription, parts: AlertParts): Channel {
   return {
     type: TYPE,
     id: endpointChannelId(merchantId, PUSH_QUEUES + id),
-    plan: (message) => planOf(parts, subscription, message),
+    // Only the worker plans an alert, and it has the whole message.
+    plan: (message: Outgoing) => planOf(parts, subscription, message),
     async send(message) {
       const settings = await findSettings(database, merchantId, subscription.userId);
       const posted = await push(parts, subscription, settings, message);

@@ -135,6 +135,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await answerTogether(deskbell, token, document.id);
   await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
+  await talk(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(
@@ -167,6 +168,33 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
     );
     assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
   }
+}
+
+/** A person writes to the customer of the demo's first conversation, which has a long timeline. */
+async function talk(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const messages = [
+    { from: 'customer', text: 'Is it vegan?' },
+    { from: 'assistant', text: 'It is.', message_id: 'wamid.1' },
+  ];
+  await call('POST', 'conversation/1/messages', { messages });
+  const { items, next_before } = await call('GET', 'conversation/1/timeline?limit=20');
+  await call('GET', `conversation/1/timeline?limit=20&before=${next_before}`);
+  const reply_to = items.find((turn: { can_quote: boolean }) => turn.can_quote).id;
+  const { delivery_id } = await call('POST', 'conversation/1/send', {
+    ...{ text: 'Hello', undo_seconds: 60, reply_to },
+  });
+  await call('GET', 'conversation/1/timeline');
+  await call('DELETE', `conversation/1/sent/${delivery_id}`);
+  await call('PUT', 'conversation/1/takeover');
+  await call('DELETE', 'conversation/1/takeover');
+  const { id } = await call('POST', 'saved-replies', { title: 'Hello', text: 'Hello' });
+  await call('PATCH', `saved-replies/${id}`, { text: 'Hi' });
+  await call('DELETE', `saved-replies/${id}`);
 }
 
 /** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
@@ -250,6 +278,18 @@ const LISTS = [
   `${NOTIFICATIONS}/?ids=11,12,13&limit=2`,
   `${NOTIFICATIONS}/?conversation_id=1&limit=5`,
   `${NOTIFICATIONS}/?conversation_id=1&status=answered&updated_since=2026-01-15T09:30:00Z&limit=5`,
+  ...['open', 'attention', 'answered', 'resolved', 'all'].map((tab) => `/api/v1/inbox?tab=${tab}&limit=5`),
+  '/api/v1/inbox?tab=answered&sort=oldest&type=user_question_request&limit=5',
+  '/api/v1/inbox?tab=attention&sort=oldest&type=user_question_request&q=organic',
+  '/api/v1/inbox?tab=all&q=organic%20beans',
+  '/api/v1/inbox?tab=resolved&q=organic&sort=oldest',
+  '/api/v1/inbox?ids=11,12,13',
+  '/api/v1/inbox?tab=answered&assigned=1&limit=5',
+  '/api/v1/inbox?tab=all&assigned=none&limit=5',
+  '/api/v1/inbox/counts',
+  '/api/v1/inbox/counts?assigned=1',
+  '/api/v1/inbox/counts?type=user_support_request',
+  '/api/v1/inbox/counts?q=organic&type=user_question_request',
   `${KNOWLEDGE}/?limit=5`,
   `${KNOWLEDGE}/?q=organic`,
   `${KNOWLEDGE}/?q=organic%20number%20zeppelin&limit=5`,
@@ -259,6 +299,8 @@ const LISTS = [
   '/api/v1/conversation/?ids=1,2,3',
   '/api/v1/conversation/?reference=c-7',
   '/api/v1/conversation/1/messages?limit=5',
+  '/api/v1/conversation/1/timeline?limit=5',
+  '/api/v1/saved-replies',
   '/api/v1/overview?days=90',
   '/api/v1/limits',
   '/api/v1/audit?limit=5',

@@ -28,6 +28,10 @@ export const MESSAGES = 0;
 /** Devices that get alerts begin here. No webhook endpoint has such an id. */
 export const PUSH_QUEUES = 2 ** 40;
 
+/** The notification of a message that somebody wrote without a question. Callers see null. */
+export const NO_NOTIFICATION = 0;
+export const notificationIdOf = (row = '') => `nullif(${row}notification_id, ${NO_NOTIFICATION})`;
+
 /** The id of an endpoint's channel starts with this. */
 export const ENDPOINT = 'webhook_endpoint';
 /** Leaves the endpoints out of the stopped channels: they are not the operator's. */
@@ -52,6 +56,9 @@ export const firstOfLane: Record<Engine, (merchant: string, recipient: string, m
       where f.merchant_id = ${merchant} and (f.recipient, f.mode, f.id) >= (${recipient}, ${mode}, 0) and f.state in ${OPEN}
       order by f.recipient, f.mode, f.id limit 1)`,
 };
+
+/** The code of a message that its author took back before it was sent. */
+export const TAKEN_BACK = 'TAKEN_BACK';
 
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;

@@ -87,4 +87,5 @@ const outgoing = (delivery: Claimed): Outgoing => ({
   content: delivery.content,
   createdAt: delivery.created_at,
   attempts: delivery.attempts,
+  replyTo: delivery.reply_to_message,
 });
