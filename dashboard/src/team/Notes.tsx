@@ -18,7 +18,9 @@ import { usePeople } from './people.ts';
 const keyOf = (id: number) => ['notes', id];
 
 /** Internal notes about a question. Customers never see them. `count` is known before they are loaded. */
-export function Notes({ id, count }: { id: number; count: number }) {
+export const Notes = (props: { id: number; count: number }) => <NotesOf key={props.id} {...props} />;
+
+function NotesOf({ id, count }: { id: number; count: number }) {
   const translation = useTranslation();
   const { t, number } = translation;
   const [opened, setOpened] = useState(count > 0);
