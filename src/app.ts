@@ -71,6 +71,7 @@ import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
+import { createRecentQuestions } from './notifications/groups/recent.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
@@ -181,7 +182,8 @@ export async function buildApp(
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
+  const recentQuestions = createRecentQuestions(parts.database);
+  await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes])

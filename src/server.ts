@@ -46,6 +46,7 @@ import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
+import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
@@ -229,6 +230,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
     EXPIRING_RECOGNITIONS,
+    ...EXPIRING_STATISTICS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -160,11 +160,12 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['statistics_quarters', 'statistics_days'],
   ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['recognitions', 'confidence'],
-    ...['document_vectors', 'vector_progress'],
+    ...['document_vectors', 'vector_progress', 'document_uses', 'knowledge_removals'],
   ],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
