@@ -55,10 +55,13 @@ import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
+import { createRoutes } from './knowledge/createRoutes.ts';
 import { countDue } from './knowledge/embeddings/store.ts';
+import { fileRoutes } from './knowledge/files/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
+import { upkeepRoutes } from './knowledge/upkeep/routes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { wordingRoutes } from './knowledge/wordingRoutes.ts';
 import { createHub } from './live/hub.ts';
@@ -75,6 +78,7 @@ import { createRecentQuestions } from './notifications/groups/recent.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { overviewRoutes } from './notifications/overview.ts';
+import { gapRoutes } from './notifications/progress/gapRoutes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import type { Vault } from './secrets.ts';
@@ -190,8 +194,12 @@ export async function buildApp(
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
-  for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
-    await app.register(routesOf({ ...parts, confidence }), { prefix: '/api/v1/knowledge' });
+  for (const routesOf of [
+    ...[knowledgeRoutes, createRoutes, wordingRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
+    gapRoutes,
+  ]) {
+    await app.register(routesOf({ ...parts, confidence, recentQuestions }), { prefix: '/api/v1/knowledge' });
+  }
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])

@@ -34,6 +34,7 @@ import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
+import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
@@ -231,6 +232,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_ASKS,
     EXPIRING_RECOGNITIONS,
     ...EXPIRING_STATISTICS,
+    EXPIRING_REMOVALS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -76,7 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
-    'merchants/store.ts',
+    ...['merchants/store.ts', 'files/'],
   ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [
@@ -90,6 +90,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   // Every feature logs its events, so this one imports no other.
   events: FEATURE_IMPORTS,
+  // Reads the records of CSV and JSON Lines files.
+  files: [],
   live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
   // Endpoints use the queue and the worker of delivery, which gets them as functions.
   webhooks: [

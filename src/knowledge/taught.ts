@@ -1,5 +1,6 @@
 import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
+import { ownIdIn } from '../database/ids.ts';
 import { storableText } from '../database/text.ts';
 import { titleFrom } from './documents/texts.ts';
 
@@ -32,4 +33,34 @@ export async function findTaught(
 export async function documentExists(queries: Queries, merchantId: MerchantId, id: number): Promise<boolean> {
   const sql = 'select id from documents where merchant_id = $1 and id = $2';
   return (await queries.one(sql, [merchantId, id])) !== undefined;
+}
+
+/** Those of the notifications whose answers a document has learned, as a version or as another wording. */
+export async function taughtAmong(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationIds: readonly number[],
+): Promise<Set<number>> {
+  // Otherwise SQLite does not use the index of rows that have one.
+  const among = `${ownIdIn(queries.engine, '$1', '$2', 'notification_id')} and notification_id is not null`;
+  const rows = await queries.all<{ id: number }>(
+    `select notification_id as id from document_versions where ${among}
+      union select notification_id from document_wordings where ${among}`,
+    [merchantId, notificationIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** What customers were told, by notification. */
+export async function answersOf(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationIds: readonly number[],
+): Promise<Map<number, string>> {
+  const rows = await queries.all<{ id: number; answer: string }>(
+    `select notification_id as id, answer from answered_questions
+      where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}`,
+    [merchantId, notificationIds],
+  );
+  return new Map(rows.map(({ id, answer }) => [id, answer]));
 }

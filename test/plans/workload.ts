@@ -17,6 +17,7 @@ import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, WEBHOOKS } from './rows.ts';
+import { useUpkeep } from './upkeep.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
 async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
@@ -100,6 +101,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   }
   await answerTogether(deskbell, token, document.id);
   await useAsks(deskbell, token);
+  await useUpkeep(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(

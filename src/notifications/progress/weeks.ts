@@ -47,7 +47,8 @@ export async function readDayCounts(queries: Queries, merchantId: MerchantId, da
     (): Counts => ({ user_question_request: none(), user_support_request: none() }),
   );
   for (const { at, type, asked, answered, resolved } of rows) {
-    const day = counts[dayIndexOf(days, at)]![type];
+    const day = counts[dayIndexOf(days, at)]?.[type];
+    if (!day) continue;
     day.asked += asked;
     day.answered += answered;
     day.resolved += resolved;
