@@ -41,11 +41,14 @@ export async function taughtAmong(
   merchantId: MerchantId,
   notificationIds: readonly number[],
 ): Promise<Set<number>> {
-  // Otherwise SQLite does not use the index of rows that have one.
-  const among = `${ownIdIn(queries.engine, '$1', '$2', 'notification_id')} and notification_id is not null`;
+  const wanted =
+    queries.engine === 'sqlite' ? 'json_each($2)' : 'unnest(cast($2 as bigint[])) as wanted_ids (value)';
+  // Not a join, for which PostgreSQL may read a whole index.
+  const learnedIn = (table: string) =>
+    `(select 1 from ${table} t where t.merchant_id = $1 and t.notification_id = wanted.id limit 1)`;
   const rows = await queries.all<{ id: number }>(
-    `select notification_id as id from document_versions where ${among}
-      union select notification_id from document_wordings where ${among}`,
+    `select id from (select value as id from ${wanted}) wanted
+      where coalesce(${learnedIn('document_versions')}, ${learnedIn('document_wordings')}) is not null`,
     [merchantId, notificationIds],
   );
   return new Set(rows.map(({ id }) => id));
