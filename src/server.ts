@@ -68,7 +68,12 @@ const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
 /** Opens every part, each after the parts that it needs. */
-export async function openServer(config: Config, log: Logger, now = () => new Date()): Promise<Server> {
+export async function openServer(
+  config: Config,
+  log: Logger,
+  now = () => new Date(),
+  { demoHistory = false } = {},
+): Promise<Server> {
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
@@ -79,7 +84,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await recordMigrations(database, applied, SERVER, now());
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
-    if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
+    if (config.demo && (await seedDemo(database, passwords, now(), { history: demoHistory }))) {
+      log.info('demo data written');
+    }
     if (config.production || !config.isLocal) await disableDemo(database, passwords, log, now());
     if (!(await hasUsers(database))) log.warn(NO_USERS);
     const vault = await openFittingVault(database, config);
