@@ -33,7 +33,7 @@ import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
-import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
+import { EXPIRING_RECOGNITIONS, recordKnown, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
@@ -196,12 +196,13 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
     // It compares the best two.
     findAnswers: (merchantId, question) =>
       suggestDocuments({ database, ranking }, merchantId, question, { limit: 2 }),
-    async raise(merchantId, conversationId, context) {
+    async raise(merchantId, conversationId, type, context) {
       const contextText = JSON.stringify(context);
-      const type = 'user_question_request';
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
+    recordKnown: (merchantId, question, { id: documentId, score }) =>
+      database.transaction((tx) => recordKnown(tx, merchantId, { question, documentId, score, at: now() })),
     say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
   });
 }
