@@ -5,7 +5,7 @@ import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import { chainParams, chainSql } from '../src/database/chain.ts';
 import type { Database, Param, Queries } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/queue/enqueue.ts';
-import { answerNotification } from '../src/notifications/answer.ts';
+import { answerNotification } from '../src/notifications/answers/answer.ts';
 import { insertNotification } from '../src/notifications/raise.ts';
 import {
   ANSWER_IDS,
@@ -71,7 +71,10 @@ export async function benchAnswer({ program, instance }: Pgbench, clients: Conne
     const answer = (on: Database, answered: number) =>
       answerNotification(
         on,
-        { outbox: createOutbox(on, { channelDailyLimit: 250, defaultCountry: undefined }) },
+        {
+          outbox: createOutbox(on, { channelDailyLimit: 250, defaultCountry: undefined }),
+          storage: { reserve: async () => {} },
+        },
         { ...common, id: answered },
       );
     // The first answer also reads the schema, which the service then caches.

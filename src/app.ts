@@ -29,6 +29,7 @@ import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
+import { createChannelStates } from './delivery/channels/state.ts';
 import { createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
@@ -38,7 +39,13 @@ import { deliveryRoutes } from './delivery/routes.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
-import { answerBrokenHttp, handleErrors, refuseOtherMethods, sendError } from './http/errors.ts';
+import {
+  answerBrokenHttp,
+  handleErrors,
+  handleUnknownPaths,
+  refuseOtherMethods,
+  sendError,
+} from './http/errors.ts';
 import { addHeaders, allowOrigins, requireTlsFromNowOn } from './http/headers.ts';
 import { checkHosts } from './http/hosts.ts';
 import { acceptJson, BODY_MAX_BYTES } from './http/json.ts';
@@ -72,15 +79,19 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
 import { createRecentQuestions } from './notifications/groups/recent.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
+import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
+import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { gapRoutes } from './notifications/progress/gapRoutes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
+import { teamRoutes } from './notifications/team/routes.ts';
 import type { Vault } from './secrets.ts';
 import { webhookEventRoutes } from './webhooks/eventRoutes.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
@@ -185,10 +196,14 @@ export async function buildApp(
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
-  await app.register(groupRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+  for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
+    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   const recentQuestions = createRecentQuestions(parts.database);
   await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
+  const channelStateOf = createChannelStates(parts);
+  await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
+  await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
   for (const routesOf of [conversationRoutes, messageRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
@@ -218,11 +233,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = {
-    inbox: readInboxVersions,
-    deliveries: readDeliveryVersions,
-    knowledge: readKnowledgeVersions,
-  };
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.
@@ -246,7 +257,7 @@ export async function buildApp(
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });
   if (config.docs) serveDocs(app);
-  await serveDashboard(app, config);
+  handleUnknownPaths(app, await serveDashboard(app, config));
   refuseOtherMethods(app, routes);
   return app;
 }

@@ -19,6 +19,7 @@ const STATUS = {
   SESSION_NOT_FOUND: everywhere(404),
   VALIDATION_ERROR: { general: 422, notification: 422, notificationBody: 500 },
   NOTIFICATION_NOT_FOUND: everywhere(404),
+  NOTE_NOT_FOUND: everywhere(404),
   ASK_NOT_FOUND: everywhere(404),
   DELIVERY_NOT_FOUND: everywhere(404),
   WEBHOOK_NOT_FOUND: everywhere(404),
@@ -34,6 +35,7 @@ const STATUS = {
   INSUFFICIENT_SCOPE: everywhere(403),
   KEY_NOT_FOUND: everywhere(404),
   CONFLICT: everywhere(409),
+  TOO_LATE: everywhere(409),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -182,8 +184,20 @@ export const alreadyAnswered = () =>
     'ALREADY_ANSWERED',
     'This notification has already been answered and cannot be answered again.',
   );
+/** Reopening it. */
+export const tooLate = () =>
+  new ApiError('TOO_LATE', 'It is too late: the answer has been sent and cannot be taken back.');
+export const isPending = () =>
+  new ApiError('CONFLICT', 'This notification is pending: there is nothing to reopen.');
+export const isCancelled = () =>
+  new ApiError('CONFLICT', 'The assistant has cancelled this question, so it cannot be reopened.');
 export const conversationNotFound = () =>
   new ApiError('CONVERSATION_NOT_FOUND', 'Conversation not found.', { field: 'conversation_id' });
+export const noteNotFound = () => new ApiError('NOTE_NOT_FOUND', 'Note not found.');
+export const noteNotYours = () =>
+  new ApiError('FORBIDDEN', 'Only its author or an owner can delete this note.');
+export const tooManyNotes = (max: number) =>
+  new ApiError('CONFLICT', `The notification already has ${max} notes. Delete one first.`);
 export const idempotencyKeyReused = () =>
   new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another request.', {
     field: 'Idempotency-Key',

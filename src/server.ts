@@ -43,12 +43,15 @@ import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
+import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
+import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { insertNotification } from './notifications/raise.ts';
+import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 import { createEndpoints } from './webhooks/channel.ts';
@@ -153,8 +156,10 @@ export async function openServer(
       config.worker && embeddings && embed
         ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
         : undefined;
+    const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
     const expiring = expireAsks({ database, log, now });
+    const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
     const cleaning = setInterval(() => cleanUp(database, config, log, now()), CLEAN_UP_EVERY_MS).unref();
     return {
@@ -163,10 +168,10 @@ export async function openServer(
       worker,
       async close() {
         clearInterval(cleaning);
-        await expiring.stop();
+        await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -238,6 +243,7 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,
+    EXPIRING_PRESENCES,
     EXPIRING_RECOGNITIONS,
     ...EXPIRING_STATISTICS,
     EXPIRING_REMOVALS,

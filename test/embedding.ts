@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserId } from '../src/contract/ids.ts';
 import { SCOPE_NAMES } from '../src/contract/machineKeys.ts';
 import { CHANGES, type Database, type Engine } from '../src/database/database.ts';
-import { learn } from '../src/knowledge/learn.ts';
 import { BOREALIS, type Deskbell, startDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
 import { type Embeddings, startEmbeddings } from './stand-ins/embeddings.ts';
-import { AURORA_ID } from './teaching.ts';
+import { AURORA_ID, learn } from './teaching.ts';
 
 const ALMA = 1 as UserId;
 export const EMBEDDINGS_KEY = 'sk-test-of-embeddings';

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import { importDocuments } from '../src/knowledge/files/import.ts';
-import { learn } from '../src/knowledge/learn.ts';
 import { assertError, idsOf, OPERATOR, onEachEngine, type Reply, rawCall } from './harness.ts';
-import { AURORA_ID, KNOWLEDGE, useKnowledge } from './teaching.ts';
+import { AURORA_ID, KNOWLEDGE, learn, useKnowledge } from './teaching.ts';
 
 const BOREALIS_ID = 2 as MerchantId;
 const ALMA = 1 as UserId;

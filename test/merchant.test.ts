@@ -28,6 +28,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: before.country,
       deliver: 'deskbell',
       confident: 'learned',
+      undo_seconds: 5,
     });
     assert.equal((await ask('Who sends this?')).deliver, 'deskbell');
     const changed = await call('PATCH', { body: { deliver: 'assistant' } });
@@ -47,6 +48,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: 'PT',
       deliver: 'deskbell',
       confident: 'learned',
+      undo_seconds: 5,
     });
     const cleared = await call('PATCH', { body: { country: null } });
     assert.deepEqual(cleared.json, {
@@ -54,6 +56,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: null,
       deliver: 'deskbell',
       confident: 'learned',
+      undo_seconds: 5,
     });
     await call('PATCH', { body: { name: 'Aurora Coffee' } });
   });

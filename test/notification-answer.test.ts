@@ -171,10 +171,13 @@ onEachEngine('answering a notification', (engine) => {
       await deskbell.clock.advance(1);
       assert.deepEqual(outcome(await answer(address, body)), expected);
 
-      const { updated_at, delivery, ...after } = await show(address);
-      const { updated_at: raisedAt, delivery: none, ...unchanged } = before;
+      const { updated_at, delivery, outcome: ended, lesson, ...after } = await show(address);
+      const { updated_at: raisedAt, delivery: none, outcome: _, lesson: __, ...unchanged } = before;
       assert.equal(none, null);
       assert.equal(delivery === null, 'resolve_only' in stored);
+      assert.equal(ended, 'resolve_only' in stored ? 'resolved' : 'answered');
+      // “Yes.” says nothing by itself.
+      assert.equal(lesson !== null, 'answer' in stored && String(stored.answer).length > 4);
       const answered_by = 'Alma Reyes';
       assert.deepEqual(after, { ...unchanged, status: 'answered', answer: stored, answered_by });
       assert.ok(Date.parse(updated_at) - Date.parse(raisedAt) >= 1000);

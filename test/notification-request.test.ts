@@ -164,13 +164,16 @@ onEachEngine('raising a notification', (engine) => {
         answered_by: null,
         delivery: null,
         ask: null,
+        outcome: null,
+        undo_until: null,
+        lesson: null,
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);
       assert.ok(created_at >= earliest && created_at <= deskbell.clock.now().toISOString());
 
       const [newest] = (await deskbell.call('GET', NOTIFICATIONS, { token })).json;
-      const { answer, answered_by, delivery, ask, ...listed } = one.json;
+      const { answer, answered_by, delivery, ask, outcome: _, undo_until, lesson, ...listed } = one.json;
       assert.deepEqual(newest, listed);
     });
   }

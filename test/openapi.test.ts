@@ -26,8 +26,18 @@ const ROUTES = {
   'get /api/v1/notification/groups': 'notifications',
   'get /api/v1/notification/{notification_id}/similar': 'notifications',
   'post /api/v1/notification/answer-many': 'notifications',
+  'post /api/v1/notification/resolve-many': 'notifications',
+  'post /api/v1/notification/reopen-many': 'notifications',
+  'post /api/v1/notification/{notification_id}/reopen': 'notifications',
+  'get /api/v1/notification/{notification_id}/teaching': 'notifications',
   'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
+  'put /api/v1/notification/{notification_id}/assignee': 'notifications',
+  'get /api/v1/notification/{notification_id}/notes': 'notifications',
+  'post /api/v1/notification/{notification_id}/notes': 'notifications',
+  'delete /api/v1/notification/{notification_id}/notes/{note_id}': 'notifications',
+  'put /api/v1/notification/{notification_id}/presence': 'notifications',
+  'get /api/v1/notification/{notification_id}/presence': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
@@ -87,6 +97,10 @@ const ROUTES = {
   'post /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/overview': 'notifications',
+  'get /api/v1/inbox': 'notifications',
+  'get /api/v1/inbox/counts': 'notifications',
+  'post /api/v1/inbox/attention/send-again': 'notifications',
+  'post /api/v1/notification/{notification_id}/recipient': 'notifications',
   'get /api/v1/audit': 'audit',
   'get /api/v1/webhooks': 'webhooks',
   'post /api/v1/webhooks': 'webhooks',
@@ -173,11 +187,12 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/outcome$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(name) &&
-        !bodyless.test(name);
+        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+          name,
+        ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
       for (const media of Object.values(requestBody?.content ?? {})) assert.ok(hasExample(media), name);
     }
@@ -245,6 +260,8 @@ describe('the OpenAPI document', () => {
         '/api/v1/notification/4/answer',
         { token, body: {} },
       ],
+      ['post /api/v1/notification/{notification_id}/reopen', '/api/v1/notification/4/reopen', { token }],
+      ['post /api/v1/notification/resolve-many', '/api/v1/notification/resolve-many', { token, body: {} }],
       ['post /api/v1/notification/request', '/api/v1/notification/request', { token, body: {} }],
       [
         'post /api/v1/notification/request',
@@ -291,6 +308,18 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/limits', '/api/v1/limits', {}],
       ['get /api/v1/conversation/', '/api/v1/conversation/?ids=x', { token }],
       ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],
+      ['get /api/v1/inbox', '/api/v1/inbox?tab=x', { token }],
+      ['get /api/v1/inbox/counts', '/api/v1/inbox/counts?type=x', { token }],
+      [
+        'post /api/v1/inbox/attention/send-again',
+        '/api/v1/inbox/attention/send-again',
+        { token, body: { ids: [] } },
+      ],
+      [
+        'post /api/v1/notification/{notification_id}/recipient',
+        '/api/v1/notification/0/recipient',
+        { token, body: { phone: '1' } },
+      ],
       ['get /api/v1/audit', '/api/v1/audit?what=x', { token }],
       ['get /api/v1/events', '/api/v1/events', {}],
       ['post /session/login', '/session/login', { body: {} }],

@@ -111,11 +111,13 @@ onEachEngine('the overview', (engine) => {
         by_type: { user_question_request: 0, user_support_request: 0 },
         oldest_at: null,
       },
-      answered_per_day: [1, 0].map((days) => ({ day: ago(days).slice(0, 10), count: 0, resolved: 0 })),
+      answered_per_day: [1, 0].map((days) => ({ day: ago(days).slice(0, 10), count: 0 })),
       median_seconds_to_answer: null,
       by_type: { user_question_request: 0, user_support_request: 0 },
       asked_most: [],
       answered_by: [],
+      resolved_per_day: [1, 0].map((days) => ({ day: ago(days).slice(0, 10), count: 0 })),
+      resolved: 0,
     });
   });
 

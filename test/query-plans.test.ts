@@ -35,6 +35,10 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
       /^select n.id, case when n.answer .* from notifications n where .* order by n.id desc limit 1000$/,
     why: 'the newest thousand, in the order of their index',
   },
+  {
+    statement: /^select id, name from users where merchant_id = .1 .*limit 1000$/,
+    why: 'at most a thousand people of a merchant, by an index',
+  },
   { statement: /^select seq from sqlite_sequence/, why: 'a row per table' },
   { statement: /^(select .*|delete )from signing_keys/, why: 'a row per key' },
   { statement: /from schema_migrations order by version$/, why: 'a row per migration, read by commands' },
@@ -76,6 +80,15 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
   },
   {
     statement: /^select seq from new_events where merchant_id = .1 order by seq limit \d+$/,
+    why: 'the first rows of an index',
+  },
+  {
+    statement:
+      /^select count\(\*\) as rows, .* from notifications .* order by id desc limit [12]00\d\) newest$/,
+    why: 'counts up to a limit, in the order of an index',
+  },
+  {
+    statement: /^select seq, .* from inbox_changes where merchant_id = .1 order by seq desc limit .2$/,
     why: 'the first rows of an index',
   },
   {

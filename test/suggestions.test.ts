@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
 import { importDocuments } from '../src/knowledge/files/import.ts';
-import { learn } from '../src/knowledge/learn.ts';
 import { rememberAnswered } from '../src/knowledge/suggestions.ts';
 import {
   AURORA,
@@ -16,6 +15,7 @@ import {
   SUPPORT,
   useDeskbell,
 } from './harness.ts';
+import { learn } from './teaching.ts';
 
 const AURORA_ID = 1 as MerchantId;
 

@@ -1,11 +1,36 @@
 import type { MerchantId, UserId } from '../src/contract/ids.ts';
-import type { Engine } from '../src/database/database.ts';
-import { type Lesson, learn } from '../src/knowledge/learn.ts';
+import type { Engine, Queries } from '../src/database/database.ts';
+import { logStep } from '../src/events/record.ts';
+import { type Lesson, learnSteps, planLesson, writeLesson } from '../src/knowledge/learn.ts';
 import { type CallOptions, useDeskbell, useOwners } from './harness.ts';
 
 export const KNOWLEDGE = '/api/v1/knowledge';
 export const AURORA_ID = 1 as MerchantId;
 const ALMA = 1 as UserId;
+
+/** What an answer does to the knowledge base. */
+export async function learn(
+  tx: Queries,
+  merchantId: MerchantId,
+  lesson: Lesson,
+): Promise<{ documentId: number; created: boolean }> {
+  const plan = await planLesson(tx, merchantId, lesson);
+  if (plan) {
+    await writeLesson(tx, merchantId, plan, lesson);
+    return { documentId: plan.document.id, created: false };
+  }
+  const { steps, events } = learnSteps(merchantId, lesson, 'asked');
+  const rows = {
+    columns: { merchant_id: 'bigint', id: 'bigint' },
+    values: [{ merchant_id: merchantId, id: lesson.notificationId }],
+  } as const;
+  const asked = { name: 'asked', rows, sql: 'select merchant_id, id from asked_rows' };
+  await tx.chain([asked, ...steps, logStep(...events)]);
+  const made = await tx.one<{ id: number }>('select max(id) as id from documents where merchant_id = $1', [
+    merchantId,
+  ]);
+  return { documentId: made!.id, created: true };
+}
 
 /** A server with functions to read and edit the knowledge base, as Aurora by default. */
 export function useKnowledge(engine: Engine) {

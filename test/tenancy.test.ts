@@ -71,6 +71,13 @@ const ONE_NOTIFICATION: [method: string, path: (id: string) => string, body: str
   ['GET', (id) => `${NOTIFICATIONS}/${id}/similar`, undefined],
   ['POST', (id) => `${NOTIFICATIONS}/${id}/ungroup`, '{}'],
   ['DELETE', (id) => `${NOTIFICATIONS}/${id}/ungroup`, undefined],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/assignee`, '{"user_id":null}'],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/assignee`, '{"user_id":1}'],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/notes`, undefined],
+  ['POST', (id) => `${NOTIFICATIONS}/${id}/notes`, '{"text":"Hello."}'],
+  ['DELETE', (id) => `${NOTIFICATIONS}/${id}/notes/1`, undefined],
+  ['GET', (id) => `${NOTIFICATIONS}/${id}/presence`, undefined],
+  ['PUT', (id) => `${NOTIFICATIONS}/${id}/presence`, '{"state":"open"}'],
 ];
 
 const ENDPOINTS: [method: string, path: string][] = [
@@ -90,6 +97,11 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['POST', `${NOTIFICATIONS}/9/ungroup`],
   ['DELETE', `${NOTIFICATIONS}/9/ungroup`],
   ['POST', `${NOTIFICATIONS}/answer-many`],
+  ['PUT', `${NOTIFICATIONS}/9/assignee`],
+  ['GET', `${NOTIFICATIONS}/9/notes`],
+  ['POST', `${NOTIFICATIONS}/9/notes`],
+  ['DELETE', `${NOTIFICATIONS}/9/notes/1`],
+  ['PUT', `${NOTIFICATIONS}/9/presence`],
   ['GET', `${CONVERSATIONS}/`],
   ['POST', `${CONVERSATIONS}/`],
   ['GET', `${CONVERSATIONS}/1`],

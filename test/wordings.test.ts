@@ -185,9 +185,9 @@ onEachEngine('the other wordings of a document', (engine) => {
     for (const documentId of [deleted, foreign[0].id, 0, -1, 987_654_321, 1e30]) {
       const word = `echidna${String(documentId).replaceAll(/\W/g, '')}`;
       const address = await ask(`What about ${word}?`);
-      assert.equal((await answer(address, { answer: 'Yes.', document_id: documentId })).status, 200);
+      assert.equal((await answer(address, { answer: 'Yes, it is.', document_id: documentId })).status, 200);
       const [document] = (await call('GET', `?q=${word}`)).json;
-      assert.deepEqual([document?.title, document?.body], [`What about ${word}?`, 'Yes.']);
+      assert.deepEqual([document?.title, document?.body], [`What about ${word}?`, 'Yes, it is.']);
     }
     const about = await make({ question: 'Still here' });
     const address = await ask('Is the dingo here?', { document_id: about });
@@ -203,7 +203,7 @@ onEachEngine('the other wordings of a document', (engine) => {
       const refused = await answer(address, { answer: 'Yes.', document_id: wrong });
       assertError(refused, 500, 'VALIDATION_ERROR', 'document_id');
     }
-    assert.equal((await answer(address, { answer: 'Yes.', document_id: null })).status, 200);
+    assert.equal((await answer(address, { answer: 'Yes, it is.', document_id: null })).status, 200);
     assert.equal((await found('wallaby')).length, 1);
   });
 

@@ -10,9 +10,12 @@ import { cursor, selection } from './inbox/view.ts';
 import { SignIn } from './session/SignIn.tsx';
 import { restoreSession, session, signOut } from './session/session.ts';
 import { EmptyState } from './shell/EmptyState.tsx';
+import { PublicPage } from './shell/PublicPage.tsx';
+import { forgetQueries, useRoute } from './shell/route.ts';
 import { Shell } from './shell/Shell.tsx';
 import { useStore } from './shell/store.ts';
 import { Toasts } from './shell/toasts.tsx';
+import { UnknownPage } from './shell/UnknownPage.tsx';
 import { resetTestPhone } from './testPhone/messages.ts';
 import { theme } from './theme.ts';
 
@@ -35,6 +38,7 @@ function clearUserData(): void {
   resetTestPhone();
   selection.set(new Set());
   cursor.set(undefined);
+  forgetQueries();
 }
 
 export function App() {
@@ -70,12 +74,16 @@ function Gate() {
     return () => clearInterval(timer);
   }, [state]);
 
+  const { page } = useRoute();
+  // With or without a session.
+  if (page === 'invite' || page === 'resetPassword') return <PublicPage page={page} />;
   switch (state.status) {
     case 'loading':
       return null;
     case 'unreachable':
       return <EmptyState icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />;
     case 'signedOut':
+      if (page === 'unknown') return <UnknownPage />;
       return <SignIn reason={state.reason} />;
     case 'signedIn':
       // Operators have no shop, so there is no inbox.

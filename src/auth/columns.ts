@@ -1,7 +1,14 @@
+import type { Engine } from '../database/database.ts';
+import { JSON_TEXT } from '../database/text.ts';
+
 /** The user's id as a sub-select, for another statement. A token may outlive its user: then it is null. */
 export const existingUserId = (userId: string) => `(select u.id from users u where u.id = ${userId})`;
 
-const userNameOf = (userId: string) => `(select u.name from users u where u.id = ${userId})`;
+export const userNameOf = (userId: string) => `(select u.name from users u where u.id = ${userId})`;
+
+/** A person as JSON text, or null if there is no such person. */
+export const personWire = (engine: Engine, userId: string) =>
+  `(select concat('{"id":', u.id, ',"name":', ${JSON_TEXT[engine]('u.name')}, '}') from users u where u.id = ${userId})`;
 
 /** A key's name as a sub-select, for another statement. Revoked keys keep theirs. */
 export const keyNameOf = (merchantId: string, keyId: string) =>

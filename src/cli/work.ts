@@ -5,10 +5,13 @@ import { customerMessages } from '../conversations/received.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
+import { createOutbox } from '../delivery/queue/enqueue.ts';
 import { startWorker } from '../delivery/worker/worker.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
+import { releaseAnswers } from '../notifications/answers/release.ts';
+import { startInboxIndexer } from '../notifications/inbox/search/indexer.ts';
 import { createEndpoints } from '../webhooks/channel.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
@@ -51,11 +54,13 @@ async function work(database: Database, config: Config): Promise<number> {
       log.debug({ channel, outcome, code }, 'attempt');
     },
   });
+  const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
   const vectorMaker = makeVectors(database, config, log);
+  const indexer = startInboxIndexer({ database, log });
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
-  await Promise.all([worker.stop(), vectorMaker?.stop()]);
+  await Promise.all([releasing.stop(), worker.stop(), vectorMaker?.stop(), indexer.stop()]);
   log.flush();
   return attempts;
 }

@@ -5,13 +5,18 @@ import type { Scope } from './machineKeys.ts';
 
 /** Every type of event, with the scopes of which a key needs one to see it. A new type is one entry here. */
 const OF_NOTIFICATIONS: readonly Scope[] = ['ask', 'notifications:read', 'webhooks'];
+/** What colleagues do among themselves is not for the assistant that asked. */
+const OF_THE_TEAM: readonly Scope[] = ['notifications:read', 'webhooks'];
 export const EVENT_TYPES = {
   'notification.requested': OF_NOTIFICATIONS,
   'notification.answered': OF_NOTIFICATIONS,
   'notification.resolved': OF_NOTIFICATIONS,
+  'notification.reopened': OF_NOTIFICATIONS,
   'notification.deleted': OF_NOTIFICATIONS,
   'notification.expired': OF_NOTIFICATIONS,
   'notification.cancelled': OF_NOTIFICATIONS,
+  'notification.assigned': OF_THE_TEAM,
+  'notification.noted': OF_THE_TEAM,
   'delivery.sent': OF_NOTIFICATIONS,
   'delivery.delivered': OF_NOTIFICATIONS,
   'delivery.read': OF_NOTIFICATIONS,

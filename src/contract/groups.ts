@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
+import { undoSeconds } from './notifications.ts';
 
 export const SIMILAR_LIMIT = { default: 20, max: 100 };
 export const ANSWERED_TOGETHER_MAX = 100;
@@ -115,6 +116,7 @@ export const AnswerManyBody = Type.Object(
     only_send_campaign: Type.Optional(
       NullOr(Type.Boolean({ default: false }), 'Send directly and do not update the knowledge base.'),
     ),
+    undo_seconds: undoSeconds,
   },
   {
     title: 'AnswerMany',
@@ -130,7 +132,7 @@ const Answered = Type.Object(
   },
   { title: 'AnsweredResult' },
 );
-const Refused = Type.Object(
+export const Refused = Type.Object(
   {
     id: Type.Integer({ minimum: 1 }),
     status: Type.Literal('refused'),
@@ -147,7 +149,7 @@ export const AnsweredMany = Type.Object(
     results: Type.Array(AnswerResult, { description: 'One for each id, in the same order.' }),
     document_id: NullOr(
       Type.Integer({ minimum: 1 }),
-      'The document that learned the answer, or null if none did.',
+      'The document that learned the answer, or null if none did, or if the answer can still be undone.',
     ),
   },
   {

@@ -25,17 +25,26 @@ export const Confident = Type.Union(
 );
 export type Confident = Static<typeof Confident>;
 
+const undoSeconds = Type.Integer({
+  minimum: 0,
+  maximum: 60,
+  description: 'How many seconds the dashboard lets people undo an answer. Calls of the API have their own.',
+});
+
 export const Merchant = Type.Object(
   {
     name: Type.String(),
     country: NullOr(country, 'The country of phone numbers without a country code.'),
     deliver,
     confident: Confident,
+    undo_seconds: undoSeconds,
   },
   {
     title: 'Merchant',
     description: 'The merchant and its settings.',
-    examples: [{ name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell', confident: 'learned' }],
+    examples: [
+      { name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell', confident: 'learned', undo_seconds: 5 },
+    ],
   },
 );
 
@@ -52,6 +61,7 @@ export const MerchantChange = Type.Object(
     country: Type.Optional(NullOr(country, 'Null: the country of the server’s setting.')),
     deliver: Type.Optional(deliver),
     confident: Type.Optional(Confident),
+    undo_seconds: Type.Optional(undoSeconds),
   },
   { title: 'MerchantChange', description: 'What changes.', examples: [{ deliver: 'assistant' }] },
 );

@@ -2,10 +2,12 @@ import { Type } from 'typebox';
 import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
+import { Lesson, lesson, Teach } from './teaching.ts';
+import { AssignedTo, NotesCount } from './team.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
-const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
+export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
   type: 'string',
   title: 'NotificationType',
   description:
@@ -14,7 +16,7 @@ const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
 
 export const STATUSES = ['requested', 'answered'] as const;
 export type Status = (typeof STATUSES)[number];
-const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'NotificationStatus' });
+export const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'NotificationStatus' });
 
 const question = Type.String({ minLength: 1, description: 'What the customer asked.' });
 const reason = Type.String({ minLength: 1, description: 'Why the customer wants a person.' });
@@ -118,6 +120,23 @@ const delivery = Type.Union(
   { description: 'The message to the customer, or null if none was sent.' },
 );
 
+export const UNDO_SECONDS_MAX = 60;
+export const undoSeconds = Type.Optional(
+  NullOr(
+    Type.Integer({ minimum: 0, maximum: UNDO_SECONDS_MAX, default: 0 }),
+    'How many seconds it can be undone with `reopen`. Nothing is sent or learned before.',
+  ),
+);
+
+const outcome = NullOr(
+  Type.Enum(['answered', 'resolved'], { type: 'string' }),
+  '`resolved`: it ended without a reply. Null while it is pending.',
+);
+const undoUntil = NullOr(
+  Timestamp,
+  'Until when the answer can be undone. Null if it cannot, or if there is none.',
+);
+
 const ask = Type.Union(
   [
     Type.Object(
@@ -161,16 +180,18 @@ export const NotificationList = Type.Array(Notification, {
   examples: [[example]],
 });
 
+const withAnswer = {
+  ...{ answered_by: answeredBy, delivery, ask },
+  ...{ outcome, undo_until: undoUntil, lesson },
+  ...{ assigned_to: AssignedTo, notes: NotesCount },
+};
 export const NotificationWithAnswer = Type.Union(
   [
     Type.Object(
-      { ...questionFields, answer: questionAnswer, answered_by: answeredBy, delivery, ask },
+      { ...questionFields, answer: questionAnswer, ...withAnswer },
       { title: 'QuestionWithAnswer' },
     ),
-    Type.Object(
-      { ...supportFields, answer: supportAnswer, answered_by: answeredBy, delivery, ask },
-      { title: 'SupportWithAnswer' },
-    ),
+    Type.Object({ ...supportFields, answer: supportAnswer, ...withAnswer }, { title: 'SupportWithAnswer' }),
   ],
   {
     title: 'NotificationWithAnswer',
@@ -184,6 +205,11 @@ export const NotificationWithAnswer = Type.Union(
         answered_by: 'Alma Reyes',
         delivery: { id: 7, state: 'delivered', updated_at: '2026-01-15T09:31:00.120Z' },
         ask: null,
+        outcome: 'answered',
+        undo_until: null,
+        lesson: { do: 'new', document_id: 3, version: 1 },
+        assigned_to: null,
+        notes: 0,
       },
     ],
   },
@@ -293,6 +319,7 @@ const replyFlags = {
     NullOr(Type.Boolean({ default: false }), 'Send directly and do not update the knowledge base.'),
   ),
   resolve_only: Type.Optional(NullOr(Type.Literal(false))),
+  undo_seconds: undoSeconds,
 };
 /** The notification's type decides which of them it takes. */
 export const AnswerBody = Type.Union(
@@ -304,6 +331,12 @@ export const AnswerBody = Type.Union(
           NullOr(
             Type.Integer(),
             'The document that the answer was taken from: it gets the question as another wording, and does not change otherwise. If there is no such document, the answer is learned as usual.',
+          ),
+        ),
+        teach: Type.Optional(
+          NullOr(
+            Teach,
+            'What the knowledge base learns. Without it: the answer, unless it says nothing by itself, like “Yes!”.',
           ),
         ),
         ...replyFlags,
@@ -322,6 +355,7 @@ export const AnswerBody = Type.Union(
       {
         resolve_only: Type.Literal(true),
         resolution_notes: Type.Optional(NullOr(Type.String(), 'Support: kept with the notification.')),
+        undo_seconds: undoSeconds,
       },
       { title: 'ResolveOnly', description: 'Resolves it without a reply: nothing is sent or learned.' },
     ),
@@ -331,12 +365,46 @@ export const AnswerBody = Type.Union(
     examples: [
       { answer: 'Yes, a Colombian one.' },
       { answer: 'Yes, a Colombian one.', document_id: 3 },
+      { answer: 'Yes, a Colombian one.', undo_seconds: 5, teach: { do: 'append', document_id: 3 } },
       { answer: 'Back in stock on Monday.', only_send_campaign: true },
       {
         agent_response_to_customer: 'A new parcel is on its way.',
         resolution_notes: 'Sent again, order 881.',
       },
       { resolve_only: true },
+    ],
+  },
+);
+
+export const AnswerDone = Type.Object(
+  {
+    message: Type.String({ description: 'What happened, in plain words.' }),
+    undo_until: Type.Optional({
+      ...Timestamp,
+      description: 'Only with `undo_seconds`: until when it can be undone.',
+    }),
+    lesson: Type.Optional(
+      NullOr(
+        Lesson,
+        'Only with `teach` or `undo_seconds`: what was learned, or null if nothing was, or not yet.',
+      ),
+    ),
+  },
+  {
+    title: 'AnswerDone',
+    description: 'The answer is stored.',
+    examples: [
+      { message: 'Notification answered.' },
+      {
+        message:
+          "Notification answered. The day's messaging limit is reached: the message waits until 2026-01-16T09:31:00.000Z.",
+      },
+      { message: 'Notification resolved without a reply.' },
+      {
+        message: 'Notification answered. The message will be sent in 5 seconds.',
+        undo_until: '2026-01-15T09:31:05.000Z',
+        lesson: null,
+      },
     ],
   },
 );

@@ -66,6 +66,8 @@ const Answerer = Type.Object(
   { title: 'Answerer' },
 );
 
+const DayCount = Type.Object({ day: Type.String({ examples: ['2026-01-15'] }), count: Type.Integer() });
+
 export const Overview = Type.Object(
   {
     pending: Type.Object({
@@ -73,14 +75,9 @@ export const Overview = Type.Object(
       by_type: ByType,
       oldest_at: Type.Union([Timestamp, Type.Null()], { description: 'When the oldest one was raised.' }),
     }),
-    answered_per_day: Type.Array(
-      Type.Object({
-        day: Type.String({ examples: ['2026-01-15'] }),
-        count: Type.Integer({ description: 'Answered with a reply.' }),
-        resolved: Type.Integer({ description: 'Resolved without a reply.' }),
-      }),
-      { description: 'One entry per day of the period, oldest first.' },
-    ),
+    answered_per_day: Type.Array(DayCount, {
+      description: 'Replies to customers. One entry per day of the period, oldest first.',
+    }),
     median_seconds_to_answer: Type.Union([Type.Number(), Type.Null()], {
       description: 'Median over the period, or over the last 10,000 answers if there are more.',
     }),
@@ -97,6 +94,10 @@ export const Overview = Type.Object(
     answered_by: Type.Array(Answerer, {
       description: 'Who answered how many in the last 28 days, most first; at most 20.',
     }),
+    resolved_per_day: Type.Array(DayCount, {
+      description: 'Notifications that were resolved without a reply. They are in none of the other numbers.',
+    }),
+    resolved: Type.Integer({ description: 'All of these in the period.' }),
   },
   {
     title: 'Overview',
@@ -109,8 +110,8 @@ export const Overview = Type.Object(
           oldest_at: '2026-01-15T08:02:00.000Z',
         },
         answered_per_day: [
-          { day: '2026-01-14', count: 9, resolved: 1 },
-          { day: '2026-01-15', count: 4, resolved: 0 },
+          { day: '2026-01-14', count: 9 },
+          { day: '2026-01-15', count: 4 },
         ],
         median_seconds_to_answer: 412,
         by_type: { user_question_request: 10, user_support_request: 3 },
@@ -124,6 +125,11 @@ export const Overview = Type.Object(
         ],
         asked_most: [{ question: 'Do you have decaf beans?', count: 6, notification_id: 14 }],
         answered_by: [{ kind: 'user', id: 1, name: 'Alma Reyes', count: 98 }],
+        resolved_per_day: [
+          { day: '2026-01-14', count: 0 },
+          { day: '2026-01-15', count: 2 },
+        ],
+        resolved: 2,
       },
     ],
   },

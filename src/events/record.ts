@@ -10,7 +10,7 @@ export interface NewEvent {
   /** Readers get the reference and metadata of the ask with this id. */
   notificationId: number | null;
   /** Ids and states only. */
-  data: Readonly<Record<string, string | number | boolean | null>>;
+  data: Readonly<Record<string, string | number | boolean | null | readonly number[]>>;
   /** Texts, for readers that may see them. */
   content?: Readonly<Record<string, string | null>>;
 }

@@ -2,19 +2,31 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound } from '../errors.ts';
+import type { SendPage } from './errors.ts';
 
-/** The dashboard's own router handles these paths; each loads the same page. */
+/** The dashboard's own router handles these paths; each loads the same page. See dashboard/src/shell/addresses.ts. */
 const PAGES = [
   '/',
+  '/inbox',
   '/inbox/:id',
   '/knowledge',
   '/knowledge/:id',
   '/overview',
+  '/settings',
+  '/settings/:section',
   '/test-phone',
   '/test-phone/:id',
+  '/invite',
+  '/reset-password',
 ];
+const ID = /^\d{1,15}$/;
+const SECTION = /^(shop|connection|team|account|assistant|developer|data)$/;
+
+/** Programs use these paths. What is unknown there is an error in JSON, also for browsers. */
+const NOT_PAGES =
+  /^\/(api|session|webhooks|mcp|docs|assets|\.well-known|openapi\.json|llms\.txt|metrics|healthz|readyz)(\/|$)/;
 
 /** Styles and scripts only load from files: injected `style` and `script` elements have no effect. */
 const POLICY = [
@@ -42,25 +54,43 @@ const YEAR_MS = 365 * 24 * 60 * 60_000;
 
 const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
-/** The merchant's dashboard. If it has not been built, `/` redirects to the API's documentation. */
-export async function serveDashboard(app: FastifyInstance, { docs }: { docs: boolean }): Promise<void> {
+/**
+ * The merchant's dashboard. If it has not been built, `/` redirects to the API's documentation. Returns a function that
+ * sends the page to people who open an unknown address.
+ */
+export async function serveDashboard(
+  app: FastifyInstance,
+  { docs }: { docs: boolean },
+): Promise<SendPage | undefined> {
   const quiet = { config: { skipRateLimit: true }, schema: { hide: true } as object };
   const page = join(BUILT, 'index.html');
   if (!existsSync(page)) {
     if (docs) app.get('/', quiet, async (_request, reply) => reply.redirect('/docs'));
-    return;
+    return undefined;
   }
   // The build compresses each file, with Brotli and gzip.
   await app.register(fastifyStatic, { root: BUILT, serve: false, preCompressed: true });
 
   // The page then shows no links to the documentation.
   const withoutDocs = docs ? undefined : readFileSync(page, 'utf8').replace('<html', '<html data-docs="off"');
+  const sendPage = (reply: FastifyReply): FastifyReply => {
+    reply.headers(PAGE_HEADERS);
+    return withoutDocs === undefined
+      ? reply.sendFile('index.html', { cacheControl: false })
+      : reply.type('text/html; charset=utf-8').send(withoutDocs);
+  };
+  const sendUnknownPage: SendPage = (request, reply) => {
+    const { method, url, headers } = request;
+    if (!['GET', 'HEAD'].includes(method) || !headers.accept?.includes('text/html')) return undefined;
+    return NOT_PAGES.test(url.split('?', 1)[0]!) ? undefined : sendPage(reply.code(404));
+  };
   for (const path of PAGES) {
-    app.get(path, quiet, (_request, reply) => {
-      reply.headers(PAGE_HEADERS);
-      return withoutDocs === undefined
-        ? reply.sendFile('index.html', { cacheControl: false })
-        : reply.type('text/html; charset=utf-8').send(withoutDocs);
+    app.get<{ Params: { id?: string; section?: string } }>(path, quiet, (request, reply) => {
+      const { id = '0', section = 'shop' } = request.params;
+      if (ID.test(id) && SECTION.test(section)) return sendPage(reply);
+      const sent = sendUnknownPage(request, reply);
+      if (!sent) throw notFound();
+      return sent;
     });
   }
   app.get('/assets/:name', quiet, (request, reply) => {
@@ -69,4 +99,5 @@ export async function serveDashboard(app: FastifyInstance, { docs }: { docs: boo
     // The name of an asset changes with its content.
     return reply.sendFile(name, join(BUILT, 'assets'), { maxAge: YEAR_MS, immutable: true });
   });
+  return sendUnknownPage;
 }

@@ -32,7 +32,16 @@ declare module 'fastify' {
 export function handleErrors(app: FastifyInstance): void {
   app.decorateRequest('problem', undefined);
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply));
-  app.setNotFoundHandler((request, reply) => sendError(notFound(), request, reply));
+}
+
+/** Returns undefined if the request is not for a page. */
+export type SendPage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
+
+/** Unknown path: people get the page of the dashboard that says so, programs get JSON. */
+export function handleUnknownPaths(app: FastifyInstance, sendPage: SendPage | undefined): void {
+  app.setNotFoundHandler(
+    (request, reply) => sendPage?.(request, reply) ?? sendError(notFound(), request, reply),
+  );
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

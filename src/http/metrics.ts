@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { metricsRefused, notFound, tokenInvalid, tokenMissing } from '../errors.ts';
 import type { Metrics, QueueFigures } from '../metrics.ts';
 import { isFromThisMachine } from './address.ts';
-import { handleErrors } from './errors.ts';
+import { handleErrors, handleUnknownPaths } from './errors.ts';
 import { describeRoute } from './openapi.ts';
 
 export interface MetricsParts {
@@ -32,6 +32,7 @@ export function metricsRoutes(app: FastifyInstance, parts: MetricsParts): void {
   }
   const own = Fastify();
   handleErrors(own);
+  handleUnknownPaths(own, undefined);
   addRoute(own, parts);
   app.addHook('onReady', async () => void (await own.listen({ host, port })));
   app.addHook('onClose', () => own.close());

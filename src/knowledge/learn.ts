@@ -1,16 +1,22 @@
 import type { Author, MerchantId } from '../contract/ids.ts';
+import type { Document } from '../contract/knowledge.ts';
+import type { Learned } from '../contract/teaching.ts';
 import type { Step } from '../database/chain.ts';
 import type { Queries } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
 import { createDocumentSteps, DOCUMENT_CREATED } from './documents/createSteps.ts';
 import { lockDocument } from './documents/lock.ts';
-import { type Content, titleFrom } from './documents/texts.ts';
+import { type Content, isBodyTooLong, titleFrom } from './documents/texts.ts';
 import type { Origin } from './documents/versions.ts';
 import { insertWordings, withoutKnown } from './documents/wordingRows.ts';
-import { addWordings, writeWordings } from './documents/wordings.ts';
-import { createDocument, isSame, writeVersions } from './documents/write.ts';
+import { writeWordings } from './documents/wordings.ts';
+import { isSame, writeVersions } from './documents/write.ts';
+import { saysNothing } from './saysNothing.ts';
+import { appended, type Teach } from './teach.ts';
 
 export interface Lesson {
+  /** What the person who answered wants. Absent: as follows from the documents below. */
+  teach?: Teach | undefined;
   /** The document that the answer was taken from, if any. */
   sourceId?: number | undefined;
   /** The document that the notification refers to, if any. */
@@ -22,16 +28,33 @@ export interface Lesson {
   at: Date;
 }
 
-const contentOf = ({ question, answer }: Lesson): Content => ({
-  title: titleFrom(question),
-  body: storableText(answer),
+/** A lesson of a document that exists. */
+export interface Planned {
+  learned: { do: Exclude<Learned, 'new'>; documentId: number; version: number };
+  document: Document;
+  content: Content;
+}
+
+const contentOf = ({ question, answer, teach }: Lesson): Content => ({
+  title: teach && 'title' in teach && teach.title !== undefined ? teach.title : titleFrom(question),
+  body: storableText(textOf(answer, teach)),
 });
+const textOf = (answer: string, teach: Teach | undefined) =>
+  teach && 'text' in teach ? (teach.text ?? answer) : answer;
 const originOf = ({ author, notificationId, at }: Lesson): Origin => ({
   what: 'answer',
   author,
   notificationId,
   at,
 });
+
+/** Whether it may change a document that exists: see `planLesson`. Otherwise it makes a new one: see `learnSteps`. */
+export const changesDocument = ({ teach, sourceId, documentId }: Lesson): boolean =>
+  teach ? 'documentId' in teach : (documentId ?? sourceId) !== undefined;
+
+/** "Yes!" makes no document unless somebody asks for it. */
+export const makesDocument = ({ teach, answer }: Lesson): boolean =>
+  teach !== undefined || !saysNothing(answer);
 
 /**
  * Makes a document from an answer, in the same statement as the answer: both are written or neither. The events are for
@@ -46,47 +69,51 @@ export const learnSteps = (
   events: [DOCUMENT_CREATED],
 });
 
-/** Locks the document that `learn` will change, for a caller that writes other rows first. */
-export async function lockLesson(
-  tx: Queries,
-  merchantId: MerchantId,
-  { sourceId, documentId }: Lesson,
-): Promise<void> {
-  if (await lockDocument(tx, merchantId, sourceId)) return;
-  await lockDocument(tx, merchantId, documentId);
-}
-
 /**
- * An answer that was taken from a document adds the question to its wordings. Another one is written into the document
- * that the notification refers to, which also gets the question as a wording, or into a new one.
+ * What a lesson does to a document, which is locked until the transaction ends. An answer that was taken from a document
+ * adds the question to its wordings. Another one is written into the document that the notification refers to, which
+ * also gets the question as a wording. Undefined if the merchant has none of them.
  */
-export async function learn(
+export async function planLesson(
   tx: Queries,
   merchantId: MerchantId,
   lesson: Lesson,
-): Promise<{ documentId: number; created: boolean }> {
-  const content = contentOf(lesson);
-  const origin = originOf(lesson);
-  const { sourceId, documentId, notificationId } = lesson;
-  const wordings = [{ text: content.title, notificationId }];
-  const source =
-    sourceId === undefined ? undefined : await addWordings(tx, merchantId, sourceId, wordings, lesson);
-  if (source) return { documentId: source.id, created: false };
-
-  const document = await lockDocument(tx, merchantId, documentId);
-  if (!document) {
-    const { id } = await createDocument(tx, merchantId, content, origin);
-    return { documentId: id, created: true };
+): Promise<Planned | undefined> {
+  const { teach, sourceId, documentId, answer } = lesson;
+  if (teach && 'documentId' in teach) {
+    const document = await lockDocument(tx, merchantId, teach.documentId);
+    const text = storableText(textOf(answer, teach));
+    const body = document && teach.do === 'append' ? appended(document.body, text) : text;
+    // It may have become longer since this was checked.
+    if (!document || isBodyTooLong(body)) return undefined;
+    return planned(document, { title: teach.title ?? document.title, body }, teach.do);
   }
-  const { id, title } = document;
-  const next = { title, body: content.body };
+  const source = await lockDocument(tx, merchantId, sourceId);
+  if (source) return planned(source, source, 'wording');
+  const document = await lockDocument(tx, merchantId, documentId);
+  return document && planned(document, { title: document.title, body: storableText(answer) }, 'replace');
+}
+
+function planned(document: Document, content: Content, what: Planned['learned']['do']): Planned {
+  const changes = !isSame(document, content);
+  const version = document.version + (changes ? 1 : 0);
+  return { learned: { do: changes ? what : 'wording', documentId: document.id, version }, document, content };
+}
+
+/** Writes what `planLesson` returned. */
+export async function writeLesson(
+  tx: Queries,
+  merchantId: MerchantId,
+  { document, content }: Planned,
+  lesson: Lesson,
+): Promise<void> {
+  const wordings = [{ text: titleFrom(lesson.question), notificationId: lesson.notificationId }];
   const added = await withoutKnown(tx, merchantId, [{ document, wordings }]);
-  if (isSame(document, next)) {
+  if (isSame(document, content)) {
     await writeWordings(tx, merchantId, added, lesson);
   } else {
     await insertWordings(tx, merchantId, added, lesson);
     // It also indexes the wordings.
-    await writeVersions(tx, merchantId, [{ id, content: next }], origin);
+    await writeVersions(tx, merchantId, [{ id: document.id, content }], originOf(lesson));
   }
-  return { documentId: id, created: false };
 }

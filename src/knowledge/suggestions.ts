@@ -139,6 +139,12 @@ export interface Answered {
   answer: string;
 }
 
+/** What was learned from the answer: `new` if a step `document` of the same chain makes the document. */
+export type LearnedFrom = 'new' | { do: string; documentId: number; version: number } | undefined;
+
+const NEW_DOCUMENT = `left join document_rows dr on dr.merchant_id = r.merchant_id and dr.notification_id = r.notification_id
+      left join document d on d.merchant_id = dr.merchant_id and d.id = dr.id`;
+
 /**
  * Stores an answered question for suggestions. It is deleted with its notification. `after` is a step that is
  * `returning` the merchant and id of the notification. If given, the question is stored only if it returned a row.
@@ -147,6 +153,7 @@ export const rememberAnswered = (
   merchantId: MerchantId,
   { notificationId, question, answer }: Answered,
   after?: string,
+  learned?: LearnedFrom,
 ): Step => ({
   name: 'answered_question',
   rows: {
@@ -156,6 +163,9 @@ export const rememberAnswered = (
       question: 'text',
       answer: 'text',
       words: 'text',
+      learned: 'text',
+      document_id: 'bigint',
+      document_version: 'bigint',
     },
     values: [
       {
@@ -164,14 +174,21 @@ export const rememberAnswered = (
         question: storableText(question.slice(0, QUESTION_LENGTH_MAX)),
         answer: storableText(answer),
         words: stemsOf(question, WORDS_MAX).join(' '),
+        ...(typeof learned === 'object'
+          ? { learned: learned.do, document_id: learned.documentId, document_version: learned.version }
+          : { learned: learned ?? null, document_id: null, document_version: null }),
       },
     ],
   },
   // Without `where`, SQLite reads `on` as part of a join.
-  sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words)
-    select r.merchant_id, r.notification_id, r.question, r.answer, r.words from answered_question_rows r
-      ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''} where true
+  sql: `insert into answered_questions (merchant_id, notification_id, question, answer, words, learned, document_id,
+      document_version)
+    select r.merchant_id, r.notification_id, r.question, r.answer, r.words, r.learned,
+        ${learned === 'new' ? 'd.id, d.version' : 'r.document_id, r.document_version'} from answered_question_rows r
+      ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
+      ${learned === 'new' ? NEW_DOCUMENT : ''} where true
     on conflict (merchant_id, notification_id) do update
-      set question = excluded.question, answer = excluded.answer, words = excluded.words
+      set question = excluded.question, answer = excluded.answer, words = excluded.words,
+        learned = excluded.learned, document_id = excluded.document_id, document_version = excluded.document_version
     returning notification_id`,
 });

@@ -21,9 +21,10 @@ export async function findTaught(
   // By id or title, because versions have no index by notification.
   const find = (column: 'id' | 'title', key: number | string) =>
     queries.one<{ id: number }>(
-      `select d.id from documents d
-        join document_versions v on v.merchant_id = d.merchant_id and v.document_id = d.id
-        where d.merchant_id = $1 and d.${column} = $2 and d.body = $3 and v.notification_id = $4 order by d.id limit 1`,
+      // A cross join, so that SQLite does not begin with all of the merchant's versions.
+      `select d.id from documents d cross join document_versions v
+        where v.merchant_id = d.merchant_id and v.document_id = d.id and d.merchant_id = $1 and d.${column} = $2
+          and d.body = $3 and v.notification_id = $4 order by d.id limit 1`,
       [merchantId, key, storableText(answer), notificationId],
     );
   const named = Number.isSafeInteger(documentId) ? await find('id', documentId!) : undefined;
@@ -66,4 +67,23 @@ export async function answersOf(
     [merchantId, notificationIds],
   );
   return new Map(rows.map(({ id, answer }) => [id, answer]));
+}
+
+/** SQL: what was learned from the answer to a notification, as JSON text. */
+export const lessonWire = (merchantId: string, notificationId: string) =>
+  `(select concat('{"do":"', q.learned, '","document_id":', q.document_id, ',"version":', q.document_version, '}')
+    from answered_questions q
+    where q.merchant_id = ${merchantId} and q.notification_id = ${notificationId} and q.learned is not null)`;
+
+/** What was learned from the answer to a notification, as JSON text. */
+export async function findLessonWire(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ lesson: string | null }>(`select ${lessonWire('$1', '$2')} as lesson`, [
+    merchantId,
+    notificationId,
+  ]);
+  return row?.lesson ?? undefined;
 }

@@ -6,13 +6,13 @@ import { idIn } from '../database/ids.ts';
 export async function readKnowledgeVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, string>> {
+): Promise<Map<MerchantId, { knowledge: string }>> {
   const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
     `select merchant_id, version from live_versions
       where topic = 'knowledge' and ${idIn(queries.engine, 'merchant_id', '$1')}`,
     [merchantIds],
   );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { knowledge: version }]));
 }
 
 /** SQL: what a merchant's documents count towards its storage allowance. */

@@ -9,7 +9,7 @@ import {
   readEvents,
   withNewEvents,
 } from '../events/log.ts';
-import { readVersions, TOPICS, type Topic, type VersionReaders, type Versions } from './versions.ts';
+import { readVersions, TOPICS, type Topic, type VersionReader, type Versions } from './versions.ts';
 
 export interface Subscriber {
   /** Called with the topics that changed. */
@@ -30,7 +30,7 @@ export interface Hub {
   close(): void;
 }
 
-/** Changes within this time are read together: a hundred writes cost one query per topic. */
+/** Changes within this time are read together: a hundred writes cost one query per feature. */
 const READ_DELAY_MS = 20;
 /** Finds changes without a signal: from a command on the embedded database, or while signals were disconnected. */
 const READ_EVERY_MS = 5000;
@@ -39,7 +39,7 @@ const EVENTS_AT_ONCE = 200;
 
 export interface HubParts {
   database: Database;
-  readers: VersionReaders;
+  readers: readonly VersionReader[];
   log: Logger;
 }
 

@@ -77,7 +77,7 @@ export function liveRoutes(parts: LiveParts): FastifyPluginAsyncTypebox {
               'Server-sent events with a growing `id` and with data. The first, `connected`, has the id from which the ' +
               'stream goes on: the one that you sent as `Last-Event-ID` or `after`, otherwise that of the last event. After ' +
               'a reconnect with `Last-Event-ID` you get everything that you missed. The events of a person’s stream also ' +
-              'include `inbox`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
+              'include `inbox`, `presence`, `deliveries` and `knowledge`, without content: fetch again what you show. A comment every ' +
               '15 seconds keeps the connection open. The stream ends when the session or the key ends.',
             errors: [...TOKEN_ERRORS, tooManyStreams('user or key', 20, 10), afterInvalid()],
           }),

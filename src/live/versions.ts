@@ -2,37 +2,26 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 
 /** What a client can subscribe to. Each topic has a version, which the database renews with every change. */
-export const TOPICS = ['inbox', 'deliveries', 'knowledge'] as const;
+export const TOPICS = ['inbox', 'presence', 'deliveries', 'knowledge'] as const;
 export type Topic = (typeof TOPICS)[number];
 export type Versions = Readonly<Record<Topic, string>>;
 
-/** One for each topic, from the feature that owns it. A merchant without changes is absent from the result. */
-export type VersionReaders = Readonly<
-  Record<
-    Topic,
-    (queries: Queries, merchantIds: readonly MerchantId[]) => Promise<ReadonlyMap<MerchantId, string>>
-  >
->;
+/** The topics of one feature, with one statement. A merchant without changes is absent from the result. */
+export type VersionReader = (
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+) => Promise<ReadonlyMap<MerchantId, Partial<Versions>>>;
 
-const NO_CHANGES = 'empty';
+const NO_CHANGES: Versions = { inbox: 'empty', presence: '', deliveries: 'empty', knowledge: 'empty' };
 
-/** One statement per topic, for any number of merchants. */
+/** One statement per feature, for any number of merchants. */
 export async function readVersions(
   queries: Queries,
-  readers: VersionReaders,
+  readers: readonly VersionReader[],
   merchantIds: readonly MerchantId[],
 ): Promise<Map<MerchantId, Versions>> {
-  const [inbox, deliveries, knowledge] = await Promise.all(
-    TOPICS.map((topic) => readers[topic](queries, merchantIds)),
-  );
+  const parts = await Promise.all(readers.map((read) => read(queries, merchantIds)));
   return new Map(
-    merchantIds.map((id) => [
-      id,
-      {
-        inbox: inbox?.get(id) ?? NO_CHANGES,
-        deliveries: deliveries?.get(id) ?? NO_CHANGES,
-        knowledge: knowledge?.get(id) ?? NO_CHANGES,
-      },
-    ]),
+    merchantIds.map((id) => [id, Object.assign({ ...NO_CHANGES }, ...parts.map((part) => part.get(id)))]),
   );
 }

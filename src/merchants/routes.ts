@@ -75,17 +75,18 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
 const countryInvalid = () =>
   invalid('country', 'country must be the two letters of a country, such as ES, or null');
 
-function readChange({ name, country, deliver, confident }: MerchantChange) {
-  if ([name, country, deliver, confident].every((one) => one === undefined)) throw required('deliver');
+function readChange({ name, country, deliver, confident, undo_seconds: undoSeconds }: MerchantChange) {
+  if ([name, country, deliver, confident, undoSeconds].every((one) => one === undefined))
+    throw required('deliver');
   const text = name === undefined ? undefined : storableText(name.trim());
   if (text === '') throw required('name');
   if (typeof country === 'string' && !isCountry(country)) throw countryInvalid();
-  return { name: text, country: country as CountryCode | null | undefined, deliver, confident };
+  return { name: text, country: country as CountryCode | null | undefined, deliver, confident, undoSeconds };
 }
 
 function wireOf(merchant: Stored | undefined) {
   // It was removed from the database.
   if (!merchant) throw tokenInvalid();
-  const { name, country, deliver, confident } = merchant;
-  return { name, country, deliver, confident };
+  const { name, country, deliver, confident, undo_seconds } = merchant;
+  return { name, country, deliver, confident, undo_seconds };
 }

@@ -13,13 +13,15 @@ export interface Merchant {
   deliver: Deliver;
   /** From which score on its assistant gets an answer without asking a person. */
   confident: Confident;
+  /** How long the dashboard lets people undo an answer. */
+  undo_seconds: number;
   created_at: string;
 }
 
 /** As it is stored. */
 type Row = Omit<Merchant, 'confident'> & { confident: string };
 
-const COLUMNS = 'id, name, country, deliver, confident, created_at';
+const COLUMNS = 'id, name, country, deliver, confident, undo_seconds, created_at';
 
 const merchantOf = (row: Row): Merchant => ({ ...row, confident: readConfident(row.confident) });
 
@@ -68,20 +70,24 @@ export async function updateMerchant(
     country,
     deliver,
     confident,
+    undoSeconds,
   }: {
     name?: string | undefined;
     country?: CountryCode | null | undefined;
     deliver?: Deliver | undefined;
     confident?: Confident | undefined;
+    undoSeconds?: number | undefined;
   },
 ): Promise<Merchant | undefined> {
   const [row] = await queries.run<Row>(
     `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end,
-        deliver = coalesce($5, deliver), confident = coalesce($6, confident)
+        deliver = coalesce($5, deliver), confident = coalesce($6, confident),
+        undo_seconds = coalesce($7, undo_seconds)
       where id = $1 returning ${COLUMNS}`,
     [
       ...[id, name ?? null, country === undefined ? 0 : 1, country ?? null, deliver ?? null],
       confident === undefined ? null : String(confident),
+      undoSeconds ?? null,
     ],
   );
   return row && merchantOf(row);

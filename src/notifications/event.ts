@@ -2,7 +2,7 @@
 export const EVENT_COLUMNS =
   'notifications.merchant_id, notifications.id, conversation_id, notification_type, updated_at';
 
-type What = 'requested' | 'answered' | 'resolved' | 'cancelled' | 'expired' | 'deleted';
+type What = 'requested' | 'answered' | 'resolved' | 'reopened' | 'cancelled' | 'expired' | 'deleted';
 
 interface More {
   /** `n` is the notification. */

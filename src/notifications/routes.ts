@@ -6,6 +6,7 @@ import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, who
 import { MessageOf } from '../contract/common.ts';
 import {
   AnswerBody,
+  AnswerDone,
   ListHeaders,
   ListQuery,
   NotificationList,
@@ -36,7 +37,7 @@ import { rawMember } from '../http/json.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
-import { answerNotification } from './answer.ts';
+import { answerNotification } from './answers/answer.ts';
 import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './filteredList.ts';
 import type { WriteOnce } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
@@ -164,6 +165,7 @@ export function notificationRoutes({
             description:
               'A question takes `answer`, a support request `agent_response_to_customer` and ' +
               '`resolution_notes`, and every type `resolve_only`. If several answers arrive, exactly one wins. ' +
+              'With `undo_seconds` nothing is sent or learned until then, and `reopen` takes the answer back. ' +
               'An `Idempotency-Key` makes a repeated request safe for 24 hours.',
             errors: [
               ...TOKEN_ERRORS,
@@ -179,20 +181,14 @@ export function notificationRoutes({
           params: parameterSchema('notification_id'),
           headers: WriteHeaders,
           body: AnswerBody,
-          response: {
-            200: MessageOf(
-              'Notification answered.',
-              "Notification answered. The day's messaging limit is reached: the message waits until 2026-01-16T09:31:00.000Z.",
-              'Notification resolved without a reply.',
-            ),
-          },
+          response: { 200: AnswerDone },
         },
       },
       async (request, reply) => {
-        const { message } = await writeOnce(request, reply, async (queries) => ({
+        const { headers, ...answered } = await writeOnce(request, reply, async (queries) => ({
           ...(await answerNotification(
             queries,
-            { outbox, find: queries === database ? find : undefined },
+            { outbox, storage, find: queries === database ? find : undefined },
             {
               merchantId: merchantOf(request),
               author: authorOf(request),
@@ -205,7 +201,7 @@ export function notificationRoutes({
         }));
         database.signal(CHANGES);
         outbox.announce();
-        return { message };
+        return answered as never;
       },
     );
 

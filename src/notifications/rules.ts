@@ -1,7 +1,12 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { NOTIFICATION_TYPES, type NotificationType, type Status } from '../contract/notifications.ts';
 import {
-  type ApiError,
+  NOTIFICATION_TYPES,
+  type NotificationType,
+  type Status,
+  UNDO_SECONDS_MAX,
+} from '../contract/notifications.ts';
+import {
+  ApiError,
   alreadyAnswered,
   answerFailsSchema,
   contentMissing,
@@ -9,6 +14,7 @@ import {
   invalid,
   required,
 } from '../errors.ts';
+import { readTeach, type Teach } from '../knowledge/teach.ts';
 import { CONTEXT_TYPES, KINDS } from './kinds.ts';
 
 /** The rules of the contract, without a database: they decide what to do from the stored notification and the request. */
@@ -71,6 +77,8 @@ export function checkRequest(body: unknown): RequestDecision {
 
 export interface Answerable {
   type: NotificationType;
+  /** The document that its context names. */
+  namedDocument?: unknown;
   status: Status;
   answeredFields: readonly string[];
   matchesSchema: ValidateFunction;
@@ -85,8 +93,11 @@ export type AnswerDecision =
       learn: boolean;
       /** The document that the answer was taken from. */
       documentId?: number;
+      /** What the knowledge base learns, if the person says so. */
+      teach?: Teach;
+      undoSeconds?: number;
     }
-  | { do: 'answer'; answer: Fields; send: 'nothing' }
+  | { do: 'answer'; answer: Fields; send: 'nothing'; undoSeconds?: number }
   | { do: 'refuse'; error: ApiError };
 
 export function checkAnswer(notification: Answerable, body: unknown): AnswerDecision {
@@ -100,6 +111,9 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
     if (typeof value !== 'boolean') return refuse(invalid(name, `${name} must be a boolean`));
     flags[name] = value;
   }
+  const seconds = member(body, 'undo_seconds') ?? 0;
+  if (!isUndoSeconds(seconds)) return refuse(undoSecondsInvalid());
+  const undo = seconds > 0 ? { undoSeconds: seconds } : {};
   const [content, ...others] = notification.answeredFields;
   if (flags.resolve_only) {
     // No field is required, but notes are stored if they were sent.
@@ -107,7 +121,7 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
       (field) => typeof member(body, field) === 'string' && !isMissing(body[field]),
     );
     const answer = Object.fromEntries(notes.map((field) => [field, body[field]]));
-    return { do: 'answer', answer: { ...answer, resolve_only: true }, send: 'nothing' };
+    return { do: 'answer', answer: { ...answer, resolve_only: true }, send: 'nothing', ...undo };
   }
   if (content !== undefined && isMissing(member(body, content))) return refuse(contentMissing(content));
   const missing = others.find((field) => isMissing(member(body, field)));
@@ -124,6 +138,12 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
   if (documentId !== undefined && !isInteger(documentId))
     return refuse(invalid('document_id', 'document_id must be an integer'));
 
+  const given = member(body, 'teach') ?? undefined;
+  const teach = given === undefined ? undefined : teachOf(given, notification);
+  if (teach instanceof ApiError) return refuse(teach);
+  if (teach && teach.do !== 'nothing' && flags.only_send_campaign)
+    return refuse(invalid('teach', 'teach cannot be used with only_send_campaign'));
+
   const answer: Record<string, unknown> = {};
   for (const field of notification.answeredFields) answer[field] = body[field];
   if (flags.only_send_campaign) answer.only_send_campaign = true;
@@ -132,7 +152,25 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
     answer,
     send: flags.only_send_campaign ? 'campaign' : 'reply',
     content: String(content === undefined ? '' : body[content]),
-    learn: !flags.only_send_campaign && teaches,
+    learn: !flags.only_send_campaign && teaches && teach?.do !== 'nothing',
     ...(documentId === undefined ? {} : { documentId }),
+    ...(teach === undefined ? {} : { teach }),
+    ...undo,
   };
+}
+
+export const undoSecondsInvalid = () =>
+  invalid('undo_seconds', `undo_seconds must be an integer from 0 to ${UNDO_SECONDS_MAX}`);
+
+export const isUndoSeconds = (value: unknown): value is number =>
+  isInteger(value) && value >= 0 && value <= UNDO_SECONDS_MAX;
+
+function teachOf(given: unknown, { type, namedDocument }: Answerable): Teach | ApiError {
+  if (!KINDS[type].teaches) return invalid('teach', 'teach is only for questions');
+  try {
+    return readTeach(given, namedDocument);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
 }

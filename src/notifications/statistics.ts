@@ -2,15 +2,13 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { NotificationType } from '../contract/notifications.ts';
 import type { Overview } from '../contract/overview.ts';
 import type { Engine, Queries } from '../database/database.ts';
-import { CANCELLED } from './asks/end.ts';
 import { type Days, newestOf } from './days.ts';
 import { RECENT_DAYS, readAnswerers, readDayCounts, readWeeks, WEEKS_DAYS } from './progress/weeks.ts';
 
 /** The median covers at most this many answers, the newest of the period. */
 const MEDIAN_ANSWERS_MAX = 10_000;
 
-/** What the assistant cancelled, or somebody resolved without a reply, was not answered. */
-const ANSWERED = `status = 'answered' and answer <> '${CANCELLED}' and answer not like '%"resolve_only":true}'`;
+const ANSWERED = `outcome = 'answered'`;
 
 type ByType = Record<NotificationType, number>;
 const none = (): ByType => ({ user_question_request: 0, user_support_request: 0 });
@@ -29,16 +27,23 @@ export async function readOverview(
     readMedian(queries, merchantId, period.starts[0]!),
     readAnswerers(queries, merchantId, days.names.at(-RECENT_DAYS)!),
   ]);
+  const ofPeriod = counts.slice(-count);
   const by_type = none();
-  const answered_per_day = period.names.map((day, index) => {
-    const ofDay = counts.at(index - count)!;
-    const types = Object.entries(ofDay) as [NotificationType, (typeof ofDay)[NotificationType]][];
-    for (const [type, { answered }] of types) by_type[type] += answered;
-    const sum = (of: 'answered' | 'resolved') => types.reduce((total, [, each]) => total + each[of], 0);
-    return { day, count: sum('answered'), resolved: sum('resolved') };
-  });
+  for (const type of Object.keys(by_type) as NotificationType[]) {
+    by_type[type] = ofPeriod.reduce((sum, day) => sum + day[type].answered, 0);
+  }
+  const perDay = (of: 'answered' | 'resolved') =>
+    ofPeriod.map((day, index) => ({
+      day: period.names[index]!,
+      count: Object.values(day).reduce((sum, each) => sum + each[of], 0),
+    }));
+  const resolved_per_day = perDay('resolved');
   const weeks = await readWeeks(queries, merchantId, newestOf(days, WEEKS_DAYS), counts.slice(-WEEKS_DAYS));
-  return { pending, answered_per_day, median_seconds_to_answer: median, by_type, weeks, answered_by };
+  return {
+    ...{ pending, answered_per_day: perDay('answered'), median_seconds_to_answer: median, by_type },
+    ...{ resolved_per_day, resolved: resolved_per_day.reduce((sum, each) => sum + each.count, 0) },
+    ...{ weeks, answered_by },
+  };
 }
 
 async function readPending(queries: Queries, merchantId: MerchantId): Promise<Overview['pending']> {

@@ -2,7 +2,7 @@ import { authorNameOf, existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
-import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
+import { customerPhoneOf, referenceOf, wrongPhoneOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
@@ -11,10 +11,12 @@ import { createLookup } from '../database/lookup.ts';
 import { JSON_TEXT } from '../database/text.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { logStep } from '../events/record.ts';
+import { lessonWire } from '../knowledge/taught.ts';
 import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { EVENT_COLUMNS, notificationEvent } from './event.ts';
+import { teamMembers } from './team/columns.ts';
 
 /**
  * A notification as JSON, built by the database. Converting rows to objects and back to JSON costs Node five times as
@@ -29,6 +31,8 @@ export const answerMembers = (engine: Engine, merchantId: string, id: string) =>
   `, ',"answer":', coalesce(answer, 'null'), ',"answered_by":',
     ${JSON_TEXT[engine](authorNameOf(merchantId, 'notifications.answered_by', 'notifications.answered_by_key'))},
     ',"delivery":', coalesce(${deliveryWire(merchantId, id)}, 'null')`;
+/** A column without characters that JSON escapes. */
+const quoted = (column: string) => `coalesce('"' || ${column} || '"', 'null')`;
 export const askMember = (engine: Engine, merchantId: string, id: string) =>
   `, ',"ask":', coalesce(${askWire(engine, merchantId, id)}, 'null')`;
 
@@ -73,16 +77,18 @@ const EMPTY_INBOX: Inbox = { version: EMPTY, bytes: 0, pending_bytes: 0 };
 export const inboxBytes = (merchantId: string) =>
   `coalesce((select bytes from inboxes where merchant_id = ${merchantId}), 0)`;
 
-/** The versions of many merchants, for their subscribers. A merchant that never had a notification is absent. */
+/** The versions of many merchants' inboxes, and of who looks at them, for their subscribers. A merchant that never had a notification is absent. */
 export async function readInboxVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, string>> {
-  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
-    `select merchant_id, version from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+): Promise<Map<MerchantId, { inbox: string; presence: string }>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string; presence: string }>(
+    `select merchant_id, version, presence from inboxes where ${idIn(queries.engine, 'merchant_id', '$1')}`,
     [merchantIds],
   );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+  return new Map(
+    rows.map(({ merchant_id, version, presence }) => [merchant_id, { inbox: version, presence }]),
+  );
 }
 
 // Few fixed names, so they are part of the text. As parameters they made PostgreSQL plan each list: 140 of 320 µs.
@@ -186,10 +192,15 @@ export async function readInboxVersion(
   return row?.version ?? EMPTY;
 }
 
-/** One JSON object, with the answer, the state of its message, and its ask. */
+/** What a single notification has more. */
+const MORE_MEMBERS = `, ',"outcome":', ${quoted('outcome')}, ',"undo_until":', ${quoted('undo_until')},
+    ',"lesson":', coalesce(${lessonWire('$1', '$2')}, 'null')`;
+
+/** One JSON object, with the answer, the state of its message, its ask, what was learned from it, and who of the team has it. */
 export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
   const row = await queries.one<{ wire: string }>(
-    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}, '}') as wire
+    `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}
+        ${MORE_MEMBERS}${teamMembers(queries.engine, '$1', '$2')}, '}') as wire
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
@@ -207,6 +218,7 @@ export interface StoredNotification {
   answered_fields: string;
   answer_schema_id: string;
   customer_phone: string;
+  wrong_phone: string | null;
   reference: string | null;
   country: string | null;
   /** Of its ask, if it has one. */
@@ -217,7 +229,7 @@ export interface StoredNotification {
 
 const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
+    ${wrongPhoneOf('n')} as wrong_phone, ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
     k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
   from notifications n ${joinAsk('n')}`;
 
@@ -265,17 +277,24 @@ export async function findAnswerSchema(queries: Queries, id: string): Promise<st
 }
 
 /** Members that the event of an answer has more than others, as JSON. */
-interface AnswerEvent {
+export interface AnswerEvent {
   data: string | null;
   texts: string | null;
 }
 
-/** If several answers arrive at the same time, exactly one finds the notification still requested. */
-export const markAnswered = (
-  merchantId: MerchantId,
-  id: number,
-  change: { answer: string; answeredBy: Author; at: Date; event?: AnswerEvent },
-): Step => ({
+/** An answer to a notification. */
+export interface Mark {
+  /** Absent for an answer that is written already. */
+  answer?: string;
+  answeredBy: Author;
+  at: Date;
+  event?: AnswerEvent;
+  /** It can be undone until then; the rest is done later. */
+  hold?: { until: string; held: string } | undefined;
+}
+
+/** Has the columns that `answerEvent` reads. */
+const markStep = (merchantId: MerchantId, id: number, change: Mark, sql: string): Step => ({
   name: 'answered',
   rows: {
     columns: {
@@ -287,27 +306,49 @@ export const markAnswered = (
       at: 'text',
       event_data: 'text',
       event_texts: 'text',
+      undo_until: 'text',
+      held: 'text',
     },
     values: [
       {
         merchant_id: merchantId,
         id,
-        answer: change.answer,
+        answer: change.answer ?? null,
         answered_by: change.answeredBy.userId,
         key_id: change.answeredBy.keyId,
         at: change.at.toISOString(),
         event_data: change.event?.data ?? null,
         event_texts: change.event?.texts ?? null,
+        undo_until: change.hold?.until ?? null,
+        held: change.hold?.held ?? null,
       },
     ],
   },
-  sql: `update notifications
-    set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')},
-      answered_by_key = r.key_id, updated_at = r.at
-    from answered_rows r
-    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'
-    returning ${EVENT_COLUMNS}`,
+  sql: `${sql} returning ${EVENT_COLUMNS}`,
 });
+
+/** If several answers arrive at the same time, exactly one finds the notification still requested. */
+export const markAnswered = (merchantId: MerchantId, id: number, change: Mark & { answer: string }): Step =>
+  markStep(
+    merchantId,
+    id,
+    change,
+    `update notifications
+    set status = 'answered', answer = r.answer, answered_by = ${existingUserId('r.answered_by')},
+      answered_by_key = r.key_id, updated_at = r.at, undo_until = r.undo_until, held = r.held
+    from answered_rows r
+    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and status = 'requested'`,
+  );
+
+/** Ends a hold. Only one of many, or a person who takes the answer back, finds the answer still held. */
+export const markReleased = (merchantId: MerchantId, id: number, change: Mark): Step =>
+  markStep(
+    merchantId,
+    id,
+    change,
+    `update notifications set undo_until = null, held = null from answered_rows r
+    where notifications.merchant_id = r.merchant_id and notifications.id = r.id and notifications.held = r.held`,
+  );
 
 /** The event of `markAnswered`. */
 export const answerEvent = (engine: Engine, mark: Step, what: 'answered' | 'resolved'): string =>

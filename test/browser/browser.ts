@@ -219,6 +219,15 @@ export const rowOf = (page: Page, id: number | string) => page.locator(`[data-no
 
 export const waitUntilLive = (page: Page) => page.locator('.connection[data-state="live"]').waitFor();
 
+/** Shortcuts work only after Escape or a click outside a field, and not right after typing. */
+export async function turnOnShortcuts(page: Page): Promise<void> {
+  if (!(await page.evaluate<boolean>("'keys' in document.documentElement.dataset")))
+    await page.keyboard.press('Escape');
+  await shortcutsWork(page);
+}
+
+export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]').waitFor();
+
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });

@@ -3,7 +3,7 @@ import { before, it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { AURORA, QUESTION, raise } from '../harness.ts';
-import { button, inBrowser } from './browser.ts';
+import { button, inBrowser, turnOnShortcuts } from './browser.ts';
 
 /** Every page of the dashboard, and what it shows when it is complete, in any language. */
 const PAGES: [name: string, path: string, content: string][] = [
@@ -89,6 +89,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
     await page.keyboard.press('Escape');
     await overlay.waitFor({ state: 'detached' });
     await goTo(page, '/');
+    await turnOnShortcuts(page);
     await page.keyboard.press('?');
     await overlay.waitFor();
     await check('the keyboard shortcuts');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { QUESTION } from '../harness.ts';
-import { answerField, apiOf, button, inBrowser, rowOf, waitUntilLive } from './browser.ts';
+import { answerField, apiOf, button, inBrowser, rowOf, turnOnShortcuts, waitUntilLive } from './browser.ts';
 
 inBrowser('customers who ask the same', (dashboard) => {
   const { api, read, readAnswered, createNotification } = apiOf(dashboard);
@@ -105,6 +105,7 @@ inBrowser('customers who ask the same', (dashboard) => {
     await button(page, 'Send to 2 customers').waitFor();
     assert.equal(await layla.isChecked(), false);
     assert.equal(await answerField(page).inputValue(), 'In small bags.');
+    await turnOnShortcuts(page);
     await page.keyboard.press('e');
     await page.getByText('2 resolved without a reply.').waitFor();
     await page.keyboard.press('z');
@@ -120,6 +121,7 @@ inBrowser('customers who ask the same', (dashboard) => {
     const window = await dashboard.open();
     const { page } = window;
     await page.locator('.row[data-group="3"]').first().waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('j');
     await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
     await page.keyboard.press('x');

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION, SUPPORT } from '../harness.ts';
-import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
+import {
+  answerField,
+  apiOf,
+  button,
+  inBrowser,
+  rowOf,
+  sentAnswer,
+  turnOnShortcuts,
+  waitUntilLive,
+} from './browser.ts';
 
 const isTyping = (page: Page) => page.evaluate<boolean>("document.activeElement.matches('textarea')");
 
@@ -129,6 +138,7 @@ inBrowser('the inbox', (dashboard) => {
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await page.locator('.suggestion').first().waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('1');
     const text = await answerField(page).inputValue();
     assert.match(text, /moka/i);
@@ -143,6 +153,7 @@ inBrowser('the inbox', (dashboard) => {
     const window = await dashboard.open();
     const { page } = window;
     await rowOf(page, id).waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('j');
     const keyHint = page.locator('.suggestion .key-hint').first();
     await keyHint.waitFor();
@@ -153,7 +164,7 @@ inBrowser('the inbox', (dashboard) => {
     assert.equal(await isTyping(page), true);
     await keyHint.waitFor({ state: 'hidden' });
     await page.getByText('Ctrl ↵').waitFor();
-    await page.keyboard.press('Escape');
+    await turnOnShortcuts(page);
     await page.keyboard.press('Enter');
     await page.keyboard.press('1');
     assert.match(await answerField(page).inputValue(), /moka/i);
@@ -166,6 +177,7 @@ inBrowser('the inbox', (dashboard) => {
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await page.locator('.suggestion').first().waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('Enter');
     await page.keyboard.type('Yes, we do.');
     assert.equal(await answerField(page).inputValue(), 'Yes, we do.');
@@ -199,6 +211,7 @@ inBrowser('the inbox', (dashboard) => {
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await page.getByText('No similar answers yet.').waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('Enter');
     await page.keyboard.type('Sadly not.');
     assert.equal(await answerField(page).inputValue(), 'Sadly not.');
@@ -217,9 +230,12 @@ inBrowser('the inbox', (dashboard) => {
       await route.continue();
     });
     await button(page, 'Send answer').click();
-    await page.getByText('Someone else already answered').waitFor();
-    await page.getByText('The first answer.').waitFor();
-    await page.getByText('My own words.').waitFor();
+    await page.getByRole('alert').getByText('The first answer.').waitFor();
+    await page.getByText('Your text was not sent.').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'My own words.');
+    assert.equal(await answerField(page).getAttribute('readonly'), '');
+    await button(page, 'Discard my text').click();
+    await sentAnswer(page).waitFor();
     await window.close();
   });
 
@@ -304,6 +320,7 @@ inBrowser('the inbox', (dashboard) => {
     await page.keyboard.type('aurora-demo');
     await page.keyboard.press('Enter');
     await rowOf(page, id).waitFor();
+    await turnOnShortcuts(page);
     await page.keyboard.press('j');
     await page.getByText('Only by keyboard?').first().waitFor();
     await answerField(page).waitFor();

@@ -180,7 +180,7 @@ inBrowser('two users in one browser', (dashboard) => {
     await signOut();
     await window.signIn(BOREALIS);
     await rowOf(page, 7).waitFor();
-    assert.equal(new URL(page.url()).pathname, '/');
+    assert.equal(new URL(page.url()).pathname, '/inbox');
     await window.close();
   });
 

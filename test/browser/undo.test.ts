@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerField, apiOf, button, inBrowser, rowOf, waitUntilLive } from './browser.ts';
+import { answerField, apiOf, button, inBrowser, rowOf, turnOnShortcuts, waitUntilLive } from './browser.ts';
 
 inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
   const { read, createNotification } = apiOf(dashboard);
@@ -36,7 +36,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     const { page } = window;
     await waitUntilLive(page);
     await answerField(page).fill('Nearly done.');
-    await page.keyboard.press('Escape');
+    await turnOnShortcuts(page);
     await page.keyboard.press('e');
     await rowOf(page, id).waitFor({ state: 'detached' });
     // Another notification reloads the list, but the resolved one stays hidden.

@@ -79,7 +79,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'an answer that the assistant relays is sent, too',
-      file: 'src/notifications/answer.ts',
+      file: 'src/notifications/answers/effects.ts',
       find: `notification.ask_deliver === 'assistant'`,
       replace: 'false',
       test: 'an assistant that speaks to the customer itself relays the answer, and Deskbell sends nothing',

@@ -14,7 +14,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/notification-answer.test.ts', [
     {
       name: 'a notification is not found because one read went to a demoted database server',
-      file: 'src/notifications/answer.ts',
+      file: 'src/notifications/answers/answer.ts',
       find: 'if (!(await lockNotification(queries, merchantId, id))) throw notificationNotFound();',
       replace: 'await lockNotification(queries, merchantId, id); throw notificationNotFound();',
       test: 'is not 404 if only the first read misses the notification',
@@ -123,9 +123,9 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'a document is updated outside the transaction of the answer',
-      file: 'src/notifications/answer.ts',
+      file: 'src/notifications/answers/effects.ts',
       find: 'await inTransaction(queries, async (tx) => {',
-      replace: 'await ((work: (own: never) => Promise<void>) => work(queries as never))(async (tx) => {',
+      replace: 'await ((work: (own: never) => Promise<boolean>) => work(queries as never))(async (tx) => {',
       test: 'an answer about a document whose document version cannot be written changes nothing, and can be repeated',
     },
     {

@@ -81,7 +81,7 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'one refusal ends the whole call',
-      file: 'src/notifications/groups/answerMany.ts',
+      file: 'src/notifications/answers/many.ts',
       find: 'if (!(error instanceof ApiError) || isFailure(error.code)) throw error;',
       replace: 'if (!(error instanceof ApiError) || !isFailure(error.code)) throw error;',
       test: 'refuses those that cannot be answered, like single answers, and answers the others',

@@ -92,8 +92,9 @@ export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'an answer that was taken from a deleted document is not learned',
       file: 'src/knowledge/learn.ts',
-      find: 'if (source) return { documentId: source.id, created: false };',
-      replace: 'if (sourceId) return { documentId: sourceId, created: false };',
+      find: `if (source) return planned(source, source, 'wording');`,
+      replace: `if (source) return planned(source, source, 'wording');
+  if (sourceId) return { learned: { do: 'wording', documentId: sourceId, version: 1 } } as never;`,
       test: 'an answer that names no document of the merchant is learned as usual',
     },
   ]),

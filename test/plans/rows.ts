@@ -50,7 +50,17 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     if (n % 2 === 0) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/answer`, { token, body });
   }
   const { json: pending } = await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, { token });
-  for (const { id } of pending) await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
+  for (const { id } of pending) {
+    await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
+    await useTeam(deskbell, token, `${NOTIFICATIONS}/${id}`);
+  }
+  // A person has few of them at a time.
+  for (let n = 0; n < rows; n += 1)
+    await deskbell.database.run(
+      `insert into presences (merchant_id, user_id, notification_id, state, expires_at)
+        values (1, $1, $2, 'open', '2999-01-15T09:30:00.000Z')`,
+      [1000 + (n % 50), n],
+    );
   await useFactors(deskbell, OPERATOR);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };
@@ -83,13 +93,26 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
   await receiver.close();
 }
 
+/** Everything that colleagues do with a notification. */
+export async function useTeam(deskbell: Deskbell, token: string, address: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) =>
+    (await deskbell.call(method, address + path, { token, ...(body ? { body } : {}) })).json;
+  await call('PUT', '/assignee', { user_id: 1 });
+  const { id } = await call('POST', '/notes', { text: '@Alma, is this one back on Monday?' });
+  await call('POST', '/notes', { text: 'Yes.' });
+  await call('GET', '/notes');
+  await call('DELETE', `/notes/${id}`);
+  for (const state of ['open', 'typing', 'gone']) await call('PUT', '/presence', { state });
+  await call('GET', '/presence');
+}
+
 export const WEBHOOKS = '/api/v1/webhooks';
 
 /** An assistant asks for a customer. */
 export async function askOf(deskbell: Deskbell, token: string, n: number): Promise<{ id: number }> {
   const body = {
     ...{ question: `How about ask ${n}?`, customer: { phone: phoneOf(n), reference: `ask-${n}` } },
-    ...{ if_known: 'raise', expires_in_seconds: 60 },
+    ...{ if_known: 'raise', expires_in_seconds: 3600 },
   };
   const { status, json, text } = await deskbell.call('POST', '/api/v1/ask', { token, body });
   assert.equal(status, 200, text);

@@ -15,8 +15,9 @@ import {
 } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
+import { until } from '../shops.ts';
 import { KNOWLEDGE } from '../teaching.ts';
-import { askOf, phoneOf, useFactors, WEBHOOKS } from './rows.ts';
+import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 import { useUpkeep } from './upkeep.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
@@ -76,7 +77,9 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
-    [QUESTION, { answer: 'Yes.' }],
+    [QUESTION, { answer: 'Yes, it is.' }],
+    [QUESTION, { answer: 'Yes, it is.', teach: { do: 'append', document_id: document.id } }],
+    [QUESTION, { answer: 'Yes.', teach: { do: 'new' } }],
     [QUESTION, { answer: 'Yes, as it says.', document_id: document.id }],
     [
       { ...QUESTION, context: { ...QUESTION.context, document_id: document.id } },
@@ -96,10 +99,12 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
       assert.equal((await call('POST', `${address}/answer`, { body, headers })).status, 200);
       await call('GET', address);
       await call('GET', `${address}/suggestions`);
+      await useTeam(deskbell, token, address);
       await call('DELETE', address);
     }
   }
   await answerTogether(deskbell, token, document.id);
+  await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await useUpkeep(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
@@ -128,8 +133,37 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
     await call('GET', `/${ids[0]}/similar`);
     await call('DELETE', `/${ids[0]}/ungroup`);
     const [first] = ids;
-    assert.equal((await call('POST', '/answer-many', { ids: [first], answer: 'Yes.', ...more })).status, 200);
-    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes.', ...more })).status, 200);
+    assert.equal(
+      (await call('POST', '/answer-many', { ids: [first], answer: 'Yes, it is.', ...more })).status,
+      200,
+    );
+    assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
+  }
+}
+
+/** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
+async function undo(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = async (path: string, body?: object) => {
+    const reply = await deskbell.call('POST', NOTIFICATIONS + path, { token, body });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  const ask = async () => Number((await raise(deskbell, token)).split('/').at(-1));
+  const ids = [await ask(), await ask(), await ask()];
+  const teach = { do: 'replace', document_id: documentId };
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 60, teach });
+  await call(`/${ids[0]}/reopen`);
+  await call('/resolve-many', { ids, undo_seconds: 60 });
+  await call('/reopen-many', { ids });
+  await call('/resolve-many', { ids });
+  await call('/reopen-many', { ids });
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 1, teach });
+  await call('/answer-many', { ids: ids.slice(1), answer: 'Yes, it will be.', undo_seconds: 1 });
+  deskbell.clock.jump(2);
+  for (const id of ids) {
+    const address = `${NOTIFICATIONS}/${id}`;
+    await until('it is sent', async () => {
+      return (await deskbell.call('GET', address, { token })).json.undo_until === null;
+    });
   }
 }
 
@@ -141,7 +175,7 @@ async function useAsks(deskbell: Deskbell, token: string): Promise<void> {
   await askOf(deskbell, token, 1_000_000);
   await call('POST', '/api/v1/ask', { question: 'By number?', customer: { phone: phoneOf(5) } });
   const waiting = call('GET', `/api/v1/ask/${ids[0]}?wait=5`);
-  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes.' });
+  await call('POST', `${NOTIFICATIONS}/${ids[0]}/answer`, { answer: 'Yes, it is.' });
   await waiting;
   await call('DELETE', `/api/v1/ask/${ids[1]}`);
   await call('DELETE', `${NOTIFICATIONS}/${ids[2]}`);
@@ -188,6 +222,18 @@ const LISTS = [
   `${NOTIFICATIONS}/?ids=11,12,13&limit=2`,
   `${NOTIFICATIONS}/?conversation_id=1&limit=5`,
   `${NOTIFICATIONS}/?conversation_id=1&status=answered&updated_since=2026-01-15T09:30:00Z&limit=5`,
+  ...['open', 'attention', 'answered', 'resolved', 'all'].map((tab) => `/api/v1/inbox?tab=${tab}&limit=5`),
+  '/api/v1/inbox?tab=answered&sort=oldest&type=user_question_request&limit=5',
+  '/api/v1/inbox?tab=attention&sort=oldest&type=user_question_request&q=organic',
+  '/api/v1/inbox?tab=all&q=organic%20beans',
+  '/api/v1/inbox?tab=resolved&q=organic&sort=oldest',
+  '/api/v1/inbox?ids=11,12,13',
+  '/api/v1/inbox?tab=answered&assigned=1&limit=5',
+  '/api/v1/inbox?tab=all&assigned=none&limit=5',
+  '/api/v1/inbox/counts',
+  '/api/v1/inbox/counts?assigned=1',
+  '/api/v1/inbox/counts?type=user_support_request',
+  '/api/v1/inbox/counts?q=organic&type=user_question_request',
   `${KNOWLEDGE}/?limit=5`,
   `${KNOWLEDGE}/?q=organic`,
   `${KNOWLEDGE}/?q=organic%20number%20zeppelin&limit=5`,

@@ -13,9 +13,11 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
-import { readDraft, saveDraft } from './drafts.ts';
+import type { OthersAnswer } from './contested.ts';
+import { readDraft, removeDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, canTeach, fieldTexts, REPLY_FIELD } from './fields.ts';
 import { useCustomer } from './NotificationHeader.tsx';
+import { OthersAnswerNotice } from './OthersAnswerNotice.tsx';
 import { answerCall, rejections, submitAnswer } from './submit.ts';
 import { textToInsert } from './textToInsert.ts';
 
@@ -37,12 +39,23 @@ const SEND_HINTS = {
   },
 } as const satisfies Record<string, Record<string, TextKey>>;
 
+interface AnswerFormProps {
+  item: NotificationDetail;
+  /** Somebody else has answered: the form is locked, with its text. */
+  others?: OthersAnswer | undefined;
+  /** Sends the text of a locked form as another message to the customer. */
+  onFollowUp?: ((text: string) => Promise<unknown>) | undefined;
+  /** The text of a locked form has been deleted. */
+  onDiscarded?: () => void;
+}
+
 /** Has one field for each name in `answered_fields`. The customer gets the text of the first one. */
-export function AnswerForm({ item }: { item: NotificationDetail }) {
+export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerFormProps) {
   const translation = useTranslation();
+  const locked = others !== undefined;
   const { t, number } = translation;
   const client = useQueryClient();
-  const { name } = useCustomer(item);
+  const { name, loading } = useCustomer(item);
   const rejection = useStore(rejections).get(item.id);
   const [savedDraft] = useState(() => readDraft(item.id));
   const [fields, setFields] = useState<Record<string, string>>(savedDraft.fields);
@@ -67,7 +80,7 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
   // A suggestion was chosen: append its text to the existing text.
   const suggestion = useStore(textToInsert);
   useEffect(() => {
-    if (suggestion?.id !== item.id) return;
+    if (suggestion?.id !== item.id || locked) return;
     textToInsert.set(undefined);
     const { text, document } = suggestion;
     const before = fields[content]?.trimEnd() ?? '';
@@ -89,6 +102,7 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
     return error instanceof ApiError && error.field === field ? error.message : undefined;
   };
   const submit = () => {
+    if (locked) return;
     setSubmitted(true);
     const invalidField = item.answered_fields.find((field) => {
       const text = fields[field] ?? '';
@@ -132,12 +146,23 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
         submit();
       }}
     >
+      {others && (
+        <OthersAnswerNotice
+          answer={others}
+          text={fields[content] ?? ''}
+          onFollowUp={onFollowUp}
+          onDiscard={() => {
+            removeDraft(item.id);
+            onDiscarded?.();
+          }}
+        />
+      )}
       {rejection && !rejection.alreadyAnswered && (
         <p className="notice" role="alert">
           {t('answerNotSent', { reason: errorMessage(translation, rejection.error) })}
         </p>
       )}
-      {isExpired(item.ask) && (
+      {!locked && isExpired(item.ask) && (
         <p className="notice">
           {t('askExpired')} {t(relayed ? 'assistantRelays' : 'askExpiredSends')}
         </p>
@@ -152,6 +177,7 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
             label={label}
             description={hint}
             required
+            readOnly={locked}
             dir="auto"
             className={index === 0 ? 'field field-content' : 'field'}
             {...(index === 0 ? { 'data-reply': true } : {})}
@@ -169,7 +195,7 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
           </span>
         )}
       </p>
-      {teachable && (
+      {!locked && teachable && (
         <Switch
           className="teach"
           size="md"
@@ -178,36 +204,40 @@ export function AnswerForm({ item }: { item: NotificationDetail }) {
           onChange={(event) => change(fields, event.currentTarget.checked)}
         />
       )}
-      <p className="send-hint" aria-live="polite">
-        {sendHint}
-      </p>
-      <div className="answer-actions">
-        <span className="action">
-          <Button
-            type="submit"
-            rightSection={
-              <Kbd dir="ltr" className="key-hint while-typing on-accent">
-                {MOD} ↵
-              </Kbd>
-            }
-          >
-            {sendLabel}
-          </Button>
-          <CurlButton call={answerCall(item.id, body)} label={sendLabel} />
-        </span>
-        <span className="action">
-          <Tooltip label={t('resolveHint')}>
-            <Button
-              variant="default"
-              rightSection={!othersSelected && <Kbd className="key-hint">e</Kbd>}
-              onClick={() => resolveNotifications(client, [item.id])}
-            >
-              {t('resolve')}
-            </Button>
-          </Tooltip>
-          <CurlButton call={calls.answer(item.id, { resolve_only: true })} label={t('resolve')} />
-        </span>
-      </div>
+      {!locked && (
+        <>
+          <p className="send-hint" aria-live="polite">
+            {loading ? <span className="name-loading" aria-hidden="true" /> : sendHint}
+          </p>
+          <div className="answer-actions">
+            <span className="action">
+              <Button
+                type="submit"
+                rightSection={
+                  <Kbd dir="ltr" className="key-hint while-typing on-accent">
+                    {MOD} ↵
+                  </Kbd>
+                }
+              >
+                {sendLabel}
+              </Button>
+              <CurlButton call={answerCall(item.id, body)} label={sendLabel} />
+            </span>
+            <span className="action">
+              <Tooltip label={t('resolveHint')}>
+                <Button
+                  variant="default"
+                  rightSection={!othersSelected && <Kbd className="key-hint">e</Kbd>}
+                  onClick={() => resolveNotifications(client, [item.id])}
+                >
+                  {t('resolve')}
+                </Button>
+              </Tooltip>
+              <CurlButton call={calls.answer(item.id, { resolve_only: true })} label={t('resolve')} />
+            </span>
+          </div>
+        </>
+      )}
     </form>
   );
 }

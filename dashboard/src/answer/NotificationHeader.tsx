@@ -28,6 +28,7 @@ export function useCustomer({ conversation_id, context }: Notification) {
     name: conversation?.customer_name || t('unknownCustomer', { id: String(conversation_id) }),
     phone: context.lead_phone || conversation?.customer_phone,
     windowOpenUntil: conversation?.window_open_until,
+    loading: conversation === undefined,
   };
 }
 
@@ -35,7 +36,7 @@ export function useCustomer({ conversation_id, context }: Notification) {
 export function NotificationHeader({ item }: { item: NotificationDetail }) {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
-  const { name, phone, windowOpenUntil } = useCustomer(item);
+  const { name, phone, windowOpenUntil, loading } = useCustomer(item);
   const typeName = useTypeName()(item.notification_type);
   const ago = relative(item.created_at, now);
   return (
@@ -44,7 +45,9 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeIcon type={item.notification_type} />
         <div className="pane-customer">
-          <h2 dir="auto">{name}</h2>
+          <h2 dir="auto" aria-busy={loading}>
+            {loading ? <span className="name-loading" aria-hidden="true" /> : name}
+          </h2>
           <p>
             {phone && (
               <a href={`tel:${phone}`} dir="ltr">

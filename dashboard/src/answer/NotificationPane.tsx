@@ -1,5 +1,6 @@
 import { Button, Kbd, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useReducer } from 'react';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
@@ -12,6 +13,7 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { AnswerForm } from './AnswerForm.tsx';
+import { othersAnswer } from './contested.ts';
 import { NotificationHeader } from './NotificationHeader.tsx';
 import { SentAnswer } from './SentAnswer.tsx';
 import { SentToMany } from './SentToMany.tsx';
@@ -31,7 +33,9 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
   const { t } = translation;
   const deletedIds = useStore(hidden);
   const pendingResolveIds = useStore(pendingResolves);
-  const rejection = useStore(rejections).get(id ?? -1);
+  // A rejected answer may show that somebody else was faster.
+  useStore(rejections);
+  const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   const query = useQuery<NotificationDetail>({
     queryKey: detailKey(id ?? 0),
     queryFn: ({ signal }) => request<NotificationDetail>(calls.notification(id!), { signal }),
@@ -68,6 +72,7 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
     );
   }
   const pending = item.status === 'requested';
+  const others = pendingResolveIds.has(id) ? undefined : othersAnswer(item);
   const next = shown.find((other) => other.status === 'requested' && other.id !== id);
   return (
     <div className="pane">
@@ -75,12 +80,13 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
       <div className="pane-body">
         <div className="pane-main">
           {!pending && <SentToMany id={id} items={all} />}
-          {pending ? (
-            <AnswerForm item={item} />
+          {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
+          {pending || others ? (
+            <AnswerForm key={id} item={item} others={others} onDiscarded={renderAgain} />
           ) : (
-            <SentAnswer item={item} rejection={rejection} loading={query.isPlaceholderData} />
+            <SentAnswer item={item} loading={query.isPlaceholderData} />
           )}
-          {!pending && next && (
+          {!pending && !others && next && (
             <Button
               variant="default"
               className="next"
@@ -106,11 +112,14 @@ function NothingSelected() {
       icon="bell"
       title={t('selectNotification')}
       hint={
-        <span className="key-hint">
-          {parts.map((part, index) =>
-            index % 2 === 0 ? part : <Kbd key={part}>{keys[part as keyof typeof keys] ?? part}</Kbd>,
-          )}
-        </span>
+        <>
+          <span className="key-hint keys-on">
+            {parts.map((part, index) =>
+              index % 2 === 0 ? part : <Kbd key={part}>{keys[part as keyof typeof keys] ?? part}</Kbd>,
+            )}
+          </span>
+          <span className="with-keyboard keys-off">{t('keysHint')}</span>
+        </>
       }
     />
   );

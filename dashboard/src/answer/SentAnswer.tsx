@@ -1,4 +1,4 @@
-import { Button, Skeleton } from '@mantine/core';
+import { Skeleton } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
@@ -6,17 +6,11 @@ import { isRelayed } from '../inbox/asks.ts';
 import { pendingResolves } from '../inbox/pendingResolves.ts';
 import { useNow } from '../shell/useNow.ts';
 import { DeliveryTimeline } from './DeliveryTimeline.tsx';
-import { removeDraft } from './drafts.ts';
 import { fieldTexts } from './fields.ts';
-import { dismissRejection, type Rejection, wasJustSubmitted } from './submit.ts';
+import { wasJustSubmitted } from './submit.ts';
 
 /** The answer, and the delivery of its message. */
-export function SentAnswer(props: {
-  item: NotificationDetail;
-  rejection: Rejection | undefined;
-  loading: boolean;
-}) {
-  const { item, rejection, loading } = props;
+export function SentAnswer({ item, loading }: { item: NotificationDetail; loading: boolean }) {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const answer = (item.answer ?? {}) as Record<string, unknown>;
@@ -34,14 +28,6 @@ export function SentAnswer(props: {
   }, [item.id]);
   return (
     <div className="sent-answer">
-      {rejection?.alreadyAnswered && (
-        <AlreadyAnswered
-          id={item.id}
-          rejection={rejection}
-          fields={item.answered_fields}
-          cancelled={cancelled}
-        />
-      )}
       <h3 ref={heading} tabIndex={-1}>
         {t(cancelled ? 'cancelled' : 'answer')}{' '}
         {item.answered_by && <bdi className="muted">{item.answered_by}, </bdi>}
@@ -63,49 +49,6 @@ export function SentAnswer(props: {
         <p className="muted">{t('assistantRelays')}</p>
       )}
       {item.delivery && <DeliveryTimeline deliveryId={item.delivery.id} />}
-    </div>
-  );
-}
-
-function AlreadyAnswered({
-  id,
-  rejection,
-  fields,
-  cancelled,
-}: {
-  id: number;
-  rejection: Rejection;
-  fields: readonly string[];
-  cancelled: boolean;
-}) {
-  const { t } = useTranslation();
-  const texts = fields
-    .map((field) => rejection.body[field])
-    .filter((text) => typeof text === 'string' && text !== '');
-  return (
-    <div className="notice" role="alert">
-      <strong>{t(cancelled ? 'questionCancelled' : 'alreadyAnswered')}</strong>
-      {texts.length > 0 && (
-        <details open>
-          <summary>{t('unsentText')}</summary>
-          {texts.map((text) => (
-            <p key={String(text)} className="notice-text" dir="auto">
-              {String(text)}
-            </p>
-          ))}
-        </details>
-      )}
-      {!cancelled && <p>{t('alreadyAnsweredHint')}</p>}
-      <Button
-        size="compact-md"
-        variant="default"
-        onClick={() => {
-          removeDraft(id);
-          dismissRejection(id);
-        }}
-      >
-        {t('close')}
-      </Button>
     </div>
   );
 }

@@ -9,6 +9,8 @@ import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { textToInsert } from './textToInsert.ts';
 
 const NONE: readonly Suggestion[] = [];
+/** Below this score, the questions share little more than a few words. The server leaves out what has even less. */
+const GOOD_SCORE_MIN = 0.5;
 
 export const suggestionsOf = (id: number) =>
   queryOptions({
@@ -58,7 +60,9 @@ export function Suggestions({ item }: { item: Notification }) {
                   {t(suggestion.kind === 'document' ? 'suggestionDocument' : 'suggestionNotification')}
                 </span>
                 <span className="tabular">
-                  {t('suggestionMatch', { percent: percent(suggestion.score) })}
+                  {suggestion.score < GOOD_SCORE_MIN
+                    ? t('suggestionWeak')
+                    : t('suggestionMatch', { percent: percent(suggestion.score) })}
                 </span>
                 <span className="suggestion-use">{t('suggestionUse')}</span>
               </span>

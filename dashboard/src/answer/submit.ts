@@ -24,12 +24,13 @@ function setRejection(id: number, rejection: Rejection | undefined): void {
   rejections.set(next);
 }
 
-export const dismissRejection = (id: number): void => setRejection(id, undefined);
-
 export const answerCall = (id: number, body: Record<string, unknown>): Call => ({
   ...calls.answer(id, body),
   headers: { 'Idempotency-Key': readDraft(id).key },
 });
+
+const beingSent = new Set<number>();
+export const isBeingSent = (id: number): boolean => beingSent.has(id);
 
 /** The notification answered last in this tab. Its answer gets the keyboard focus. */
 let lastSubmittedId: number | undefined;
@@ -44,6 +45,7 @@ export async function submitAnswer(
   const { id } = item;
   setRejection(id, undefined);
   lastSubmittedId = id;
+  beingSent.add(id);
   const restore = showAsAnswered(client, id);
   const key = detailKey(id);
   const before = client.getQueryData<NotificationDetail>(key) ?? toDetail(item);
@@ -59,12 +61,18 @@ export async function submitAnswer(
     removeDraft(id);
     showToast('answerSent');
   } catch (error) {
+    beingSent.delete(id);
+    lastSubmittedId = undefined;
     const alreadyAnswered = error instanceof ApiError && error.code === 'ALREADY_ANSWERED';
-    if (!alreadyAnswered) {
+    if (alreadyAnswered) {
+      // The answer of the other person is loaded below.
+      client.setQueryData(key, { ...before, status: 'answered', answer: null } as NotificationDetail);
+    } else {
       client.setQueryData(key, before);
       restore();
     }
     setRejection(id, { error, alreadyAnswered, body });
   }
+  beingSent.delete(id);
   await refreshInbox(client);
 }

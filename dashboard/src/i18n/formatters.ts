@@ -1,9 +1,9 @@
 import type { Language } from './texts.ts';
 
 /** Creating a formatter costs more than using it a hundred times, so each is created once. */
-function cached<Options, Format>(
-  create: (language: Language, options: Options) => Format,
-): (language: Language, options: Options) => Format {
+function cached<Options, Format, Locale = Language>(
+  create: (language: Locale, options: Options) => Format,
+): (language: Locale, options: Options) => Format {
   const formatters = new Map<string, Format>();
   return (language, options) => {
     const key = `${language} ${JSON.stringify(options)}`;
@@ -19,8 +19,10 @@ function cached<Options, Format>(
 export const numberFormat = cached(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 );
+/** Without a language: as the region of the user's device has it. */
 export const dateFormat = cached(
-  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+  (language: Language | undefined, options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(language, options),
 );
 export const relativeFormat = cached(
   (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),

@@ -23,21 +23,66 @@ export function duration(language: Language, seconds: number): string {
   return unit === 'second' ? `< ${text}` : text;
 }
 
-/** "3 minutes ago", "in 2 hours", "now". */
-export function relative(language: Language, at: string, now: number): string {
-  const seconds = (Date.parse(at) - now) / 1000;
+type HourCycle = 'h12' | 'h23';
+
+/** Whether people here write 3:10 PM or 15:10. That depends on the region, not on the language. */
+export const hourCycleHere = (): HourCycle =>
+  ['h11', 'h12'].includes(dateFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle ?? '')
+    ? 'h12'
+    : 'h23';
+
+const hourOf = (hourCycle: HourCycle) =>
+  ({ hour: hourCycle === 'h23' ? '2-digit' : 'numeric', minute: '2-digit', hourCycle }) as const;
+
+/** How a day is named within a sentence, and what is between the day and the time. */
+const DAYS: Record<Language, { weekday: (name: string) => string; comma: string }> = {
+  en: { weekday: (name) => name, comma: ', ' },
+  es: { weekday: (name) => `el ${name}`, comma: ', ' },
+  pt: { weekday: (name) => name, comma: ', ' },
+  ar: { weekday: (name) => `يوم ${name}`, comma: '، ' },
+};
+
+/** Calendar days between two times, whatever the clock shows. */
+function daysBefore(at: Date, now: Date): number {
+  const midnight = (date: Date) => Date.UTC(date.getFullYear(), date.getMonth(), date.getDate());
+  return (midnight(now) - midnight(at)) / (DAY * 1000);
+}
+
+/**
+ * As people say it: "now", "3 minutes ago", "in 2 hours", and for other days "yesterday, 15:10", "Monday, 09:02" and
+ * "12 Nov, 09:02". It fits into a sentence, so it starts with a small letter where the language has one.
+ */
+export function relative(language: Language, at: string, now: number, hourCycle = hourCycleHere()): string {
+  const date = new Date(at);
+  const seconds = (date.getTime() - now) / 1000;
   const format = relativeFormat(language, { numeric: 'auto', style: 'short' });
   if (Math.abs(seconds) < MINUTE) return format.format(0, 'second');
-  const [amount, unit] = toLargestUnit(Math.abs(seconds));
-  return format.format(Math.sign(seconds) * amount, unit);
+  const days = daysBefore(date, new Date(now));
+  // Shortly after midnight, "20 minutes ago" says more than "yesterday".
+  if (days <= 0 || seconds > -HOUR) {
+    const [amount, unit] = toLargestUnit(Math.abs(seconds));
+    return format.format(Math.sign(seconds) * amount, unit);
+  }
+  const { weekday, comma } = DAYS[language];
+  const named = (options: Intl.DateTimeFormatOptions) => dateFormat(language, options).format(date);
+  const isThisYear = date.getFullYear() === new Date(now).getFullYear();
+  if (days > 6 && !isThisYear) return named({ day: 'numeric', month: 'short', year: 'numeric' });
+  const day =
+    days === 1
+      ? relativeFormat(language, { numeric: 'auto' }).format(-1, 'day')
+      : days <= 6
+        ? weekday(named({ weekday: 'long' }))
+        : named({ day: 'numeric', month: 'short' });
+  return `${day}${comma}${named(hourOf(hourCycle))}`;
 }
 
 export function dateTime(language: Language, at: string): string {
-  return dateFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
+  const options = { dateStyle: 'medium', timeStyle: 'short', hourCycle: hourCycleHere() } as const;
+  return dateFormat(language, options).format(new Date(at));
 }
 
 export function clockTime(language: Language, at: string): string {
-  return dateFormat(language, { hour: 'numeric', minute: '2-digit' }).format(new Date(at));
+  return dateFormat(language, hourOf(hourCycleHere())).format(new Date(at));
 }
 
 /** With seconds, because a message may be queued, sent and read within one minute. */
@@ -45,8 +90,7 @@ export function exactTime(language: Language, at: string): string {
   return dateFormat(language, {
     day: 'numeric',
     month: 'short',
-    hour: 'numeric',
-    minute: '2-digit',
+    ...hourOf(hourCycleHere()),
     second: '2-digit',
   }).format(new Date(at));
 }

@@ -3,20 +3,23 @@ import type { RefObject } from 'react';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { useStore } from '../shell/store.ts';
-import { type Counts, type View, view } from './view.ts';
+import { setQuery } from '../shell/route.ts';
+import { type Counts, queryOfView, type View } from './view.ts';
 
 export function Filters({
   counts,
+  view: shown,
   searchRef,
 }: {
   counts: Counts;
+  view: View;
   searchRef: RefObject<HTMLInputElement | null>;
 }) {
   const { t, number } = useTranslation();
-  const shown = useStore(view);
   const { oldestFirst } = usePreferences();
-  const change = (part: Partial<View>) => view.set({ ...view.get(), ...part });
+  /** Back leads to the tab and the type before, but not to each letter of a search. */
+  const change = (part: Partial<View>) =>
+    setQuery(queryOfView({ ...shown, ...part }), 'search' in part ? 'replace' : 'push');
   const counted = (label: string, count: number) => (
     <span className="count-label">
       {label} <span className="count">{number(count)}</span>

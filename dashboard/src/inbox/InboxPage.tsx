@@ -6,6 +6,7 @@ import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
+import { useRoute } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { useExtraWide, useWide } from '../shell/useScreenWidth.ts';
 import { TestPhonePane } from '../testPhone/TestPhonePane.tsx';
@@ -17,7 +18,7 @@ import { rowIdOf, useRows } from './groups.ts';
 import { NotificationList } from './NotificationList.tsx';
 import { useNotifications } from './notifications.ts';
 import { useInboxShortcuts } from './useInboxShortcuts.ts';
-import { applyView, countStates, hidden, selection, view } from './view.ts';
+import { applyView, countStates, hidden, readView, selection } from './view.ts';
 
 const NONE: readonly Notification[] = [];
 const NO_IDS: readonly number[] = [];
@@ -26,7 +27,8 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   const { t } = useTranslation();
   const query = useNotifications();
   const items = query.data ?? NONE;
-  const shownView = useStore(view);
+  const { query: filters } = useRoute();
+  const shownView = useMemo(() => readView(filters), [filters]);
   const deletedIds = useStore(hidden);
   const selectedIds = useStore(selection);
   const { oldestFirst, showTestPhone } = usePreferences();
@@ -66,7 +68,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
           {selectedIds.size > 0 ? (
             <BulkBar items={shown} />
           ) : (
-            <Filters counts={counts} searchRef={searchRef} />
+            <Filters counts={counts} view={shownView} searchRef={searchRef} />
           )}
           {query.isPending ? (
             <Loading label={t('loading')} />
@@ -79,7 +81,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
           ) : shown.length === 0 ? (
             <EmptyList view={shownView} />
           ) : (
-            <NotificationList {...rows} openId={rowId} />
+            <NotificationList {...rows} list={new URLSearchParams(filters).toString()} openId={rowId} />
           )}
         </section>
       )}

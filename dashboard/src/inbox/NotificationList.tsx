@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef } from 'react';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useScrollMemory } from '../shell/scrollMemory.ts';
 import { useStore } from '../shell/store.ts';
 import { useAsks } from './asks.ts';
 import { useConversations } from './conversations.ts';
@@ -14,8 +15,11 @@ const ROW_HEIGHT = 104;
 export function NotificationList({
   items,
   groups,
+  list,
   openId,
 }: Rows & {
+  /** Changes with the filters. */
+  list: string;
   openId: number | undefined;
 }) {
   const { t } = useTranslation();
@@ -28,6 +32,7 @@ export function NotificationList({
     estimateSize: () => ROW_HEIGHT,
     getItemKey: (index) => items[index]!.id,
     overscan: 8,
+    initialOffset: useScrollMemory(scroller, { list: `inbox ${list}` }),
   });
   const rows = virtualizer.getVirtualItems();
   const first = rows[0]?.index ?? 0;

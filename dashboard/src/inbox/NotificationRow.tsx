@@ -75,7 +75,9 @@ export const NotificationRow = memo(function NotificationRow({
         }}
       >
         <span className="row-head">
-          <strong className="row-name">{name}</strong>
+          <strong className="row-name">
+            {group || customer ? name : <span className="name-loading" aria-hidden="true" />}
+          </strong>
           <span className="row-time">
             {pending ? duration(waited) : relative(item.updated_at, now)}
             <span className="visually-hidden">

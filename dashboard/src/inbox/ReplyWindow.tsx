@@ -1,7 +1,8 @@
 import { useTranslation } from '../i18n/translation.tsx';
 import { useNow } from '../shell/useNow.ts';
 
-const SOON_MS = 2 * 3_600_000;
+const SOON_MS = 60 * 60_000;
+const URGENT_MS = 15 * 60_000;
 
 /** The remaining time to reply freely. Nothing is shown until the conversation is loaded. */
 export function ReplyWindow({ until }: { until: string | null | undefined }) {
@@ -17,7 +18,10 @@ export function ReplyWindow({ until }: { until: string | null | undefined }) {
     );
   }
   return (
-    <span className="reply-window" data-state={leftMs < SOON_MS ? 'soon' : 'open'}>
+    <span
+      className="reply-window"
+      data-state={leftMs < URGENT_MS ? 'urgent' : leftMs < SOON_MS ? 'soon' : 'open'}
+    >
       {t('windowOpen', { time: duration(leftMs / 1000) })}
     </span>
   );

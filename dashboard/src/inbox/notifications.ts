@@ -106,4 +106,9 @@ export const toDetail = (item: Notification): NotificationDetail => ({
   answered_by: null,
   delivery: null,
   ask: null,
+  assigned_to: null,
+  notes: 0,
+  outcome: null,
+  undo_until: null,
+  lesson: null,
 });

@@ -1,5 +1,6 @@
 import type { Notification, NotificationType } from '../api/types.ts';
 import { searchable } from '../searchable.ts';
+import type { Query } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import type { UndoableIds } from '../shell/undo.ts';
 import type { Conversation } from './conversations.ts';
@@ -12,7 +13,24 @@ export interface View {
   search: string;
 }
 
-export const view = createStore<View>({ state: 'requested', type: 'all', search: '' });
+/** The tabs of the inbox, as they are in the address. */
+const STATES: Readonly<Record<string, View['state']>> = {
+  open: 'requested',
+  answered: 'answered',
+  all: 'all',
+};
+
+export function readView({ tab = '', type, q = '' }: Query): View {
+  const isType = type === 'user_question_request' || type === 'user_support_request';
+  return { state: STATES[tab] ?? 'requested', type: isType ? type : 'all', search: q };
+}
+
+/** The filters as they are in the address. */
+export function queryOfView({ state, type, search }: View): Record<string, string> {
+  const tab = Object.keys(STATES).find((name) => STATES[name] === state)!;
+  return { tab: tab === 'open' ? '' : tab, type: type === 'all' ? '' : type, q: search };
+}
+
 /** The row that shortcuts act on. On wide screens, moving it also opens the notification. */
 export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());

@@ -160,7 +160,7 @@ function enter(user: User, token: string): boolean {
   sessionStorage.setItem(TAB_USER_KEY, String(user.id));
   setDraftOwner(user.id);
   // The page that is open belongs to the previous user.
-  if (isNew) navigate({ page: 'inbox', id: undefined }, 'replace');
+  if (isNew) navigate({ page: 'inbox', query: {} }, 'replace');
   session.set({ status: 'signedIn', user });
   return isNew;
 }

@@ -2,9 +2,14 @@ import { Tooltip } from '@mantine/core';
 import { useTranslation } from '../i18n/translation.tsx';
 import { ConnectionState } from './ConnectionState.tsx';
 import { Icon, type IconName } from './Icon.tsx';
-import { navigate, type PageName, pathOf, type Route, useRoute } from './route.ts';
+import { navigate, pathOf, type Target, useRoute } from './route.ts';
 
-export const PAGES: readonly { page: PageName; icon: IconName; route: Route; key: string }[] = [
+export const PAGES: readonly {
+  page: 'inbox' | 'knowledge' | 'overview' | 'testPhone';
+  icon: IconName;
+  route: Target;
+  key: string;
+}[] = [
   { page: 'inbox', icon: 'inbox', route: { page: 'inbox', id: undefined }, key: 'i' },
   { page: 'knowledge', icon: 'knowledge', route: { page: 'knowledge', id: undefined }, key: 'k' },
   { page: 'overview', icon: 'overview', route: { page: 'overview' }, key: 'o' },

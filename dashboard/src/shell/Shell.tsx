@@ -1,19 +1,23 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { useNotifications } from '../inbox/notifications.ts';
 import { useAlerts } from '../inbox/useAlerts.ts';
+import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
-import { useShortcuts } from '../shortcuts/useShortcuts.ts';
+import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
+import { PageLoading } from './PageLoading.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
 import { showToast, undoLast } from './toasts.tsx';
+import { UnknownPage } from './UnknownPage.tsx';
 
 // Loaded on demand, so that the inbox opens faster.
 const KnowledgePage = lazy(async () => ({
@@ -24,9 +28,6 @@ const OverviewPage = lazy(async () => ({
 }));
 const TestPhonePage = lazy(async () => ({
   default: (await import('../testPhone/TestPhonePage.tsx')).TestPhonePage,
-}));
-const CommandPalette = lazy(async () => ({
-  default: (await import('../palette/CommandPalette.tsx')).CommandPalette,
 }));
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../shortcuts/ShortcutHelp.tsx')).ShortcutHelp,
@@ -73,7 +74,7 @@ export function Shell({ user }: { user: User }) {
         onSettings={() => open('settings')}
       />
       <main id="content" className="content" tabIndex={-1}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<PageLoading />}>
           <Page route={route} />
         </Suspense>
         <div id="tips" />
@@ -88,11 +89,14 @@ export function Shell({ user }: { user: User }) {
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
-        {dialog === 'settings' && (
+        {(dialog === 'settings' || (dialog === undefined && route.page === 'settings')) && (
           <SettingsDialog
             opened
             user={user}
-            onClose={close}
+            onClose={() => {
+              close();
+              if (route.page === 'settings') navigate({ page: 'inbox' });
+            }}
             onHelp={() => open('help')}
             onPalette={() => open('palette')}
             onSignOut={leave}
@@ -108,6 +112,7 @@ export function Shell({ user }: { user: User }) {
 function useDialog() {
   const [dialog, setDialog] = useState<Dialog>();
   const opener = useRef<Element>(null);
+  useEffect(() => () => pauseShortcuts(false), []);
   useEffect(() => {
     if (
       dialog === undefined &&
@@ -120,15 +125,21 @@ function useDialog() {
     dialog,
     open(next: Dialog) {
       if (dialog === undefined) opener.current = document.activeElement;
-      setDialog(next);
+      pauseShortcuts(true);
+      // At once: the next key belongs to the dialog.
+      flushSync(() => setDialog(next));
     },
-    close: () => setDialog(undefined),
+    close() {
+      pauseShortcuts(false);
+      setDialog(undefined);
+    },
   };
 }
 
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case 'inbox':
+    case 'settings':
       return <InboxPage id={route.id} />;
     case 'knowledge':
       return <KnowledgePage id={route.id} />;
@@ -136,5 +147,7 @@ function Page({ route }: { route: Route }) {
       return <OverviewPage />;
     case 'testPhone':
       return <TestPhonePage id={route.id} />;
+    default:
+      return <UnknownPage signedIn />;
   }
 }

@@ -32,6 +32,7 @@ export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: ()
       lockScroll={false}
       closeButtonProps={{ 'aria-label': t('close'), size: 44 }}
     >
+      <p className="muted keys-hint">{t('keysHint')}</p>
       <dl className="keys">
         {KEYS.map(([keys, text]) => (
           <div key={text} className="keys-row">

@@ -1,11 +1,13 @@
 import { useEffect, useRef } from 'react';
+import { armByEscape, forgetFocus, isTextField, mayAct } from './armed.ts';
+import { keyNames } from './keyNames.ts';
 
 /** Actions by key: `j`, `Enter`, `?`, `mod+k` for Ctrl or ⌘ with k, or two keys in a row: `g i`. */
 export type Shortcuts = Readonly<Record<string, (() => void) | undefined>>;
 
 const layers: { current: Shortcuts }[] = [];
 const PAUSE_MAX_MS = 1000;
-let previous: { key: string; at: number } | undefined;
+let previous: { names: readonly string[]; at: number } | undefined;
 
 /** If several components handle a key, the one mounted last wins. */
 export function useShortcuts(shortcuts: Shortcuts): void {
@@ -19,18 +21,13 @@ export function useShortcuts(shortcuts: Shortcuts): void {
   }, []);
 }
 
-/** Fields in which letters are text. Keep in sync with base.css, which hides the key hints there. */
-const TEXT_FIELD =
-  'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="button"])';
-
 const HANDLES_ENTER = 'a, button, input, summary';
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && target.matches(TEXT_FIELD);
+let paused = false;
 
-function nameOf(event: KeyboardEvent): string {
-  const modifier = event.ctrlKey || event.metaKey ? 'mod+' : '';
-  return modifier + (event.key.length === 1 ? event.key.toLowerCase() : event.key);
+/** While a dialog is open, and while it loads, keys belong to it. */
+export function pauseShortcuts(pause: boolean): void {
+  paused = pause;
 }
 
 /** Checked in the capture phase, before a dialog can close: the key that closes a dialog belongs to the dialog. */
@@ -38,30 +35,34 @@ let inDialog = false;
 addEventListener(
   'keydown',
   () => {
-    inDialog = document.querySelector('[role="dialog"]') !== null;
+    inDialog = paused || document.querySelector('[role="dialog"], dialog[open]') !== null;
   },
   { capture: true },
 );
 
 addEventListener('keydown', (event) => {
-  if (event.defaultPrevented || event.altKey || event.isComposing) return;
-  const key = nameOf(event);
-  // Dialogs have their own keys, and letters in a text field are text.
-  if (inDialog) return;
-  if (isTyping(event.target) && !key.startsWith('mod+') && key !== 'Escape') return;
-  if (key === 'Enter' && event.target instanceof HTMLElement && event.target.matches(HANDLES_ENTER)) return;
+  if (event.isComposing) return;
+  const inField = isTextField(event.target);
+  // Escape always turns the shortcuts on. If they were off, it does nothing else, except to leave a field or a dialog.
+  const onlyArms = event.key === 'Escape' && armByEscape(event) && !inField;
+  if (event.defaultPrevented || inDialog || onlyArms) return;
+  const names = keyNames(event);
+  const isSafe = event.key === 'Escape' || names.some((name) => name.startsWith('mod+'));
+  if (!isSafe && (inField || !mayAct(event))) return;
+  if (event.key === 'Enter' && event.target instanceof HTMLElement && event.target.matches(HANDLES_ENTER))
+    return;
 
-  const pair = previous && Date.now() - previous.at < PAUSE_MAX_MS ? `${previous.key} ${key}` : undefined;
-  previous = { key, at: Date.now() };
-  for (const name of pair ? [pair, key] : [key]) {
-    for (const layer of layers.toReversed()) {
-      const action = layer.current[name];
-      if (!action) continue;
-      event.preventDefault();
-      previous = undefined;
-      action();
-      return;
-    }
+  const before = previous && event.timeStamp - previous.at < PAUSE_MAX_MS ? previous.names : [];
+  const pairs = before.flatMap((first) => names.map((name) => `${first} ${name}`));
+  previous = { names, at: event.timeStamp };
+  for (const name of [...pairs, ...names]) {
+    const action = layers.findLast(({ current }) => current[name])?.current[name];
+    if (!action) continue;
+    event.preventDefault();
+    previous = undefined;
+    forgetFocus();
+    action();
+    return;
   }
 });
 

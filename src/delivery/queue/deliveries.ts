@@ -79,11 +79,11 @@ export const deliveryWire = (merchantId: string, notificationId: string) =>
 export async function readDeliveryVersions(
   queries: Queries,
   merchantIds: readonly MerchantId[],
-): Promise<Map<MerchantId, string>> {
+): Promise<Map<MerchantId, { deliveries: string }>> {
   const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
     `select merchant_id, version from delivery_queues
       where ${idIn(queries.engine, 'merchant_id', '$1')} and endpoint_id = 0`,
     [merchantIds],
   );
-  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, version]));
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { deliveries: version }]));
 }

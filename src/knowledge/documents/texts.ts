@@ -41,6 +41,8 @@ export function checkBody(given: unknown): string {
   return storableText(checkText('body', given, BODY_LENGTH_MAX));
 }
 
+export const isBodyTooLong = (body: string) => lengthOf(body) > BODY_LENGTH_MAX;
+
 function checkText(field: string, given: unknown, lengthMax: number): string {
   if (typeof given !== 'string') throw invalid(field, `${field} must be a string`);
   if (given.trim() === '') throw invalid(field, `${field} must not be blank`);

@@ -263,7 +263,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const cancelled = await database.transaction((tx) => cancel(tx, merchantId, id, by));
         if (cancelled) database.signal(CHANGES);
         const state = await read(merchantId, id);
-        if (state.status !== 'cancelled') throw askEnded(state.status);
+        // One whose answer can still be undone waits, but is answered.
+        if (state.status !== 'cancelled')
+          throw askEnded(state.status === 'waiting' ? 'answered' : state.status);
         return state as never;
       },
     );

@@ -5,6 +5,7 @@ import type { Step } from '../../database/chain.ts';
 import type { Engine, Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { keyPairs, ownIdIn } from '../../database/ids.ts';
+import { isRequested } from '../columns.ts';
 
 /** What assistants asked, and how it ended: the only SQL that writes asks, with endStep.ts. */
 
@@ -107,6 +108,25 @@ export async function waitAgain(
   );
 }
 
+/**
+ * Follows a step `after` that is `returning` the merchant and id of a notification that is pending again. If the customer
+ * has asked the same since, the other ask waits.
+ */
+export const waitAgainStep = (merchantId: MerchantId, id: number, after: string): Step => ({
+  name: 'waiting',
+  rows: {
+    columns: { merchant_id: 'bigint', id: 'bigint' },
+    values: [{ merchant_id: merchantId, id }],
+  },
+  sql: `update asks set status = 'waiting', answered_by = null, ended_at = null
+    from waiting_rows r join ${after} a on a.merchant_id = r.merchant_id and a.id = r.id
+    where asks.merchant_id = r.merchant_id and asks.id = r.id and asks.status = 'resolved'
+      and not exists (select 1 from asks other where other.merchant_id = asks.merchant_id
+        and other.conversation_id = asks.conversation_id and other.question_key = asks.question_key
+        and other.status in ('waiting', 'expired'))
+    returning asks.merchant_id, asks.id`,
+});
+
 /** With more than this, all that wait are read instead: on PostgreSQL 15 ms instead of 45 ms for 10,000. */
 const LOOK_UPS_MAX = 1000;
 const IDS: Readonly<Record<Engine, string>> = {
@@ -148,10 +168,12 @@ export interface Expired {
   id: number;
 }
 
-/** Asks that nobody waits for any more, longest ago first. */
+/** Asks that nobody waits for any more, longest ago first. Those whose answer is held are not among them. */
 export function findExpired(queries: Queries, at: Date, limit: number): Promise<Expired[]> {
   return queries.all(
-    `select merchant_id, id from asks where status = 'waiting' and expires_at <= $1 order by expires_at limit $2`,
+    `select merchant_id, id from asks where status = 'waiting' and expires_at <= $1
+        and ${isRequested('asks.merchant_id', 'asks.id')}
+      order by expires_at limit $2`,
     [at.toISOString(), limit],
   );
 }

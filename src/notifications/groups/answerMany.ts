@@ -1,13 +1,15 @@
 import { ANSWER_LENGTH_MAX, ANSWERED_TOGETHER_MAX, type AnswerResult } from '../../contract/groups.ts';
 import type { Author, MerchantId } from '../../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../../database/database.ts';
+import type { Database, Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
-import { ApiError, invalid, isFailure, required } from '../../errors.ts';
-import { inSlices } from '../../http/limits/slices.ts';
-import { documentExists, findTaught } from '../../knowledge/taught.ts';
-import { answerNotification } from '../answer.ts';
-import { questionIn } from './pending.ts';
-import { listRequested, readAnswered } from './store.ts';
+import { invalid, required } from '../../errors.ts';
+import { documentExists } from '../../knowledge/taught.ts';
+import type { Storage } from '../../merchants/storage.ts';
+import { answerNotification } from '../answers/answer.ts';
+import { findLesson } from '../answers/lessons.ts';
+import { forEach } from '../answers/many.ts';
+import { isUndoSeconds, undoSecondsInvalid } from '../rules.ts';
+import { listRequested } from './store.ts';
 
 /** One answer for many notifications. */
 export interface ManyAnswer {
@@ -17,6 +19,8 @@ export interface ManyAnswer {
   onlySendCampaign: boolean;
   /** The document that the answer comes from. */
   documentId: number | undefined;
+  /** How long it can be undone. */
+  undoSeconds: number;
 }
 
 export const idsInvalid = () =>
@@ -34,10 +38,7 @@ export function readManyAnswer(body: unknown): ManyAnswer {
     return value;
   };
 
-  const ids = given('ids');
-  if (ids === undefined) throw required('ids');
-  if (!Array.isArray(ids) || ids.length < 1 || ids.length > ANSWERED_TOGETHER_MAX) throw idsInvalid();
-  if (!ids.every(isId) || new Set(ids).size < ids.length) throw idsInvalid();
+  const ids = readIds(given('ids'));
   const answer = given('answer');
   if (answer === undefined || (typeof answer === 'string' && answer.trim() === '')) throw required('answer');
   // A character has at most two UTF-16 units.
@@ -47,13 +48,28 @@ export function readManyAnswer(body: unknown): ManyAnswer {
   const documentId = given('document_id');
   if (documentId !== undefined && !isId(documentId))
     throw invalid('document_id', 'document_id must be the id of a document');
+  const undoSeconds = readUndoSeconds(given('undo_seconds'));
   return {
     ids,
     answer,
+    undoSeconds,
     teach: flag('teach', true),
     onlySendCampaign: flag('only_send_campaign', false),
     documentId,
   };
+}
+
+export function readIds(ids: unknown): number[] {
+  if (ids === undefined || ids === null) throw required('ids');
+  if (!Array.isArray(ids) || ids.length < 1 || ids.length > ANSWERED_TOGETHER_MAX) throw idsInvalid();
+  if (!ids.every(isId) || new Set(ids).size < ids.length) throw idsInvalid();
+  return ids;
+}
+
+export function readUndoSeconds(given: unknown): number {
+  const seconds = given ?? 0;
+  if (!isUndoSeconds(seconds)) throw undoSecondsInvalid();
+  return seconds;
 }
 
 const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
@@ -61,6 +77,7 @@ const isId = (value: unknown): value is number => Number.isSafeInteger(value) &&
 interface Parts {
   database: Database;
   outbox: Outbox;
+  storage: Storage;
   now: () => Date;
 }
 
@@ -70,30 +87,32 @@ interface Parts {
  * be answered only once.
  */
 export async function answerMany(
-  { database, outbox, now }: Parts,
+  { database, outbox, storage, now }: Parts,
   merchantId: MerchantId,
   author: Author,
-  { ids, answer, teach, onlySendCampaign, documentId: given }: ManyAnswer,
+  { ids, answer, teach, onlySendCampaign, documentId: given, undoSeconds }: ManyAnswer,
 ): Promise<{ results: AnswerResult[]; document_id: number | null }> {
   const teaches = teach && !onlySendCampaign;
-  const results: AnswerResult[] = [];
   const pending = new Set(await listRequested(database, merchantId, ids));
   const isKnown = given !== undefined && (await documentExists(database, merchantId, given));
   let documentId = isKnown ? given : undefined;
   let taught: number | undefined;
-  const pause = inSlices();
 
   const answerOne = (queries: Database | Transaction, id: number, from: number | undefined) =>
     answerNotification(
       queries,
-      { outbox },
+      { outbox, storage },
       {
         merchantId,
         author,
         id,
-        body: { answer, document_id: from, only_send_campaign: onlySendCampaign },
+        body: {
+          ...{ answer, document_id: from, only_send_campaign: onlySendCampaign },
+          undo_seconds: undoSeconds,
+        },
         at: now(),
         teach: teaches,
+        together: ids,
       },
     );
 
@@ -107,40 +126,14 @@ export async function answerMany(
       return { message, documentId: known ?? (await findLesson(tx, merchantId, [id], answer)) };
     });
 
-  for (const id of ids) {
-    try {
-      let message: string;
-      // Without the lock for what is refused anyway.
-      if (teaches && documentId === undefined && pending.has(id))
-        ({ message, documentId } = await answerFirst(id));
-      else ({ message } = await answerOne(database, id, documentId));
-      if (teaches) taught = documentId;
-      results.push({ id, status: 'answered', message });
-    } catch (error) {
-      if (!(error instanceof ApiError) || isFailure(error.code)) throw error;
-      results.push({ id, status: 'refused', message: error.message, code: error.code });
-    }
-    await pause();
-  }
+  const results = await forEach<AnswerResult>(ids, async (id) => {
+    let message: string;
+    // Without the lock for what is refused anyway.
+    if (teaches && documentId === undefined && undoSeconds === 0 && pending.has(id))
+      ({ message, documentId } = await answerFirst(id));
+    else ({ message } = await answerOne(database, id, documentId));
+    if (teaches) taught = documentId;
+    return { id, status: 'answered', message };
+  });
   return { results, document_id: taught ?? null };
-}
-
-/** The document that learned this answer from one of these notifications. */
-async function findLesson(
-  queries: Queries,
-  merchantId: MerchantId,
-  ids: readonly number[],
-  answer: string,
-): Promise<number | undefined> {
-  for (const { id, context } of await readAnswered(queries, merchantId, ids)) {
-    const { document_id: named } = JSON.parse(context) as { document_id?: unknown };
-    const found = await findTaught(queries, merchantId, {
-      notificationId: id,
-      question: questionIn(context),
-      answer,
-      documentId: typeof named === 'number' ? named : undefined,
-    });
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

@@ -25,7 +25,9 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
 import { limitInvalid, readLimit } from '../../http/paging.ts';
+import type { Storage } from '../../merchants/storage.ts';
 import type { WriteOnce } from '../idempotency.ts';
+import { undoSecondsInvalid } from '../rules.ts';
 import { lockNotification, touchNotification } from '../store.ts';
 import { answerMany, idsInvalid, readManyAnswer } from './answerMany.ts';
 import { scoreOf } from './group.ts';
@@ -36,6 +38,7 @@ import { readContext, regroup, ungroup } from './store.ts';
 export interface GroupParts {
   database: Database;
   outbox: Outbox;
+  storage: Storage;
   writeOnce: WriteOnce;
   now: () => Date;
 }
@@ -44,7 +47,13 @@ export interface GroupParts {
 const SCORE_MIN = 0.3;
 
 /** The same question from several customers: find, answer and separate them. */
-export function groupRoutes({ database, outbox, writeOnce, now }: GroupParts): FastifyPluginAsyncTypebox {
+export function groupRoutes({
+  database,
+  outbox,
+  storage,
+  writeOnce,
+  now,
+}: GroupParts): FastifyPluginAsyncTypebox {
   const pendingOf = createPendingQuestions(database);
 
   /** Everybody who looks at the inbox sees the change. */
@@ -145,6 +154,7 @@ export function groupRoutes({ database, outbox, writeOnce, now }: GroupParts): F
               ...TOKEN_ERRORS,
               required('answer'),
               idsInvalid(),
+              undoSecondsInvalid(),
               idempotencyKeyReused(),
               idempotencyKeyInFlight(),
             ],
@@ -159,7 +169,12 @@ export function groupRoutes({ database, outbox, writeOnce, now }: GroupParts): F
         const many = readManyAnswer(request.body);
         try {
           const { results, document_id } = await writeOnce.inParts(request, reply, async () => ({
-            ...(await answerMany({ database, outbox, now }, merchantOf(request), authorOf(request), many)),
+            ...(await answerMany(
+              { database, outbox, storage, now },
+              merchantOf(request),
+              authorOf(request),
+              many,
+            )),
             headers: {},
           }));
           return { results, document_id };

@@ -37,6 +37,25 @@ export interface AnswerData extends ResolvedData {
   answer?: string;
 }
 
+/** Somebody of the merchant's team takes care of it, or nobody. */
+export interface AssignedData extends About {
+  notification_id: number;
+  conversation_id: number;
+  /** Ids of people. */
+  assigned_to: number | null;
+  assigned_by: number;
+}
+
+/** An internal note, without its text. */
+export interface NotedData extends About {
+  notification_id: number;
+  conversation_id: number;
+  note_id: number;
+  /** Ids of people. */
+  author: number;
+  mentions: number[];
+}
+
 /** A message to a customer. */
 export interface DeliveryData extends About {
   delivery_id: number;
@@ -66,9 +85,12 @@ interface DataByType {
   'notification.requested': NotificationData;
   'notification.answered': AnswerData;
   'notification.resolved': ResolvedData;
+  'notification.reopened': NotificationData;
   'notification.deleted': NotificationData;
   'notification.expired': NotificationData;
   'notification.cancelled': NotificationData;
+  'notification.assigned': AssignedData;
+  'notification.noted': NotedData;
   'delivery.sent': DeliveryData;
   'delivery.delivered': DeliveryData;
   'delivery.read': DeliveryData;

@@ -1,0 +1,187 @@
+import { useMantineColorScheme } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type KeyboardEvent, type RefObject, useEffect, useState } from 'react';
+import { calls } from '../api/calls.ts';
+import type { Notification } from '../api/types.ts';
+import { LANGUAGES, type Language } from '../i18n/texts.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { useConversations } from '../inbox/conversations.ts';
+import { deleteNotifications } from '../inbox/delete.ts';
+import { textOfNotification, useNotifications } from '../inbox/notifications.ts';
+import { resolveNotifications } from '../inbox/resolve.ts';
+import { queryOfView } from '../inbox/view.ts';
+import { searchable } from '../searchable.ts';
+import { readPreferences, savePreferences } from '../settings/preferences.ts';
+import { copyCurl } from '../shell/CurlButton.tsx';
+import { Icon, type IconName } from '../shell/Icon.tsx';
+import { PAGES } from '../shell/Navigation.tsx';
+import { navigate, useRoute } from '../shell/route.ts';
+
+interface Command {
+  icon: IconName;
+  text: string;
+  run: () => void;
+  /** Listed after all others, so that a quick Enter does not run it. */
+  last?: true;
+}
+
+const NO_IDS: readonly number[] = [];
+const NOTIFICATIONS_MAX = 8;
+const NONE: readonly Notification[] = [];
+
+export interface PaletteActions {
+  onClose: () => void;
+  onHelp: () => void;
+  onSettings: () => void;
+  onSignOut: () => void;
+}
+
+interface PaletteResultsProps extends PaletteActions {
+  search: string;
+  listId: string;
+  /** Handles the keys that are pressed in the search field. */
+  keysRef: RefObject<((event: KeyboardEvent) => void) | undefined>;
+  onActive: (optionId: string | undefined) => void;
+}
+
+export function PaletteResults({ search, listId, keysRef, onActive, ...props }: PaletteResultsProps) {
+  const { t } = useTranslation();
+  const [chosen, setChosen] = useState({ search, index: 0 });
+  const words = searchable(search).split(/\s+/).filter(Boolean);
+  const matches = ({ text }: Command) => words.every((word) => searchable(text).includes(word));
+  const matching = [...useCommands(props), ...useNotificationCommands(words)].filter(matches);
+  const found = [...matching.filter(({ last }) => !last), ...matching.filter(({ last }) => last)];
+  // Another search starts at the first result.
+  const activeIndex = chosen.search === search ? Math.min(chosen.index, found.length - 1) : 0;
+  const choose = (index: number) => setChosen({ search, index });
+  const activeId = found.length > 0 ? `${listId}-${activeIndex}` : undefined;
+  useEffect(() => onActive(activeId), [onActive, activeId]);
+
+  const run = (command: Command | undefined) => {
+    if (!command) return;
+    props.onClose();
+    command.run();
+  };
+  keysRef.current = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      const next = (activeIndex + step + found.length) % Math.max(1, found.length);
+      choose(next);
+      document.getElementById(`${listId}-${next}`)?.scrollIntoView({ block: 'nearest' });
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      run(found[activeIndex]);
+    }
+  };
+  return (
+    <>
+      <div id={listId} className="palette" role="listbox" aria-label={t('palette')}>
+        {found.map((command, index) => (
+          <div
+            key={`${command.icon}-${command.text}`}
+            id={`${listId}-${index}`}
+            className="palette-item"
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === activeIndex}
+            onMouseMove={() => choose(index)}
+            onClick={() => run(command)}
+            onKeyDown={(event) => keysRef.current?.(event)}
+          >
+            <Icon name={command.icon} size={18} />
+            <span dir="auto">{command.text}</span>
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p className="palette-empty">{t('paletteEmpty')}</p>}
+    </>
+  );
+}
+
+function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command[] {
+  const { t, setLanguage } = useTranslation();
+  const client = useQueryClient();
+  const route = useRoute();
+  const { data: items = NONE } = useNotifications();
+  // As in the settings: the Content-Security-Policy forbids the style that would stop transitions.
+  const { setColorScheme } = useMantineColorScheme({ keepTransitions: true });
+  const open = route.page === 'inbox' ? items.find(({ id }) => id === route.id) : undefined;
+  const commands: Command[] = [];
+  if (open?.status === 'requested') {
+    commands.push({
+      icon: 'pencil',
+      text: t('keyReply'),
+      run: () => setTimeout(() => document.querySelector<HTMLElement>('[data-reply]')?.focus()),
+    });
+    commands.push({ icon: 'check', text: t('resolve'), run: () => resolveNotifications(client, [open.id]) });
+  }
+  if (open) {
+    commands.push({
+      icon: 'trash',
+      text: t('delete'),
+      run: () => deleteNotifications(client, [open.id]),
+      last: true,
+    });
+    commands.push({
+      icon: 'terminal',
+      text: t('copyCurl'),
+      run: () => copyCurl(calls.notification(open.id)),
+    });
+  }
+  for (const { page, icon, route: to } of PAGES) {
+    commands.push({ icon, text: `${t('paletteGo')}: ${t(page)}`, run: () => navigate(to) });
+  }
+  for (const state of ['requested', 'answered', 'all'] as const) {
+    const name = { requested: t('pending'), answered: t('answered'), all: t('all') }[state];
+    commands.push({
+      icon: 'inbox',
+      text: `${t('inbox')}: ${name}`,
+      run: () => navigate({ page: 'inbox', query: queryOfView({ state, type: 'all', search: '' }) }),
+    });
+  }
+  commands.push(
+    {
+      icon: 'phone',
+      text: t('keyTestPhone'),
+      run: () => savePreferences({ showTestPhone: !readPreferences().showTestPhone }),
+    },
+    { icon: 'sliders', text: t('settings'), run: onSettings },
+    { icon: 'keyboard', text: t('shortcuts'), run: onHelp },
+  );
+  for (const scheme of ['light', 'dark', 'auto'] as const) {
+    const name = scheme === 'auto' ? t('themeSystem') : t(scheme);
+    commands.push({ icon: 'sliders', text: `${t('theme')}: ${name}`, run: () => setColorScheme(scheme) });
+  }
+  for (const [language, { name }] of Object.entries(LANGUAGES)) {
+    commands.push({
+      icon: 'sliders',
+      text: `${t('language')}: ${name}`,
+      run: () => setLanguage(language as Language),
+    });
+  }
+  commands.push({ icon: 'signOut', text: t('signOut'), run: onSignOut });
+  return commands;
+}
+
+/** Notifications that match the search by customer or text. */
+function useNotificationCommands(words: readonly string[]): Command[] {
+  const { t } = useTranslation();
+  const { data: items = NONE } = useNotifications();
+  const customers = useConversations(NO_IDS);
+  if (words.length === 0) return [];
+  const found: Command[] = [];
+  for (const item of items) {
+    const name = customers.get(item.conversation_id)?.customer_name ?? '';
+    const text = `${t('paletteOpen')}: ${name} — ${textOfNotification(item)}`;
+    if (!words.every((word) => searchable(text).includes(word))) continue;
+    found.push({
+      icon: item.notification_type === 'user_support_request' ? 'support' : 'question',
+      text,
+      run: () => navigate({ page: 'inbox', id: item.id }),
+    });
+    if (found.length === NOTIFICATIONS_MAX) break;
+  }
+  return found;
+}

@@ -1,0 +1,67 @@
+import { type Static, Type } from 'typebox';
+import { ANSWERED_TOGETHER_MAX, Refused } from './groups.ts';
+import { undoSeconds } from './notifications.ts';
+
+const ids = Type.Array(Type.Integer({ minimum: 1 }), {
+  minItems: 1,
+  maxItems: ANSWERED_TOGETHER_MAX,
+  uniqueItems: true,
+  description: 'The notifications.',
+});
+
+export const ResolveManyBody = Type.Object(
+  { ids, undo_seconds: undoSeconds },
+  { title: 'ResolveMany', examples: [{ ids: [12, 14], undo_seconds: 5 }] },
+);
+export const ReopenManyBody = Type.Object({ ids }, { title: 'ReopenMany', examples: [{ ids: [12, 14] }] });
+
+const doneResult = <Name extends 'resolved' | 'reopened'>(status: Name, title: string) =>
+  Type.Object(
+    {
+      id: Type.Integer({ minimum: 1 }),
+      status: Type.Literal(status),
+      message: Type.String({ description: 'What happened, in plain words.' }),
+    },
+    { title },
+  );
+const ResolveResult = Type.Union([doneResult('resolved', 'ResolvedResult'), Refused], {
+  title: 'ResolveResult',
+});
+const ReopenResult = Type.Union([doneResult('reopened', 'ReopenedResult'), Refused], {
+  title: 'ReopenResult',
+});
+export type ResolveResult = Static<typeof ResolveResult>;
+export type ReopenResult = Static<typeof ReopenResult>;
+
+const results = { description: 'One for each id, in the same order.' };
+const refusedExample = {
+  id: 14,
+  status: 'refused',
+  message: 'Notification not found.',
+  code: 'NOTIFICATION_NOT_FOUND',
+};
+export const ResolvedMany = Type.Object(
+  { results: Type.Array(ResolveResult, results) },
+  {
+    title: 'ResolvedMany',
+    description: 'What happened to each notification.',
+    examples: [
+      {
+        results: [
+          { id: 12, status: 'resolved', message: 'Notification resolved without a reply.' },
+          refusedExample,
+        ],
+      },
+    ],
+  },
+);
+export const ReopenedMany = Type.Object(
+  { results: Type.Array(ReopenResult, results) },
+  {
+    title: 'ReopenedMany',
+    description: 'What happened to each notification.',
+    examples: [
+      { results: [{ id: 12, status: 'reopened', message: 'Notification reopened.' }, refusedExample] },
+    ],
+  },
+);

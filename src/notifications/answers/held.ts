@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import type { Decided, Settled } from './effects.ts';
+
+/** An answer that can be undone: when it no longer can, and what is left to do then, as JSON. */
+export interface Hold {
+  until: string;
+  held: string;
+}
+
+export interface HeldAnswer {
+  decision: Decided;
+  author: Author;
+  at: string;
+  /** The notifications that got the same answer, which is learned once. */
+  together?: readonly number[];
+}
+
+/** The key makes the text unique, so that whoever compares it can only get this answer. */
+export function holdOf(
+  { decision, author, at }: Settled,
+  undoSeconds: number,
+  together: readonly number[] | undefined,
+): Hold {
+  const until = new Date(at.getTime() + undoSeconds * 1000).toISOString();
+  return {
+    until,
+    held: JSON.stringify({ key: randomUUID(), decision, author, at, together } satisfies Record<
+      keyof HeldAnswer | 'key',
+      unknown
+    >),
+  };
+}
+
+/** The merchants with answers that can no longer be undone, longest ago first. */
+export async function findDueMerchants(queries: Queries, at: Date, limit: number): Promise<MerchantId[]> {
+  const rows = await queries.all<{ merchant_id: MerchantId }>(
+    // Without the plus SQLite reads the other index as a whole, because it is sorted by merchant.
+    `select +merchant_id as merchant_id from notifications where undo_until is not null and undo_until <= $1
+      group by +merchant_id order by min(undo_until) limit $2`,
+    [at.toISOString(), limit],
+  );
+  return rows.map(({ merchant_id }) => merchant_id);
+}
+
+export interface DueAnswer {
+  id: number;
+  undo_until: string;
+  held: string;
+}
+
+export function listDue(
+  queries: Queries,
+  merchantId: MerchantId,
+  at: Date,
+  limit: number,
+): Promise<DueAnswer[]> {
+  return queries.all(
+    `select id, undo_until, held from notifications where merchant_id = $1 and undo_until is not null and undo_until <= $2
+      order by undo_until, id limit $3`,
+    [merchantId, at.toISOString(), limit],
+  );
+}

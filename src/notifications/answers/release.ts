@@ -1,0 +1,114 @@
+import type { Logger } from 'pino';
+import type { MerchantId } from '../../contract/ids.ts';
+import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
+import type { Outbox } from '../../delivery/queue/enqueue.ts';
+import { findNotification, markReleased } from '../store.ts';
+import { eventOf, performAnswer, type Settled } from './effects.ts';
+import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue } from './held.ts';
+import { findLesson } from './lessons.ts';
+
+const LOOK_EVERY_MS = 500;
+const MERCHANTS_AT_ONCE = 100;
+/** One merchant's answers do not delay those of others. */
+const OF_EACH_AT_ONCE = 20;
+/** Merchants are worked off in parallel, the answers of one merchant one after another. */
+const LANES = 4;
+
+interface Parts {
+  database: Database;
+  outbox: Outbox;
+  log: Logger;
+  now: () => Date;
+}
+
+/**
+ * Performs the answers that can no longer be undone. Any number of processes may do it: each answer is performed once.
+ * What is due is in the database, so nothing is lost if a process ends.
+ */
+export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
+  const { database, outbox, log, now } = parts;
+  let working: Promise<void> | undefined;
+  let failing = false;
+  let stopped = false;
+
+  /** Returns how many it performed. One that fails does not keep the others from being performed. */
+  async function releaseSome(merchantId: MerchantId): Promise<number> {
+    let released = 0;
+    for (const due of await listDue(database, merchantId, now(), OF_EACH_AT_ONCE)) {
+      if (stopped) break;
+      try {
+        if (await release(database, outbox, merchantId, due)) released += 1;
+        failing = false;
+      } catch (err) {
+        warn(err);
+      }
+    }
+    return released;
+  }
+
+  // Once per outage.
+  function warn(err: unknown): void {
+    if (!failing) log.warn({ err }, 'cannot send held answers; will retry');
+    failing = true;
+  }
+
+  async function look(): Promise<void> {
+    try {
+      for (let released = 1; released > 0 && !stopped; ) {
+        released = 0;
+        const merchants = await findDueMerchants(database, now(), MERCHANTS_AT_ONCE);
+        const work = async () => {
+          for (let next = merchants.shift(); next !== undefined; next = merchants.shift())
+            released += await releaseSome(next);
+        };
+        await Promise.all(Array.from({ length: LANES }, work));
+        if (released === 0) return;
+        database.signal(CHANGES);
+        outbox.announce();
+      }
+    } catch (err) {
+      warn(err);
+    }
+  }
+
+  const timer = setInterval(() => {
+    working ??= look().finally(() => {
+      working = undefined;
+    });
+  }, LOOK_EVERY_MS).unref();
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
+}
+
+/** False if another process has performed the answer, or somebody has taken it back or deleted the notification. */
+async function release(
+  database: Database,
+  outbox: Outbox,
+  merchantId: MerchantId,
+  due: DueAnswer,
+): Promise<boolean> {
+  const { decision, author, at, together } = JSON.parse(due.held) as HeldAnswer;
+  const perform = async (queries: Database | Transaction, known?: number) => {
+    const notification = await findNotification(queries, merchantId, due.id);
+    if (!notification) return false;
+    const decided = known === undefined ? decision : { ...decision, documentId: known };
+    const settled: Settled = { notification, decision: decided, author, at: new Date(at) };
+    const mark = markReleased(merchantId, due.id, {
+      ...{ answeredBy: author, at: settled.at, event: eventOf(settled) },
+      hold: { until: due.undo_until, held: due.held },
+    });
+    return (await performAnswer(queries, outbox, merchantId, mark, settled)).won;
+  };
+  if (!together || decision.send === 'nothing' || !decision.learn || decision.documentId !== undefined)
+    return perform(database);
+  return database.transaction(async (tx) => {
+    // Two at the same time would make two documents.
+    await tx.lock(`answer many ${merchantId}`);
+    return perform(tx, await findLesson(tx, merchantId, together, decision.content));
+  });
+}

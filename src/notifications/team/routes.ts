@@ -1,0 +1,266 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { merchantOf, personOf, requireMerchant, userOf } from '../../auth/guard.ts';
+import { listPeople } from '../../auth/people.ts';
+import { MessageOf } from '../../contract/common.ts';
+import { WriteHeaders } from '../../contract/notifications.ts';
+import {
+  Assignee,
+  AssigneeBody,
+  NOTES_MAX,
+  Note,
+  NoteBody,
+  Notes,
+  PresenceBody,
+  Presences,
+} from '../../contract/team.ts';
+import { CHANGES, type Database, inTransaction } from '../../database/database.ts';
+import {
+  idempotencyKeyInFlight,
+  idempotencyKeyReused,
+  noteNotFound,
+  noteNotYours,
+  notificationNotFound,
+  required,
+  storageFull,
+  TOKEN_ERRORS,
+  tooManyNotes,
+} from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import type { Storage } from '../../merchants/storage.ts';
+import type { WriteOnce } from '../idempotency.ts';
+import { lockNotification } from '../store.ts';
+import { listPresent, recordPresence } from './presence.ts';
+import {
+  assigneeInvalid,
+  mentionedIn,
+  mentionsInvalid,
+  readAssignee,
+  readNote,
+  readPresence,
+  stateInvalid,
+  textInvalid,
+} from './rules.ts';
+import {
+  assignNotification,
+  deleteNote,
+  insertNote,
+  listNotes,
+  noteBytes,
+  notesWire,
+  notificationExists,
+} from './store.ts';
+
+export interface TeamParts {
+  database: Database;
+  storage: Storage;
+  writeOnce: WriteOnce;
+  now: () => Date;
+}
+
+const AREA = { area: 'notification' } as const;
+
+/** Colleagues work on the same notifications: for people, not for keys. */
+export function teamRoutes({ database, storage, writeOnce, now }: TeamParts): FastifyPluginAsyncTypebox {
+  async function othersAt(request: FastifyRequest, who: Parameters<typeof listPresent>[2]) {
+    const others = await listPresent(database, merchantOf(request), who);
+    if (!others) throw notificationNotFound();
+    return others;
+  }
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.put(
+      '/:notification_id/assignee',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Assign a notification', {
+            operationId: 'assignNotification',
+            description: 'Says who takes care of it, or nobody. Everybody can still answer it.',
+            errors: [...TOKEN_ERRORS, notificationNotFound(), required('user_id'), assigneeInvalid()],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id'),
+          body: AssigneeBody,
+          response: { 200: Assignee },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        const userId = readAssignee(request.body);
+        const person =
+          userId === null ? null : (await listPeople(database, merchantId)).find(({ id }) => id === userId);
+        if (person === undefined) throw assigneeInvalid();
+        const change = { userId, by: userOf(request), at: now() };
+        if (await assignNotification(database, merchantId, id, change)) database.signal(CHANGES);
+        else if (!(await notificationExists(database, merchantId, id))) throw notificationNotFound();
+        return { assigned_to: person };
+      },
+    );
+
+    app.get(
+      '/:notification_id/notes',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'List internal notes', {
+            operationId: 'listNotes',
+            description: 'What colleagues noted about a notification, oldest first. Customers never see it.',
+            errors: [...TOKEN_ERRORS, notificationNotFound()],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id'),
+          response: { 200: Notes },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const notes = await listNotes(database, merchantId, idOf(request));
+        if (!notes) throw notificationNotFound();
+        return { notes: await notesWire(database, merchantId, notes) };
+      },
+    );
+
+    app.post(
+      '/:notification_id/notes',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Add an internal note', {
+            operationId: 'addNote',
+            headers: ['Idempotency-Replayed'],
+            description: `For colleagues, who can be mentioned as @name. At most ${NOTES_MAX} for a notification.`,
+            errors: [
+              ...TOKEN_ERRORS,
+              notificationNotFound(),
+              required('text'),
+              textInvalid(),
+              mentionsInvalid(),
+              tooManyNotes(NOTES_MAX),
+              storageFull(),
+              idempotencyKeyReused(),
+              idempotencyKeyInFlight(),
+            ],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id'),
+          headers: WriteHeaders,
+          body: NoteBody,
+          response: { 200: Note },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        const { note } = await writeOnce(request, reply, (queries) =>
+          inTransaction(queries, async (tx) => {
+            if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();
+            const given = readNote(request.body);
+            const mentions = mentionedIn(given, await listPeople(tx, merchantId));
+            await storage.reserve(tx, merchantId, noteBytes(given.text));
+            const note = { userId: userOf(request), text: given.text, mentions, at: now() };
+            const stored = await insertNote(tx, merchantId, id, note);
+            return { note: (await notesWire(tx, merchantId, [stored]))[0]!, headers: {} };
+          }),
+        );
+        database.signal(CHANGES);
+        return note;
+      },
+    );
+
+    app.delete(
+      '/:notification_id/notes/:note_id',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Delete an internal note', {
+            operationId: 'deleteNote',
+            description: 'Its author can delete it, and so can an owner.',
+            errors: [...TOKEN_ERRORS, notificationNotFound(), noteNotFound(), noteNotYours()],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id', 'note_id'),
+          response: { 200: MessageOf('Note deleted.') },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = idOf(request);
+        // An id that is none belongs to no note.
+        const noteId = readId((request.params as { note_id: string }).note_id) ?? 0;
+        const { userId, role } = personOf(request);
+        await database.transaction((tx) =>
+          deleteNote(tx, merchantId, id, noteId, { userId, isOwner: role === 'owner' }),
+        );
+        database.signal(CHANGES);
+        return { message: 'Note deleted.' };
+      },
+    );
+
+    app.put(
+      '/:notification_id/presence',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Say that you look at a notification', {
+            operationId: 'setPresence',
+            description:
+              'Repeat it every 5 seconds while it is open: it ends after 15 seconds. Colleagues hear of a change as ' +
+              '`presence` on the stream of events. Returns the others who have it open.',
+            errors: [...TOKEN_ERRORS, notificationNotFound(), required('state'), stateInvalid()],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id'),
+          body: PresenceBody,
+          response: { 200: Presences },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const who = { id: idOf(request), userId: userOf(request), at: now() };
+        const state = readPresence(request.body);
+        const isVisible = await recordPresence(database, merchantId, { ...who, state });
+        if (isVisible) database.signal(CHANGES);
+        return othersAt(request, who);
+      },
+    );
+
+    app.get(
+      '/:notification_id/presence',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'See who looks at a notification', {
+            operationId: 'listPresences',
+            description: 'The other people who have it open now, or are writing an answer.',
+            errors: [...TOKEN_ERRORS, notificationNotFound()],
+            ...AREA,
+          }),
+          params: parameterSchema('notification_id'),
+          response: { 200: Presences },
+        },
+      },
+      async (request) => {
+        const who = { id: idOf(request), userId: userOf(request), at: now() };
+        return othersAt(request, who);
+      },
+    );
+  };
+}
+
+/** An invalid id belongs to no notification. */
+function idOf(request: FastifyRequest): number {
+  const id = readId((request.params as { notification_id: string }).notification_id);
+  if (id === undefined) throw notificationNotFound();
+  return id;
+}

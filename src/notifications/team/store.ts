@@ -1,0 +1,138 @@
+import { listPeople } from '../../auth/people.ts';
+import type { MerchantId, UserId } from '../../contract/ids.ts';
+import { NOTES_MAX, type Note } from '../../contract/team.ts';
+import type { Queries, Transaction } from '../../database/database.ts';
+import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
+import { logEvents, logStep } from '../../events/record.ts';
+
+/** What a note takes besides its text. The triggers count with the same number. */
+const ROW_BYTES = 200;
+export const noteBytes = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
+
+/** Assigns it, and logs that. False if it is so already, or if there is no such notification. */
+export async function assignNotification(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { userId, by, at }: { userId: number | null; by: UserId; at: Date },
+): Promise<boolean> {
+  const rows = await queries.chain([
+    {
+      name: 'assigned',
+      rows: {
+        columns: { merchant_id: 'bigint', id: 'bigint', user_id: 'bigint', by_id: 'bigint', at: 'text' },
+        values: [{ merchant_id: merchantId, id, user_id: userId, by_id: by, at: at.toISOString() }],
+      },
+      sql: `update notifications set assigned_to = r.user_id from assigned_rows r
+        where notifications.merchant_id = r.merchant_id and notifications.id = r.id
+          and coalesce(assigned_to, 0) <> coalesce(r.user_id, 0)
+        returning notifications.merchant_id, notifications.id, conversation_id`,
+    },
+    logStep(`select n.merchant_id, 'notification.assigned', r.at, n.id,
+        concat('{"notification_id":', n.id, ',"conversation_id":', n.conversation_id,
+          ',"assigned_to":', coalesce(cast(r.user_id as text), 'null'), ',"assigned_by":', r.by_id, '}'),
+        cast(null as text)
+      from assigned n join assigned_rows r on r.merchant_id = n.merchant_id and r.id = n.id`),
+  ]);
+  return rows.length > 0;
+}
+
+export const notificationExists = async (queries: Queries, merchantId: MerchantId, id: number) =>
+  (await queries.one('select id from notifications where merchant_id = $1 and id = $2', [merchantId, id])) !==
+  undefined;
+
+interface StoredNote {
+  id: number;
+  user_id: number;
+  text: string;
+  mentions: string;
+  created_at: string;
+}
+
+/** Oldest first. Undefined if there is no such notification. */
+export async function listNotes(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+): Promise<StoredNote[] | undefined> {
+  const rows = await queries.all<Omit<StoredNote, 'id'> & { id: number | null }>(
+    `select t.id, t.user_id, t.text, t.mentions, t.created_at from notifications n
+      left join notification_notes t on t.merchant_id = n.merchant_id and t.notification_id = n.id
+      where n.merchant_id = $1 and n.id = $2 order by t.id`,
+    [merchantId, notificationId],
+  );
+  if (rows.length === 0) return undefined;
+  return rows.filter((row): row is StoredNote => row.id !== null);
+}
+
+/** The notification is locked: its notes are counted before one is added. */
+export async function insertNote(
+  tx: Transaction,
+  merchantId: MerchantId,
+  notificationId: number,
+  { userId, text, mentions, at }: { userId: UserId; text: string; mentions: readonly number[]; at: Date },
+): Promise<StoredNote> {
+  const { notes, conversation_id } = (await tx.one<{ notes: number; conversation_id: number }>(
+    `select conversation_id, (select count(*) from notification_notes
+        where merchant_id = $1 and notification_id = $2) as notes
+      from notifications where merchant_id = $1 and id = $2`,
+    [merchantId, notificationId],
+  ))!;
+  if (notes >= NOTES_MAX) throw tooManyNotes(NOTES_MAX);
+  const [row] = await tx.run<StoredNote>(
+    `insert into notification_notes (merchant_id, notification_id, user_id, text, mentions, created_at)
+      values ($1, $2, $3, $4, $5, $6) returning id, user_id, text, mentions, created_at`,
+    [merchantId, notificationId, userId, text, JSON.stringify(mentions), at.toISOString()],
+  );
+  // Without the text: it is only for the merchant's people.
+  const data = {
+    notification_id: notificationId,
+    conversation_id,
+    note_id: row!.id,
+    author: userId,
+    mentions,
+  };
+  await logEvents(tx, merchantId, [{ type: 'notification.noted', at, notificationId, data }]);
+  return row!;
+}
+
+/** Its author may delete it, and an owner. */
+export async function deleteNote(
+  tx: Transaction,
+  merchantId: MerchantId,
+  notificationId: number,
+  noteId: number,
+  { userId, isOwner }: { userId: UserId; isOwner: boolean },
+): Promise<void> {
+  const row = await tx.one<{ user_id: number | null }>(
+    `select t.user_id from notifications n
+      left join notification_notes t on t.merchant_id = n.merchant_id and t.notification_id = n.id and t.id = $3
+      where n.merchant_id = $1 and n.id = $2`,
+    [merchantId, notificationId, noteId],
+  );
+  if (!row) throw notificationNotFound();
+  if (row.user_id === null) throw noteNotFound();
+  if (row.user_id !== userId && !isOwner) throw noteNotYours();
+  await tx.run('delete from notification_notes where merchant_id = $1 and id = $2', [merchantId, noteId]);
+}
+
+/** With the names of today. Somebody who can no longer sign in keeps theirs. */
+export async function notesWire(
+  queries: Queries,
+  merchantId: MerchantId,
+  notes: readonly StoredNote[],
+): Promise<Note[]> {
+  const people = new Map(
+    (notes.length === 0 ? [] : await listPeople(queries, merchantId, 'former too')).map((person) => [
+      person.id,
+      person,
+    ]),
+  );
+  return notes.map(({ id, user_id, text, mentions, created_at }) => ({
+    id,
+    text,
+    author: people.get(user_id) ?? null,
+    mentions: (JSON.parse(mentions) as number[]).flatMap((one) => people.get(one) ?? []),
+    created_at,
+  }));
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import {
+  answerField,
+  apiOf,
+  button,
+  focused,
+  inBrowser,
+  rowOf,
+  sentAnswer,
+  waitUntilLive,
+} from './browser.ts';
+
+inBrowser('an answer that somebody else gives while I write mine', (dashboard) => {
+  const { api, read, createNotification } = apiOf(dashboard);
+  const answer = (id: string, body: unknown) => api('POST', `/api/v1/notification/${id}/answer`, body);
+
+  it('locks the form with my text, says who answered what, and moves neither the focus nor the page', async () => {
+    const other = await createNotification();
+    const id = await createNotification();
+    const window = await dashboard.open({
+      path: `/inbox/${id}`,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const { page } = window;
+    await waitUntilLive(page);
+    await rowOf(page, other).waitFor();
+    await answerField(page).click();
+    await page.keyboard.type('We have them');
+    await answer(id, { answer: 'Yes, on Fridays.' });
+    const notice = page.getByRole('alert');
+    await notice.getByText('Yes, on Fridays.').waitFor();
+    assert.match((await notice.textContent())!, /^Alma Reyes answered this:/);
+    await page.keyboard.type(' on Mondays, too. See you there#');
+    await page.keyboard.press('Control+Enter');
+    assert.equal(await answerField(page).inputValue(), 'We have them');
+    assert.equal(await focused(page), 'answer');
+    assert.equal(new URL(page.url()).pathname, `/inbox/${id}`);
+    assert.equal((await read(other)).status, 'requested');
+    assert.equal(await button(page, 'Send').count(), 0);
+    assert.equal(await button(page, 'Resolve').count(), 0);
+    await button(page, 'Copy my text').click();
+    await button(page, 'Copied').waitFor();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'We have them');
+    // It is not lost by a reload either.
+    await page.reload();
+    await notice.getByText('Yes, on Fridays.').waitFor();
+    assert.equal(await answerField(page).inputValue(), 'We have them');
+    await button(page, 'Discard my text').click();
+    await sentAnswer(page).waitFor();
+    await page.getByText('Yes, on Fridays.').waitFor();
+    assert.equal(await answerField(page).count(), 0);
+    await window.close();
+  });
+
+  it('is shown instead of an empty form, because nothing would be lost', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).click();
+    await answer(id, { answer: 'Yes, on Fridays.' });
+    await sentAnswer(page).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.keyboard.type('xe#');
+    assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 0);
+    assert.equal(await page.locator('.toast').count(), 0);
+    await window.close();
+  });
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { QUESTION } from '../harness.ts';
+import { answerField, apiOf, inBrowser, rowOf } from './browser.ts';
+
+inBrowser('what the dashboard shows', (dashboard) => {
+  const { createNotification } = apiOf(dashboard);
+
+  it('is a skeleton in the place of a name that is not loaded, never a made-up name', async () => {
+    const id = await createNotification({ ...QUESTION, context: { question: 'Xylophones?' } });
+    const window = await dashboard.open({ path: '/overview' });
+    const { page } = window;
+    let release = () => {};
+    const wanted = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/api/v1/conversation/**', async (route) => {
+      await wanted;
+      await route.continue();
+    });
+    await page.goto(`/inbox/${id}`);
+    await rowOf(page, id).locator('.name-loading').waitFor();
+    await page.locator('.pane-customer .name-loading').waitFor();
+    assert.equal(await page.getByText(/Customer #?\d/).count(), 0);
+    release();
+    await page.locator('.pane-customer').getByText('Lucía Fernández').waitFor();
+    await page.locator('.name-loading').first().waitFor({ state: 'detached' });
+    await window.close();
+  });
+
+  it('is the time left to reply in words, and in a color when it is short', async () => {
+    const id = await createNotification({ ...QUESTION, context: { question: 'Accordions?' } });
+    const window = await dashboard.open({ path: '/overview' });
+    const { page } = window;
+    let minutesLeft = 0;
+    await page.route('**/api/v1/conversation/**', async (route) => {
+      const response = await route.fetch();
+      const until = new Date(Date.now() + minutesLeft * 60_000 + 30_000).toISOString();
+      const json = (await response.json()).map((one: object) => ({ ...one, window_open_until: until }));
+      await route.fulfill({ response, json });
+    });
+    const shown: string[] = [];
+    for (minutesLeft of [90, 45, 10]) {
+      await page.goto(`/inbox/${id}`);
+      const left = page.locator('.pane-customer .reply-window');
+      await left.waitFor();
+      shown.push(`${await left.getAttribute('data-state')}: ${await left.textContent()}`);
+    }
+    assert.deepEqual(shown, [
+      'open: 1 hr left to reply',
+      'soon: 45 min left to reply',
+      'urgent: 10 min left to reply',
+    ]);
+    await window.close();
+  });
+
+  it('is “Maybe related” at an earlier answer that has little in common with the question', async () => {
+    const context = { question: 'Do you have decaf beans from Peru?' };
+    const id = await createNotification({ ...QUESTION, context });
+    const window = await dashboard.open({ path: '/overview' });
+    const { page } = window;
+    const suggestion = { kind: 'document', question: 'Beans', answer: 'In a bag.' };
+    const json = [
+      { ...suggestion, id: 1, score: 0.83 },
+      { ...suggestion, id: 2, score: 0.24 },
+    ];
+    await page.route('**/suggestions*', (route) => route.fulfill({ json }));
+    await page.goto(`/inbox/${id}`);
+    const [good, weak] = [page.locator('.suggestion').first(), page.locator('.suggestion').nth(1)];
+    await good.getByText('83% match').waitFor();
+    await weak.getByText('Maybe related').waitFor();
+    assert.equal(await weak.getByText('%').count(), 0);
+    await window.close();
+  });
+
+  it('is only the question and its answer on paper', async () => {
+    const window = await dashboard.open({ path: '/inbox/1' });
+    const { page } = window;
+    await page.locator('.sent-answer').waitFor();
+    await page.emulateMedia({ media: 'print' });
+    for (const visible of ['.question-text', '.sent-text', '.pane-customer h2'])
+      assert.ok(await page.locator(visible).first().isVisible(), visible);
+    for (const hidden of ['.nav', '.inbox-list', '.pane-actions'])
+      assert.equal(await page.locator(hidden).isVisible(), false, hidden);
+    await page.emulateMedia({ media: 'screen' });
+    assert.ok(await page.locator('.nav').isVisible());
+    assert.equal(await answerField(page).count(), 0);
+    await window.close();
+  });
+});

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { it } from 'node:test';
+import { ASK } from './asking.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, raise, SUPPORT } from './harness.ts';
+import { useHeld } from './holding.ts';
+import { listen } from './listening.ts';
+import { createKey } from './machineKeys.ts';
+
+const AT_ONCE = 'Notification answered.';
+
+onEachEngine('an answer that can be undone', (engine) => {
+  const held = useHeld(engine);
+  const { deskbell, tokens, call, ask, answer, hold, reopen, show, release } = held;
+  const { messagesOf, documentsWith, eventsOf } = held;
+
+  it('is shown at once, and nothing is sent, told or learned until it is due', async () => {
+    const id = await ask();
+    const at = deskbell.clock.now();
+    const { status, json } = await hold(id, { answer: 'Held back.' });
+    const until = new Date(at.getTime() + 5000).toISOString();
+    assert.deepEqual(
+      [status, json],
+      [
+        200,
+        {
+          message: 'Notification answered. The message will be sent in 5 seconds.',
+          undo_until: until,
+          lesson: null,
+        },
+      ],
+    );
+    const shown = await show(id);
+    assert.deepEqual(
+      [shown.status, shown.answer, shown.answered_by, shown.outcome, shown.undo_until, shown.delivery],
+      ['answered', { answer: 'Held back.' }, 'Alma Reyes', 'answered', until, null],
+    );
+    assert.equal(shown.lesson, null);
+    assert.deepEqual(
+      [await messagesOf(id), await documentsWith('Held back.'), await eventsOf(id)],
+      [0, 0, ['notification.requested']],
+    );
+    assertError(await answer(id), 500, 'ALREADY_ANSWERED');
+
+    await release(id);
+    const sent = await show(id);
+    assert.deepEqual(
+      [sent.updated_at, sent.answered_by, sent.outcome, sent.undo_until],
+      [at.toISOString(), 'Alma Reyes', 'answered', null],
+    );
+    assert.deepEqual(
+      [await messagesOf(id), await documentsWith('Held back.'), await eventsOf(id)],
+      [1, 1, ['notification.requested', 'notification.answered']],
+    );
+    const { json: document } = await deskbell.call('GET', `/api/v1/knowledge/${sent.lesson.document_id}`, {
+      token: tokens.aurora,
+    });
+    assert.deepEqual([sent.lesson.do, sent.lesson.version, document.body], ['new', 1, 'Held back.']);
+    assert.deepEqual([document.created_at, document.versions[0].user_name], [at.toISOString(), 'Alma Reyes']);
+  });
+
+  it('is taken back with its message and its lesson, and can be answered again', async () => {
+    const id = await ask();
+    await hold(id, { answer: 'Taken back.' });
+    const before = await held.count('inboxes where merchant_id = 1 and pending_bytes >= 400');
+    assert.deepEqual((await reopen(id)).json, { message: 'Notification reopened.' });
+    const shown = await show(id);
+    assert.deepEqual(
+      [shown.status, shown.answer, shown.answered_by, shown.outcome, shown.undo_until],
+      ['requested', null, null, null, null],
+    );
+    const next = await ask();
+    await hold(next);
+    await release(next);
+    assert.deepEqual(
+      [await messagesOf(id), await documentsWith('Taken back.'), await eventsOf(id), before],
+      [0, 0, ['notification.requested'], 1],
+    );
+    assert.deepEqual((await answer(id, { answer: 'Another one.' })).json, { message: AT_ONCE });
+    assert.deepEqual([await messagesOf(id), (await show(id)).answer], [1, { answer: 'Another one.' }]);
+  });
+
+  it('without undo_seconds, or with 0, is sent at once', async () => {
+    for (const body of [{}, { undo_seconds: 0 }, { undo_seconds: null }]) {
+      const id = await ask();
+      const { json } = await answer(id, body);
+      assert.deepEqual([json, await messagesOf(id)], [{ message: AT_ONCE }, 1]);
+      assertError(await reopen(id), 409, 'TOO_LATE');
+    }
+  });
+
+  it('is refused as it would be at once', async () => {
+    const id = await ask();
+    for (const undo_seconds of [-1, 61, 1.5, '5', true, [5], {}])
+      assertError(await answer(id, { undo_seconds }), 500, 'VALIDATION_ERROR', 'undo_seconds');
+    assertError(await hold(id, { answer: '' }), 500, 'VALIDATION_ERROR', 'answer');
+    assertError(await hold(id, { answer: 'x'.repeat(4097) }), 500, 'VALIDATION_ERROR', 'answer');
+    assert.equal((await show(id)).status, 'requested');
+    assertError(await hold(987_654_321), 404, 'NOTIFICATION_NOT_FOUND');
+  });
+
+  it('sends nothing if the notification is deleted meanwhile', async () => {
+    const id = await ask();
+    const other = await ask();
+    await hold(id, { answer: 'For nobody.' });
+    await hold(other);
+    assert.equal((await call('DELETE', String(id))).status, 200);
+    await release(other);
+    assert.deepEqual([await messagesOf(id), await documentsWith('For nobody.')], [0, 0]);
+    assertError(await reopen(id), 404, 'NOTIFICATION_NOT_FOUND');
+  });
+
+  it('is replayed for the same Idempotency-Key, and held once', async () => {
+    const id = await ask();
+    const options = { headers: { 'idempotency-key': randomUUID() } };
+    const first = await hold(id, {}, options);
+    const again = await hold(id, {}, options);
+    assert.deepEqual([again.text, again.headers.get('idempotency-replayed')], [first.text, 'true']);
+    await release(id);
+    assert.equal((await hold(id, {}, options)).text, first.text);
+    assert.equal(await messagesOf(id), 1);
+  });
+
+  it('holds a support reply, a campaign and a resolution, too', async () => {
+    const support = Number((await raise(deskbell, tokens.aurora, SUPPORT)).split('/').at(-1));
+    const reply = { agent_response_to_customer: 'Sent again.', resolution_notes: 'Order 881.' };
+    await call('POST', `${support}/answer`, { body: { ...reply, undo_seconds: 60 } });
+    const campaign = await ask();
+    await hold(campaign, { only_send_campaign: true });
+    const resolved = await ask();
+    const { json } = await call('POST', `${resolved}/answer`, {
+      body: { resolve_only: true, undo_seconds: 1 },
+    });
+    assert.equal(json.message, 'Notification resolved without a reply. This can be undone for 1 second.');
+    assert.equal((await show(resolved)).outcome, 'resolved');
+    assert.deepEqual([await messagesOf(support), await messagesOf(campaign)], [0, 0]);
+    assert.deepEqual(await eventsOf(resolved), ['notification.requested']);
+    await release(support, campaign, resolved);
+    assert.deepEqual(
+      [await messagesOf(support), await messagesOf(campaign), await messagesOf(resolved)],
+      [1, 1, 0],
+    );
+    assert.deepEqual(await eventsOf(resolved), ['notification.requested', 'notification.resolved']);
+    assert.deepEqual((await show(campaign)).lesson, null);
+  });
+
+  it('leaves an ask waiting until it is due, and does not let it expire meanwhile', async () => {
+    const key = await createKey(deskbell);
+    const customer = { phone: '+34611770099' };
+    const body = { question: 'Is the held one late?', customer, expires_in_seconds: 3 };
+    const { id } = (await deskbell.call('POST', ASK, { token: key, body })).json;
+    const state = async () => (await deskbell.call('GET', `${ASK}/${id}`, { token: key })).json;
+    await hold(id, { answer: 'In time.' });
+    deskbell.clock.jump(4);
+    assert.equal((await state()).status, 'waiting');
+    const cancelled = await deskbell.call('DELETE', `${ASK}/${id}`, { token: key });
+    assertError(cancelled, 409, 'CONFLICT');
+    assert.equal(cancelled.json.detail, 'This question cannot be cancelled: it is answered.');
+    await release(id);
+    const ended = await state();
+    assert.deepEqual([ended.status, ended.answer, ended.late], ['answered', 'In time.', false]);
+  });
+
+  it('is announced to everybody who looks at the inbox when it is held, and when it is taken back', async () => {
+    const id = await ask();
+    const stream = await listen(deskbell, tokens.aurora);
+    const version = async () =>
+      (await deskbell.database.one<{ version: string }>('select version from inboxes where merchant_id = 1'))!
+        .version;
+    const versions = [await version()];
+    await hold(id);
+    versions.push(await version());
+    await reopen(id);
+    versions.push(await version());
+    stream.stop();
+    assert.equal(new Set(versions).size, 3);
+  });
+
+  it('is either sent or taken back, if both happen at the same moment', async () => {
+    const ids: number[] = [];
+    for (let n = 0; n < 20; n += 1) ids.push(await ask(`Racing ${n}?`));
+    for (const id of ids) await hold(id, { answer: `Racing answer ${id}.` });
+    deskbell.clock.jump(6);
+    const replies = await Promise.all(ids.map((id) => reopen(id)));
+    await release(...ids);
+    for (const [n, id] of ids.entries()) {
+      const taken = replies[n]!.status === 200;
+      if (!taken) assertError(replies[n]!, 409, 'TOO_LATE');
+      assert.deepEqual(
+        [(await show(id)).status, await messagesOf(id), await documentsWith(`Racing answer ${id}.`)],
+        taken ? ['requested', 0, 0] : ['answered', 1, 1],
+      );
+    }
+  });
+
+  it('keeps its text out of lists: they have the fields of the contract', async () => {
+    const id = await ask();
+    await hold(id);
+    const [listed] = (await call('GET', `?ids=${id}`)).json;
+    assert.deepEqual(Object.keys(listed), [
+      ...['id', 'notification_type', 'status', 'created_at', 'updated_at', 'conversation_id', 'context'],
+      ...['requested_fields', 'answered_fields'],
+    ]);
+    const pending = await deskbell.call('GET', `${NOTIFICATIONS}/?status=requested`, {
+      token: tokens.aurora,
+    });
+    assert.ok(!pending.json.some((one: { id: number }) => one.id === id));
+  });
+});

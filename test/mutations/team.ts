@@ -1,0 +1,51 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** Colleagues who work on the same notifications. */
+export const TEAM_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/notes.test.ts', [
+    {
+      name: 'a member deletes a colleague’s note',
+      file: 'src/notifications/team/store.ts',
+      find: 'if (row.user_id !== userId && !isOwner) throw noteNotYours();',
+      replace: '',
+      test: 'are deleted by their author or an owner, and by nobody else',
+    },
+    {
+      name: 'two notes at the same time are both the last one',
+      file: 'src/notifications/team/routes.ts',
+      find: 'if (!(await lockNotification(tx, merchantId, id))) throw notificationNotFound();',
+      replace: 'if (!(await notificationExists(tx, merchantId, id))) throw notificationNotFound();',
+      test: 'are 200 at most, also when many are written at the same time',
+    },
+    {
+      name: 'a notification is assigned to somebody who has left',
+      file: 'src/notifications/team/routes.ts',
+      find: '(await listPeople(database, merchantId)).find(',
+      replace: "(await listPeople(database, merchantId, 'former too')).find(",
+      test: 'is not assigned to somebody who cannot sign in or works elsewhere',
+    },
+    {
+      name: 'the assistant hears what colleagues do among themselves',
+      file: 'src/contract/events.ts',
+      find: "'notification.noted': OF_THE_TEAM,",
+      replace: "'notification.noted': OF_NOTIFICATIONS,",
+      test: 'tell programs that there is one, but not what it says',
+    },
+  ]),
+  ...caughtBy('test/presence.test.ts', [
+    {
+      name: 'somebody who closed the laptop is shown as typing',
+      file: 'src/notifications/team/presence.ts',
+      find: "and p.user_id <> $3 and p.expires_at > $4 and p.state <> 'gone'",
+      replace: "and p.user_id <> $3 and $4 <> '' and p.state <> 'gone'",
+      test: 'is shown to the others, until the person goes away or is silent for 15 seconds',
+    },
+    {
+      name: 'every repeated presence is a write',
+      file: 'src/notifications/team/presence.ts',
+      find: 'if (last !== null && at.getTime() - Date.parse(last) < waitMs) return undefined;',
+      replace: '',
+      test: 'writes a repeated state only after 5 seconds, typing after 3, however often it is sent',
+    },
+  ]),
+];
