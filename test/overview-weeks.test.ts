@@ -32,7 +32,7 @@ onEachEngine('the weeks of the overview', (engine) => {
       weeks: Week[];
       answered_by: object[];
       asked_most: { question: string; count: number; notification_id: number }[];
-      answered_per_day: { day: string; count: number; resolved: number }[];
+      resolved_per_day: { day: string; count: number }[];
     };
   };
   const lastWeek = async (token: string) => (await overview(token)).weeks.at(-1)!;
@@ -68,8 +68,12 @@ onEachEngine('the weeks of the overview', (engine) => {
     assert.equal(later.asked - earlier.asked, 4);
     assert.equal(later.answered - earlier.answered, 2);
     assert.equal(later.resolved - earlier.resolved, 1);
-    const today = (await overview(token)).answered_per_day.at(-1)!;
-    assert.equal(today.resolved, 1);
+    assert.equal((await overview(token)).resolved_per_day.at(-1)!.count, 1);
+    // An answer that is taken back was none.
+    await answer(token, addresses[3]!, { answer: 'Yes.', undo_seconds: 60 });
+    assert.equal((await lastWeek(token)).answered, later.answered + 1);
+    assert.equal((await deskbell.call('POST', `${addresses[3]}/reopen`, { token })).status, 200);
+    assert.deepEqual(await lastWeek(token), later);
     // What is deleted counts no more.
     for (const address of addresses) await deskbell.call('DELETE', address, { token });
     assert.deepEqual(await lastWeek(token), earlier);

@@ -50,7 +50,9 @@ export function historyOf(now: Date, firstConversation: number): DemoNotificatio
         const minutesAgo = inTheDay(now, weeksAgo * WEEK_MINUTES + Math.round(random() * WEEK_MINUTES));
         if (minutesAgo < NEWEST_MINUTES) continue;
         const typical = MINUTES_TO_ANSWER * SHORTER ** week;
-        const minutes = Math.max(1, Math.round(typical * (0.3 + 2.6 * random() ** 3)));
+        // Every week has quick and slow answers alike, so that its figures do not depend on luck.
+        const place = (((n * 7) % ASKED_PER_WEEK[merchantId]!) + random()) / ASKED_PER_WEEK[merchantId]!;
+        const minutes = Math.max(1, Math.round(typical * (0.3 + 2.6 * place ** 3)));
         found.push({
           ...asked(topic, customerOf(topic, firstConversation, pick), minutesAgo, pick),
           answer: random() < 0.07 ? { resolve_only: true } : answerOf(topic),
@@ -127,8 +129,9 @@ const answerOf = ({ type, answer, notes = '' }: Topic): Record<string, unknown> 
 export function knownPerDay(merchantId: number): number[] {
   const random = createRandom();
   return Array.from({ length: WEEKS * 7 }, (_, day) => {
-    const perDay = merchantId === 1 ? 0.8 + day / 15 : 0.3 + day / 60;
-    return Math.round(perDay * (0.5 + random()));
+    const progress = (day / (WEEKS * 7)) ** 1.3;
+    const perDay = merchantId === 1 ? 0.7 + 6.5 * progress : 0.3 + 1.5 * progress;
+    return Math.round(perDay * (0.8 + 0.4 * random()));
   });
 }
 

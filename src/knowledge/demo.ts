@@ -138,7 +138,7 @@ async function insertKnown(
     for (let each = 0; each < count; each += 1) {
       n += 1;
       const document = candidates[n % candidates.length]!;
-      const at = before(daysAgo + 0.1 + each / 40).toISOString();
+      const at = before(daysAgo + each / 100).toISOString();
       // Most are not judged. One document was wrong lately.
       const outcome = n % 9 === 0 ? (document === documents[0] ? 'wrong' : 'right') : null;
       await tx.run(
