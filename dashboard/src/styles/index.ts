@@ -30,5 +30,7 @@ import './layout.css';
 import './inbox.css';
 import './answer.css';
 import './pages.css';
+import './knowledge.css';
+import './progress.css';
 import './testPhone.css';
 import './print.css';
