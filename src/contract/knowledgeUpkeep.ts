@@ -206,7 +206,11 @@ const KnowledgeGap = Type.Object(
 export type KnowledgeGap = Static<typeof KnowledgeGap>;
 
 export const KnowledgeGaps = Type.Object(
-  { gaps: Type.Array(KnowledgeGap, { description: 'Asked most first, then the newest; at most 50.' }) },
+  {
+    gaps: Type.Array(KnowledgeGap, {
+      description: 'Those with pending questions first, then asked most, then the newest; at most 50.',
+    }),
+  },
   {
     title: 'KnowledgeGaps',
     description: 'What customers asked and no document answers.',

@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core';
+import { ActionIcon, Button, TextInput } from '@mantine/core';
 import { lazy, Suspense, useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import type { TextKey } from '../i18n/texts.ts';
@@ -75,22 +75,27 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
               >
                 {t('newDocument')}
               </Button>
-              <Button
-                variant="default"
-                leftSection={<Icon name="file" size={18} />}
-                onClick={() => setDialog('files')}
-              >
-                {t('filesTitle')}
-              </Button>
-              <Button
-                variant="default"
-                leftSection={<Icon name="check" size={18} />}
-                onClick={() => setDialog('confidence')}
-              >
-                {t('withoutYou')}
-              </Button>
+              {(
+                [
+                  ['files', 'file', 'filesTitle'],
+                  ['confidence', 'check', 'withoutYou'],
+                ] as const
+              ).map(([name, icon, label]) => (
+                <ActionIcon
+                  key={name}
+                  variant="default"
+                  size={44}
+                  aria-label={t(label)}
+                  title={t(label)}
+                  onClick={() => setDialog(name)}
+                >
+                  <Icon name={icon} size={20} />
+                </ActionIcon>
+              ))}
             </div>
             <Views view={view} />
+            {view === 'gaps' && <p className="muted">{t('gapsHint')}</p>}
+            {view === 'stale' && <p className="muted">{t('staleHint')}</p>}
             {view === 'documents' && (
               <div className="knowledge-search">
                 <TextInput

@@ -121,8 +121,8 @@ export function LastWeeks({ overview }: { overview: Overview }) {
             const route = { page: 'inbox', id, query: {} } as const;
             return (
               <li key={id}>
-                <a href={pathOf(route)} dir="auto" onClick={(event) => follow(event, route)}>
-                  {question}
+                <a href={pathOf(route)} onClick={(event) => follow(event, route)}>
+                  <bdi>{question}</bdi>
                 </a>
                 <strong>{number(count)}</strong>
               </li>

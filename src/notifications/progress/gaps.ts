@@ -42,6 +42,9 @@ export async function findGaps(
   }
   const taught = await taughtAmong(database, merchantId, answered);
   const groups = await groupedQuestions(recent.filter(({ question }) => !taught.has(question.id)));
+  // Somebody waits for these, so they come first. The sort keeps the order of the others.
+  const isWaiting = (group: readonly Question[]) => group.some(({ id }) => pending.has(id));
+  groups.sort((a, b) => Number(isWaiting(b)) - Number(isWaiting(a)));
   const gaps: Question[][] = [];
   for (const group of groups.slice(0, COMPARED_MAX)) {
     if (gaps.length === SHOWN_MAX) break;
