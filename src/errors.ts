@@ -40,7 +40,9 @@ const STATUS = {
   MAIL_OFF: everywhere(409),
   CHANNEL_TEST_FAILED: everywhere(409),
   CONFLICT: everywhere(409),
+  WINDOW_CLOSED: everywhere(409),
   TOO_LATE: everywhere(409),
+  SAVED_REPLY_NOT_FOUND: everywhere(404),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -258,6 +260,26 @@ export const phoneDiffers = () =>
   );
 export const customerRequired = () => invalid('customer.reference', 'customer needs a reference or a phone');
 
+// Conversations
+/** Free text can be sent only for 24 hours after the customer wrote. */
+export const windowClosed = (lastWroteAt: string | undefined) =>
+  new ApiError(
+    'WINDOW_CLOSED',
+    lastWroteAt === undefined
+      ? 'The customer has not written yet. You can write to them for 24 hours after they write, or at any time with a template.'
+      : `The customer last wrote at ${lastWroteAt}. You can write to them for 24 hours after they write, or at any time with a template.`,
+  );
+export const customerUnreachable = () =>
+  new ApiError('CONFLICT', 'The customer of this conversation has no valid phone number.');
+export const customerChanged = () =>
+  new ApiError('CONFLICT', 'The customer’s phone number has just changed. Try again.');
+export const replyToInvalid = () =>
+  invalid('reply_to', 'reply_to must be the id of a message that the customer wrote in this conversation');
+export const sentAlready = () => new ApiError('TOO_LATE', 'The message is already being sent, or was sent.');
+export const savedReplyNotFound = () => new ApiError('SAVED_REPLY_NOT_FOUND', 'Saved reply not found.');
+export const tooManySavedReplies = (max: number) =>
+  new ApiError('CONFLICT', `The merchant already has ${max} saved replies. Remove one first.`);
+
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
 export const forbidden = () =>
@@ -289,6 +311,12 @@ export const recipientInvalid = () =>
 export const channelUnknown = () => invalid('channel', 'This channel cannot be set up here.');
 /** `reason` is a sentence for the merchant. */
 export const channelTestFailed = (reason: string) => new ApiError('CHANNEL_TEST_FAILED', reason);
+
+// Alerts
+export const tooManyDevices = (max: number) =>
+  new ApiError('CONFLICT', `You already get alerts in ${max} browsers. Turn them off in one first.`);
+export const noDevices = () =>
+  new ApiError('CONFLICT', 'None of your browsers gets alerts. Turn them on in one first.');
 
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');

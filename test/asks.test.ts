@@ -44,6 +44,7 @@ onEachEngine('asking the merchant', (engine) => {
       deliver: 'deskbell',
       expires_at: null,
       duplicate: false,
+      taken_over: null,
       candidates: rest.candidates,
       waiting_message: null,
     });
