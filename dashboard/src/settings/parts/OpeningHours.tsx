@@ -50,7 +50,6 @@ export function OpeningHours({
               <strong>{name}</strong>
               {hours[day].length === 0 && <span className="muted">{t('closed')}</span>}
               {hours[day].map((period, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: periods have no other identity
                 <span key={at} className="hours-period">
                   {(['from', 'to'] as const).map((end) => (
                     <TextInput

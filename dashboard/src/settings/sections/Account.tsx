@@ -1,5 +1,6 @@
 import { Button, SegmentedControl, Switch, useMantineColorScheme } from '@mantine/core';
 import { lazy, Suspense, useEffect, useState } from 'react';
+import { Alerts } from '../../alerts/Alerts.tsx';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { playBell } from '../../inbox/sound.ts';
 import { Icon } from '../../shell/Icon.tsx';
@@ -63,6 +64,7 @@ export function Account({ user, onHelp, onPalette, step, onStep }: SectionProps)
             checked={badge}
             onChange={({ currentTarget: { checked } }) => savePreferences({ badge: checked })}
           />
+          <Alerts userId={user.id} />
           <Button
             variant="default"
             leftSection={<Icon name="lock" />}
