@@ -234,6 +234,14 @@ export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]'
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
+/** Opens a section of the settings, by default the account. */
+export async function openSettings(page: Page, section?: string): Promise<void> {
+  await page.locator('.nav a[href^="/settings"]').click();
+  await page.locator('.settings-nav').waitFor();
+  if (section !== undefined)
+    await page.locator('.settings-nav').getByRole('link', { name: section, exact: true }).click();
+}
+
 export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
 
 /** The heading above an answer that was sent. */
