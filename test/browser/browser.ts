@@ -101,7 +101,7 @@ const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
 const servers = new Map<Engine, Promise<Deskbell>>();
 const serverOn = (engine: Engine) => {
-  const server = servers.get(engine) ?? startDeskbell(engine);
+  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true' });
   servers.set(engine, server);
   return server;
 };
