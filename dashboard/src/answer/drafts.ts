@@ -34,7 +34,7 @@ export function saveDraft(id: number, { fields, teach, source, ticked }: Omit<Dr
 export const removeDraft = (id: number): void => removeStoredDraft(id);
 
 /** `randomUUID` needs a secure origin, but a local network may use plain http. */
-function newKey(): string {
+export function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('');

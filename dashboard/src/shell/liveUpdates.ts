@@ -7,8 +7,9 @@ import { currentRoute } from './route.ts';
 
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
-  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
-  deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
+  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'timeline'],
+  deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
+  conversations: ['timeline', 'testPhone'],
   knowledge: ['documents', 'document', 'suggestions'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */

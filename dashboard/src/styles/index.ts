@@ -29,6 +29,7 @@ import './base.css';
 import './layout.css';
 import './inbox.css';
 import './answer.css';
+import './conversation.css';
 import './pages.css';
 import './testPhone.css';
 import './print.css';
