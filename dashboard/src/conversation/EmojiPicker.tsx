@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useRef } from 'react';
+import { type KeyboardEvent, useEffect, useRef } from 'react';
 import { useTranslation } from '../i18n/translation.tsx';
 
 /** The ones that shops use most. */
@@ -14,6 +14,8 @@ const COLUMNS = 8;
 export default function EmojiPicker({ onChoose }: { onChoose: (emoji: string) => void }) {
   const { t, direction } = useTranslation();
   const grid = useRef<HTMLFieldSetElement>(null);
+  // It is loaded after the popover has looked for what to focus.
+  useEffect(() => grid.current?.querySelector('button')?.focus(), []);
   const onKeyDown = (event: KeyboardEvent) => {
     const buttons = [...(grid.current?.querySelectorAll('button') ?? [])];
     const index = buttons.indexOf(event.target as HTMLButtonElement);
@@ -36,13 +38,7 @@ export default function EmojiPicker({ onChoose }: { onChoose: (emoji: string) =>
   return (
     <fieldset ref={grid} className="emoji-grid" aria-label={t('emoji')} onKeyDown={onKeyDown}>
       {EMOJI.map((emoji, index) => (
-        <button
-          key={emoji}
-          type="button"
-          tabIndex={index === 0 ? 0 : -1}
-          data-autofocus={index === 0 || undefined}
-          onClick={() => onChoose(emoji)}
-        >
+        <button key={emoji} type="button" tabIndex={index === 0 ? 0 : -1} onClick={() => onChoose(emoji)}>
           {emoji}
         </button>
       ))}

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Static } from 'typebox';
 import type { SavedReply as SavedReplySchema } from '../../../src/contract/savedReplies.ts';
 import { calls } from '../api/calls.ts';
@@ -23,11 +23,17 @@ export default function SavedReplies({ onChoose }: { onChoose: (text: string) =>
     queryFn: ({ signal }) => request<SavedReply[]>(calls.savedReplies(), { signal }),
   });
   const [edited, setEdited] = useState<SavedReply | 'new'>();
+  // They are loaded after the popover has looked for what to focus.
+  const list = useRef<HTMLDivElement>(null);
+  const isReady = query.isSuccess && edited === undefined;
+  useEffect(() => {
+    if (isReady) list.current?.querySelector('button')?.focus();
+  }, [isReady]);
   if (edited) {
     return <Editor reply={edited === 'new' ? undefined : edited} onDone={() => setEdited(undefined)} />;
   }
   return (
-    <div className="saved-replies">
+    <div ref={list} className="saved-replies">
       {query.error && <p role="alert">{errorMessage(translation, query.error)}</p>}
       {query.isSuccess && query.data.length === 0 && <p className="muted">{t('savedRepliesEmpty')}</p>}
       <ul>
@@ -49,7 +55,7 @@ export default function SavedReplies({ onChoose }: { onChoose: (text: string) =>
           </li>
         ))}
       </ul>
-      <Button variant="default" data-autofocus onClick={() => setEdited('new')}>
+      <Button variant="default" onClick={() => setEdited('new')}>
         {t('savedReplyNew')}
       </Button>
     </div>
@@ -74,6 +80,8 @@ function Editor({ reply, onDone }: { reply: SavedReply | undefined; onDone: () =
   });
   const remove = useMutation({ ...options, mutationFn: () => request(calls.deleteSavedReply(reply!.id)) });
   const error = save.error ?? remove.error;
+  const titleField = useRef<HTMLInputElement>(null);
+  useEffect(() => titleField.current?.focus(), []);
   return (
     <form
       className="saved-replies"
@@ -85,7 +93,7 @@ function Editor({ reply, onDone }: { reply: SavedReply | undefined; onDone: () =
       }}
     >
       <TextInput
-        data-autofocus
+        ref={titleField}
         label={t('savedReplyTitle')}
         dir="auto"
         maxLength={TITLE_MAX}
