@@ -33,7 +33,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
   });
   after(() => service?.close());
 
-  const OPTIONS = { serviceWorkers: 'allow', permissions: ['notifications'] } as const;
+  const OPTIONS = { serviceWorkers: 'allow' as const, permissions: ['notifications'] };
   const workerIsReady = (page: Page) =>
     page.evaluate<string>('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)');
   const alertSwitch = (page: Page) => page.getByRole('switch', { name: 'Notify me on this device' });
