@@ -44,11 +44,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'live/',
       'mcp/',
       'webhooks/',
+      'alerts/',
     ],
+    ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
+  // Other features enqueue mails, so this one imports none of them.
+  mail: [...FEATURE_IMPORTS, 'secrets.ts'],
   // Every feature records its events, so this one imports no other.
   audit: FEATURE_IMPORTS,
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
@@ -64,7 +68,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'conversations/store.ts',
       'conversations/wire.ts',
     ],
+    'delivery/attention.ts',
     'delivery/phone.ts',
+    'delivery/queue/attention.ts',
+    'delivery/queue/control.ts',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
     'events/record.ts',
@@ -105,6 +112,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
   ],
+  // Alerts use the queue and the worker of delivery, too.
+  alerts: [
+    ...FEATURE_IMPORTS,
+    ...['auth/columns.ts', 'auth/guard.ts', 'auth/people.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+    ...['notifications/brief.ts', 'notifications/team/store.ts'],
+  ],
+  'endpointChannels.ts': [
+    'alerts/',
+    'config.ts',
+    PORT,
+    'delivery/',
+    'secrets.ts',
+    'webhooks/',
+    'merchants/store.ts',
+  ],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
   // Its tools call the API, like any other program.
@@ -144,6 +166,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/storage.ts',
     'notifications/store.ts',
   ],
+  // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
+  'mailSender.ts': [
+    'auth/passwords/reset.ts',
+    'config.ts',
+    PORT,
+    'mail/',
+    'merchants/store.ts',
+    'secrets.ts',
+  ],
+  // It gets what to export as functions.
+  export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
+  'exportSections.ts': [
+    ...['auth/team/members.ts', 'conversations/export.ts', 'delivery/export.ts', 'export/'],
+    ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
+  ],
   'version.ts': [],
 };
 
@@ -163,12 +200,14 @@ const TABLES: Record<string, readonly string[]> = {
   auth: [
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
+    ...['invites', 'password_resets'],
   ],
   conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['inbox_changes', 'inbox_index'],
     ...['notification_notes', 'presences'],
   ],
   knowledge: [
@@ -181,6 +220,8 @@ const TABLES: Record<string, readonly string[]> = {
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   webhooks: ['webhook_endpoints'],
+  alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
+  mail: ['mails'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

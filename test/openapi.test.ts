@@ -40,8 +40,19 @@ const ROUTES = {
   'get /api/v1/notification/{notification_id}/presence': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
+  'delete /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
   'post /api/v1/auth/password': 'auth',
+  'post /api/v1/auth/password/forgot': 'auth',
+  'post /api/v1/auth/password/reset': 'auth',
+  'get /api/v1/team': 'team',
+  'patch /api/v1/team/{user_id}': 'team',
+  'post /api/v1/team/{user_id}/reset-link': 'team',
+  'get /api/v1/team/invites': 'team',
+  'post /api/v1/team/invites': 'team',
+  'delete /api/v1/team/invites/{invite_id}': 'team',
+  'post /api/v1/invites/look': 'team',
+  'post /api/v1/invites/accept': 'team',
   'get /api/v1/auth/factors': 'auth',
   'post /api/v1/auth/totp': 'auth',
   'post /api/v1/auth/totp/confirm': 'auth',
@@ -52,6 +63,7 @@ const ROUTES = {
   'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
   'get /api/v1/merchant': 'merchant',
   'patch /api/v1/merchant': 'merchant',
+  'get /api/v1/export': 'merchant',
   'get /api/v1/keys': 'keys',
   'get /api/v1/keys/self': 'keys',
   'post /api/v1/keys': 'keys',
@@ -83,8 +95,19 @@ const ROUTES = {
   'post /api/v1/delivery/cancel': 'deliveries',
   'get /api/v1/limits': 'deliveries',
   'get /api/v1/channel': 'deliveries',
+  'get /api/v1/channel/types': 'deliveries',
+  'post /api/v1/channel/test': 'deliveries',
+  'put /api/v1/channel': 'deliveries',
+  'delete /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /api/v1/alerts/key': 'alerts',
+  'put /api/v1/alerts/subscriptions': 'alerts',
+  'delete /api/v1/alerts/subscriptions': 'alerts',
+  'get /api/v1/alerts/settings': 'alerts',
+  'patch /api/v1/alerts/settings': 'alerts',
+  'post /api/v1/alerts/test': 'alerts',
+  'put /api/v1/alerts/looked': 'alerts',
   'get /api/v1/conversation/': 'conversations',
   'post /api/v1/conversation/': 'conversations',
   'get /api/v1/conversation/{conversation_id}': 'conversations',
@@ -100,6 +123,10 @@ const ROUTES = {
   'patch /api/v1/saved-replies/{saved_reply_id}': 'conversations',
   'delete /api/v1/saved-replies/{saved_reply_id}': 'conversations',
   'get /api/v1/overview': 'notifications',
+  'get /api/v1/inbox': 'notifications',
+  'get /api/v1/inbox/counts': 'notifications',
+  'post /api/v1/inbox/attention/send-again': 'notifications',
+  'post /api/v1/notification/{notification_id}/recipient': 'notifications',
   'get /api/v1/audit': 'audit',
   'get /api/v1/webhooks': 'webhooks',
   'post /api/v1/webhooks': 'webhooks',
@@ -144,6 +171,7 @@ describe('the OpenAPI document', () => {
       [
         'auth',
         'merchant',
+        'team',
         'keys',
         'session',
         'notifications',
@@ -154,6 +182,7 @@ describe('the OpenAPI document', () => {
         'simulator',
         'audit',
         'webhooks',
+        'alerts',
         'live',
         'operations',
       ],
@@ -170,7 +199,7 @@ describe('the OpenAPI document', () => {
   it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
     const expected = Object.keys(ROUTES).filter((name) =>
-      / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
+      / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/)/.test(name),
     );
     assert.deepEqual(needing.sort(), expected.sort());
   });
@@ -186,10 +215,10 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|\{webhook_id\}\/test|alerts\/test|ungroup|reset-link|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+        /^(post|patch) |^put .*\/(outcome|channel|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
           name,
         ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
@@ -307,6 +336,18 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/limits', '/api/v1/limits', {}],
       ['get /api/v1/conversation/', '/api/v1/conversation/?ids=x', { token }],
       ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],
+      ['get /api/v1/inbox', '/api/v1/inbox?tab=x', { token }],
+      ['get /api/v1/inbox/counts', '/api/v1/inbox/counts?type=x', { token }],
+      [
+        'post /api/v1/inbox/attention/send-again',
+        '/api/v1/inbox/attention/send-again',
+        { token, body: { ids: [] } },
+      ],
+      [
+        'post /api/v1/notification/{notification_id}/recipient',
+        '/api/v1/notification/0/recipient',
+        { token, body: { phone: '1' } },
+      ],
       ['get /api/v1/audit', '/api/v1/audit?what=x', { token }],
       ['get /api/v1/events', '/api/v1/events', {}],
       ['post /session/login', '/session/login', { body: {} }],

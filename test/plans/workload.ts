@@ -16,7 +16,9 @@ import {
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { until } from '../shops.ts';
+import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
+import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
@@ -53,6 +55,34 @@ async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
+/** A device that gets alerts, and one that is gone. */
+async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
+  const service = await startPushService();
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/alerts${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  try {
+    const [one, other] = [service.browser(), service.browser()];
+    for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
+    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('POST', '/test');
+    const address = await raise(deskbell, token);
+    await useTeam(deskbell, token, address);
+    await deskbell.allSent();
+    assert.ok(service.accepted.length > 2);
+    await call('PUT', '/looked');
+    service.answer = (response, { endpoint }) => {
+      response.writeHead(endpoint === other.endpoint ? 410 : 201).end();
+    };
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    await call('DELETE', '/subscriptions', { endpoint: one.endpoint });
+  } finally {
+    await service.close();
+  }
+}
+
 /** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   // Waits until the server has got over the copied rows.
@@ -72,7 +102,10 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (let n = 0; n < 25; n += 1) await raise(deskbell, token, large);
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
+  await useMails(deskbell, 6);
+  await usePeople(deskbell, token);
   await useWebhooks(deskbell, token);
+  await useAlerts(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
@@ -115,6 +148,29 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Somebody joins, is changed, and gets a new password. */
+async function usePeople(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1${path}`, { token, ...(body && { body }) });
+    assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+    return reply.json;
+  };
+  const tokenOf = ({ link }: { link: string }) => link.split('#')[1];
+  const { id } = await call('POST', '/team/invites', { role: 'user' });
+  await call('DELETE', `/team/invites/${id}`);
+  const invite = tokenOf(await call('POST', '/team/invites', { role: 'user' }));
+  await call('POST', '/invites/look', { token: invite });
+  const person = { email: 'plans@aurora.example', name: 'Plans', password: 'quiet lemon harbour' };
+  await call('POST', '/invites/accept', { token: invite, ...person });
+  const team = await call('GET', '/team');
+  const userId = team.find(({ email }: { email: string }) => email === person.email).id;
+  const reset = tokenOf(await call('POST', `/team/${userId}/reset-link`));
+  await call('POST', '/auth/password/reset', { token: reset, password: 'seven brave umbrellas' });
+  for (const change of [{ role: 'owner' }, { role: 'user' }, { disabled: true }, { disabled: false }])
+    await call('PATCH', `/team/${userId}`, change);
+  await call('DELETE', '/auth/sessions');
 }
 
 /** Groups, and one answer for many: with a document, without, and again. */
@@ -248,6 +304,18 @@ const LISTS = [
   `${NOTIFICATIONS}/?ids=11,12,13&limit=2`,
   `${NOTIFICATIONS}/?conversation_id=1&limit=5`,
   `${NOTIFICATIONS}/?conversation_id=1&status=answered&updated_since=2026-01-15T09:30:00Z&limit=5`,
+  ...['open', 'attention', 'answered', 'resolved', 'all'].map((tab) => `/api/v1/inbox?tab=${tab}&limit=5`),
+  '/api/v1/inbox?tab=answered&sort=oldest&type=user_question_request&limit=5',
+  '/api/v1/inbox?tab=attention&sort=oldest&type=user_question_request&q=organic',
+  '/api/v1/inbox?tab=all&q=organic%20beans',
+  '/api/v1/inbox?tab=resolved&q=organic&sort=oldest',
+  '/api/v1/inbox?ids=11,12,13',
+  '/api/v1/inbox?tab=answered&assigned=1&limit=5',
+  '/api/v1/inbox?tab=all&assigned=none&limit=5',
+  '/api/v1/inbox/counts',
+  '/api/v1/inbox/counts?assigned=1',
+  '/api/v1/inbox/counts?type=user_support_request',
+  '/api/v1/inbox/counts?q=organic&type=user_question_request',
   `${KNOWLEDGE}/?limit=5`,
   `${KNOWLEDGE}/?q=organic`,
   `${KNOWLEDGE}/?q=organic%20number%20zeppelin&limit=5`,

@@ -1,10 +1,10 @@
 import { ActionIcon, Button, Kbd, Textarea } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useRef, useState } from 'react';
-import { newKey } from '../answer/drafts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
+import { newKey } from '../shell/newKey.ts';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
 import { ComposerTools } from './ComposerTools.tsx';

@@ -1,11 +1,11 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { newKey } from '../answer/drafts.ts';
 import { useCustomer } from '../answer/NotificationHeader.tsx';
 import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isRelayed } from '../inbox/asks.ts';
+import { newKey } from '../shell/newKey.ts';
 import { Composer } from './Composer.tsx';
 import { Conversation } from './Conversation.tsx';
 import { readStoredText } from './draft.ts';

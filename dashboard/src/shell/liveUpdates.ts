@@ -7,7 +7,11 @@ import { currentRoute } from './route.ts';
 
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
-  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'timeline'],
+  inbox: [
+    ...['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'notes'],
+    'timeline',
+  ],
+  presence: ['presence'],
   deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
   conversations: ['timeline', 'testPhone'],
   knowledge: ['documents', 'document', 'suggestions'],

@@ -31,5 +31,6 @@ import './inbox.css';
 import './answer.css';
 import './conversation.css';
 import './pages.css';
+import './team.css';
 import './testPhone.css';
 import './print.css';

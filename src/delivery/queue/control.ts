@@ -19,7 +19,7 @@ interface Controlled extends Lane {
 }
 
 /** For numbers without a country code. */
-interface Countries {
+export interface Countries {
   country: CountryCode | undefined;
   defaultCountry: CountryCode | undefined;
 }
@@ -50,6 +50,23 @@ export async function retryDelivery(
   return 'queued';
 }
 
+/** Puts these failed deliveries back into the queue. */
+export async function retryDeliveries(
+  tx: Queries,
+  merchantId: MerchantId,
+  rows: readonly Pick<Controlled, 'id' | 'recipient'>[],
+  countries: Countries,
+  by: Who,
+  at: Date,
+): Promise<Changed> {
+  const done = await requeue(tx, merchantId, rows, countries, at);
+  if (done.changed > 0) {
+    const event = { what: 'delivery.retried', merchantId, who: by, at, about: { state: 'failed' } } as const;
+    await recordEvent(tx, { ...event, count: done.changed });
+  }
+  return done;
+}
+
 interface Changed {
   changed: number;
   badNumbers: number;
@@ -59,7 +76,7 @@ interface Changed {
 async function requeue(
   tx: Queries,
   merchantId: MerchantId,
-  rows: readonly Controlled[],
+  rows: readonly Pick<Controlled, 'id' | 'recipient'>[],
   { country, defaultCountry }: Countries,
   at: Date,
 ): Promise<Changed> {
@@ -74,7 +91,7 @@ async function requeue(
     }
     const done = await tx.run(
       `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
-          last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4
+          last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4, requeued_at = $4
         where merchant_id = $1 and id = $2 and state in ('failed', 'cancelled') returning id`,
       [merchantId, id, address.recipient, time],
     );

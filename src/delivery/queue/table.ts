@@ -13,17 +13,20 @@ export type DeliveryState = Delivery['state'];
 export const OPEN = `('queued', 'sending', 'waiting')`;
 
 /**
- * A merchant has a queue for its messages to customers and one for each of its webhook endpoints. They share nothing:
+ * A merchant has a queue for its messages to customers, and one for each of its webhook endpoints and for each device of
+ * its people. They share nothing:
  * an endpoint that does not answer delays neither the customers' messages nor other endpoints.
  */
 export interface Queue {
   merchant_id: MerchantId;
-  /** `MESSAGES` or a webhook endpoint. */
+  /** `MESSAGES`, a webhook endpoint, or `PUSH_QUEUES` plus somebody's device. */
   endpoint_id: number;
 }
 
 /** The queue of the messages to customers. */
 export const MESSAGES = 0;
+/** Devices that get alerts begin here. No webhook endpoint has such an id. */
+export const PUSH_QUEUES = 2 ** 40;
 
 /** The notification of a message that somebody wrote without a question. Callers see null. */
 export const NO_NOTIFICATION = 0;
