@@ -75,17 +75,23 @@ const program = process.env.TEST_CHROMIUM ?? findProgram('chromium');
 const built = existsSync(`${root}/dashboard/dist/index.html`);
 const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard is not built' : undefined;
 
+interface InBrowserOptions {
+  engine?: Engine;
+  /** Of the server, if this is the first suite of its file. */
+  settings?: () => Promise<Record<string, string>>;
+}
+
 /** Declares browser tests on one engine. The API tests cover both engines. */
 export function inBrowser(
   title: string,
   tests: (dashboard: Dashboard) => void,
-  { engine = 'sqlite' }: { engine?: Engine } = {},
+  { engine = 'sqlite', settings }: InBrowserOptions = {},
 ): void {
   const skip = missing ?? (engines.includes(engine) ? undefined : `no ${engine}`);
   describe(title, skip === undefined ? {} : { skip }, () => {
     const dashboard = {} as Dashboard;
     before(async () => {
-      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine)]);
+      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine, await settings?.())]);
       Object.assign(dashboard, {
         deskbell,
         open: (options?: WindowOptions) => open(browser, deskbell, options),
@@ -100,8 +106,8 @@ let launched: Promise<Browser> | undefined;
 const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
 const servers = new Map<Engine, Promise<Deskbell>>();
-const serverOn = (engine: Engine) => {
-  const server = servers.get(engine) ?? startDeskbell(engine);
+const serverOn = (engine: Engine, settings: Record<string, string> = {}) => {
+  const server = servers.get(engine) ?? startDeskbell(engine, settings);
   servers.set(engine, server);
   return server;
 };

@@ -30,6 +30,7 @@ import './layout.css';
 import './inbox.css';
 import './answer.css';
 import './pages.css';
+import './settings.css';
 import './team.css';
 import './testPhone.css';
 import './print.css';
