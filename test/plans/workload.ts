@@ -20,6 +20,7 @@ import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
+import { useUpkeep } from './upkeep.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
 async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
@@ -65,7 +66,7 @@ async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
   try {
     const [one, other] = [service.browser(), service.browser()];
     for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
-    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('PATCH', '/settings', { push: true, email_after_minutes: 1, quiet_hours: null });
     await call('POST', '/test');
     const address = await raise(deskbell, token);
     await useTeam(deskbell, token, address);
@@ -139,6 +140,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await talk(deskbell, token);
+  await useUpkeep(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(

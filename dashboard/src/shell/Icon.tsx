@@ -16,6 +16,8 @@ const PATHS = {
   sliders: 'M5 8h8M17 8h2M5 16h2M11 16h8M15 6v4M9 14v4',
   command:
     'M9 9h6v6H9zM9 9V7a2 2 0 1 0-2 2zM15 9h2a2 2 0 1 0-2-2zM15 15v2a2 2 0 1 0 2-2zM9 15H7a2 2 0 1 0 2 2z',
+  plus: 'M12 5v14M5 12h14',
+  file: 'M7 4h7l4 4v12H7zM14 4v4h4M10 13h5M10 16h5',
   pencil: 'M5 19l1-4L16 5l3 3L9 18z',
   undo: 'M8 5L4 9l4 4M4 9h10a5 5 0 0 1 0 10h-3',
   sort: 'M8 5v14M5 16l3 3 3-3M16 19V5M13 8l3-3 3 3',
@@ -23,6 +25,8 @@ const PATHS = {
   bell: 'M5 17a7 7 0 0 1 14 0zM12 10V7.5M10 7.5h4M4 20h16',
   signOut: 'M13 5H6v14h7M10 12h10M17 9l3 3-3 3',
   lock: 'M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3M12 14.5v2',
+  saved: 'M6 4h12v16l-6-4-6 4zM9.5 9h5',
+  smile: 'M12 20a8 8 0 1 0 0-16 8 8 0 0 0 0 16zM8.7 13.5a4 4 0 0 0 6.6 0M9.5 9.5v.1M14.5 9.5v.1',
   keyboard: 'M4 7h16v10H4zM7 10h.1M10.5 10h.1M14 10h.1M17 10h.1M8.5 14h7',
 } as const;
 export type IconName = keyof typeof PATHS;

@@ -27,7 +27,7 @@ export function Data() {
     },
   });
   return (
-    <Block title={t('exportTitle')} hint={t('exportHint')}>
+    <Block title={t('exportAllTitle')} hint={t('exportAllHint')}>
       <ErrorNotice text={download.error ? errorMessage(translation, download.error) : undefined} />
       <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
         {t('exportDownload')}
