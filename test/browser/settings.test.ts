@@ -90,7 +90,7 @@ inBrowser(
       await page
         .getByLabel('What customers hear while they wait')
         .fill('One moment, I am asking a colleague.');
-      await page.getByText('We have opening hours').click();
+      await page.getByLabel('We have opening hours').click();
       await page.getByLabel('Monday: To').fill('14:00');
       await button(page, 'Save').click();
       await page.getByText('Saved.').waitFor();
@@ -153,7 +153,7 @@ inBrowser(
       await button(here.page, 'Sign out the others').click();
       await here.page.getByText('All other devices are signed out.').waitFor();
       await elsewhere.page.getByText('Your session has ended.').waitFor();
-      await here.page.getByText('This device').waitFor();
+      await here.page.getByText('This device', { exact: true }).waitFor();
       await here.close();
       await elsewhere.close();
     });
