@@ -275,7 +275,7 @@ inBrowser('the list of sessions', (dashboard) => {
     await page.locator('.sessions summary:focus').waitFor();
     const reply = await dashboard.deskbell.call('GET', '/api/v1/auth/me', { token: elsewhere.access_token });
     assert.equal(reply.status, 401);
-    await page.getByText('This device').waitFor();
+    await page.getByText('This device', { exact: true }).waitFor();
     await window.close();
   });
 });
