@@ -17,6 +17,7 @@ import { DocumentEditor } from './DocumentEditor.tsx';
 import { deleteDocument, hiddenDocuments } from './delete.ts';
 import { readDocumentDraft } from './drafts.ts';
 import { VersionHistory } from './VersionHistory.tsx';
+import { queryOfKnowledge, useKnowledgeView } from './views.ts';
 import { Wordings } from './Wordings.tsx';
 
 export function DocumentPane({ id }: { id: number }) {
@@ -40,12 +41,13 @@ export function DocumentPane({ id }: { id: number }) {
     onSettled: refresh,
   });
 
+  const list = { page: 'knowledge', query: queryOfKnowledge(useKnowledgeView()) } as const;
   const deleted = useStore(hiddenDocuments).has(id);
   const document = query.data;
   if (!document || deleted) {
     return query.isError || deleted ? (
       <EmptyState icon="knowledge" title={t('documentNotFound')}>
-        <Button variant="default" onClick={() => navigate({ page: 'knowledge', id: undefined })}>
+        <Button variant="default" onClick={() => navigate(list)}>
           {t('back')}
         </Button>
       </EmptyState>
@@ -59,7 +61,7 @@ export function DocumentPane({ id }: { id: number }) {
   return (
     <article className="pane document">
       <div className="pane-bar">
-        <BackButton to={{ page: 'knowledge', id: undefined }} />
+        <BackButton to={list} />
         <h2 className="document-title" dir="auto">
           {document.title}
         </h2>
@@ -105,7 +107,7 @@ export function DocumentPane({ id }: { id: number }) {
                 leftSection={<Icon name="trash" size={18} />}
                 onClick={() => {
                   deleteDocument(client, id);
-                  navigate({ page: 'knowledge', id: undefined }, 'replace');
+                  navigate(list, 'replace');
                 }}
               >
                 {t('delete')}

@@ -7,9 +7,10 @@ import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
-import { navigate } from '../shell/route.ts';
+import { navigate, useRoute } from '../shell/route.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
+import { Diff } from './Diff.tsx';
 
 const REASONS: Record<DocumentVersion['what'], TextKey> = {
   answer: 'byAnswer',
@@ -28,6 +29,8 @@ export function VersionHistory({
   const translation = useTranslation();
   const { t, relative, dateTime } = translation;
   const now = useNow();
+  /** The change log leads to one of them. */
+  const { version: wanted } = useRoute().query;
   const restore = useMutation({
     mutationFn: ({ title, body }: DocumentVersion) =>
       request<Document>(calls.updateDocument(document.id, document.version, { title, body })),
@@ -40,12 +43,13 @@ export function VersionHistory({
     <section className="versions">
       <h3>{t('versions')}</h3>
       <ol>
-        {document.versions.map((version) => {
+        {document.versions.map((version, index) => {
           const current = version.version === document.version;
           const { title, body } = version;
+          const previous = document.versions[index + 1];
           return (
             <li key={version.version}>
-              <details>
+              <details open={wanted === String(version.version)}>
                 <summary>
                   <strong>{t('version', { version: version.version })}</strong>
                   {current && <span className="tag">{t('currentVersion')}</span>}
@@ -55,6 +59,14 @@ export function VersionHistory({
                     {relative(version.created_at, now)}
                   </time>
                 </summary>
+                {previous && (
+                  <>
+                    <h4>{t('diffTitle')}</h4>
+                    {previous.title !== title && <Diff before={previous.title} after={title} />}
+                    {previous.body !== body && <Diff before={previous.body} after={body} />}
+                    <h4>{t('diffFullText')}</h4>
+                  </>
+                )}
                 <p className="version-title" dir="auto">
                   {title}
                 </p>

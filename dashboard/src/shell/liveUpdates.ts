@@ -8,13 +8,13 @@ import { currentRoute } from './route.ts';
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
   inbox: [
-    ...['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'notes'],
-    'timeline',
+    ...['gaps', 'notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
+    ...['notes', 'timeline'],
   ],
   presence: ['presence'],
   deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
   conversations: ['timeline', 'testPhone'],
-  knowledge: ['documents', 'document', 'suggestions'],
+  knowledge: ['documents', 'document', 'suggestions', 'gaps'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */
 const BATCH_MS = 60;

@@ -32,5 +32,7 @@ import './answer.css';
 import './conversation.css';
 import './pages.css';
 import './team.css';
+import './knowledge.css';
+import './progress.css';
 import './testPhone.css';
 import './print.css';
