@@ -14,7 +14,11 @@ const PAGES: [name: string, path: string, content: string][] = [
   ['an answered question', '/inbox/1', '.sent-answer'],
   ['the knowledge base', '/knowledge', '.document-row >> nth=0'],
   ['a document', '/knowledge/1', '.versions'],
-  ['the overview', '/overview', '.bars'],
+  ['what no document answers', '/knowledge?show=gaps', '.gap >> nth=0'],
+  ['documents that are out of date', '/knowledge?show=stale', '.empty-state, .document-row >> nth=0'],
+  ['changes to the documents', '/knowledge?show=changes', '.document-row >> nth=0'],
+  ['a new document', '/knowledge?new=1', '.document textarea'],
+  ['the overview', '/overview', '.bars-weeks >> nth=0'],
   ['the test phone', '/test-phone/1', '.phone'],
 ];
 
