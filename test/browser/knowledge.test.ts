@@ -245,8 +245,8 @@ inBrowser('the knowledge base', (dashboard) => {
     await change.click();
     const history = page.locator('details[open]');
     await history.getByText(`Version ${version}`).waitFor();
-    assert.deepEqual(await history.locator('.diff del').allInnerTexts(), ['removed: coarse']);
-    assert.deepEqual(await history.locator('.diff ins').allInnerTexts(), ['added: medium']);
+    assert.deepEqual(await history.locator('.diff del').allTextContents(), ['removed: coarse']);
+    assert.deepEqual(await history.locator('.diff ins').allTextContents(), ['added: medium']);
     await window.close();
   });
 });
