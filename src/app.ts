@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { createNoteLooked } from './alerts/positions.ts';
+import { alertRoutes } from './alerts/routes.ts';
+import { createVapidKeys } from './alerts/vapid.ts';
 import type { Assistant } from './assistant/assistant.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Factors } from './auth/factors/factors.ts';
@@ -10,7 +13,9 @@ import type { Keyring } from './auth/keys.ts';
 import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
 import type { MachineKeys } from './auth/machineKeys/verify.ts';
 import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
+import { createCheckPolicy } from './auth/passwords/checkPolicy.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
+import { resetRoutes } from './auth/passwords/resetRoutes.ts';
 import { passwordRoutes } from './auth/passwords/routes.ts';
 import { createRecheck } from './auth/recheck.ts';
 import { authRoutes } from './auth/routes.ts';
@@ -18,24 +23,33 @@ import type { Revocations } from './auth/sessions/revocations.ts';
 import { sessionRoutes } from './auth/sessions/routes.ts';
 import { createSessions } from './auth/sessions/sessions.ts';
 import { createSignIn } from './auth/signIn.ts';
+import { acceptRoutes } from './auth/team/acceptRoutes.ts';
+import { memberRoutes } from './auth/team/routes.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { messageRoutes } from './conversations/messageRoutes.ts';
+import { readConversationVersions } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
 import { conversationRoutes } from './conversations/routes.ts';
+import { savedReplyRoutes } from './conversations/savedReplies/routes.ts';
 import { findCustomerPhone } from './conversations/store.ts';
+import { talkRoutes } from './conversations/talkRoutes.ts';
+import { timelineRoutes } from './conversations/timeline/routes.ts';
 import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
+import { channelSetupRoutes } from './delivery/channels/setup/routes.ts';
 import { createChannelStates } from './delivery/channels/state.ts';
-import { createWindows } from './delivery/channels/windows.ts';
+import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { exportRoutes } from './export/routes.ts';
+import { EXPORT_SECTIONS } from './exportSections.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
@@ -89,6 +103,7 @@ import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
 import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
 import { gapRoutes } from './notifications/progress/gapRoutes.ts';
+import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import { teamRoutes } from './notifications/team/routes.ts';
@@ -182,9 +197,15 @@ export async function buildApp(
   const signIn = createSignIn({ ...config, ...parts });
   const sessions = createSessions({ ...config, ...parts });
   await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
-  const merchantNameOf = async (id: number) => (await findMerchant(parts.database, id))?.name;
-  const changeOwnPassword = createChangeOwnPassword({ ...parts, merchantNameOf });
+  const shopOf = (id: number) => findMerchant(parts.database, id);
+  const merchantNameOf = async (id: number) => (await shopOf(id))?.name;
+  const checkPolicy = createCheckPolicy();
+  const changeOwnPassword = createChangeOwnPassword({ ...parts, checkPolicy, merchantNameOf });
   await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
+  const teamParts = { ...parts, ...config, checkPolicy, shopOf };
+  await app.register(resetRoutes(teamParts), { prefix: '/api/v1/auth' });
+  await app.register(memberRoutes(teamParts), { prefix: '/api/v1/team' });
+  await app.register(acceptRoutes(teamParts), { prefix: '/api/v1/invites' });
   await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
   await app.register(
     sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
@@ -194,19 +215,23 @@ export async function buildApp(
   );
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
+  await app.register(exportRoutes({ ...parts, sections: EXPORT_SECTIONS }), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
+  const noteLooked = createNoteLooked(parts.database);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
-    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+    await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
   const recentQuestions = createRecentQuestions(parts.database);
   await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
   await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
   await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
-  const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
-  for (const routesOf of [conversationRoutes, messageRoutes])
+  const sendingTo = createSendingTo(parts);
+  const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };
+  for (const routesOf of [conversationRoutes, messageRoutes, timelineRoutes, talkRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
+  await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
   for (const routesOf of [
@@ -219,8 +244,12 @@ export async function buildApp(
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
+  const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);
+  const alertParts = { ...parts, ...config, vapidKeys, noteLooked, mailAvailable: config.mail !== undefined && publicUrl !== undefined };
+  await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  await app.register(channelSetupRoutes({ ...parts, ...config }), { prefix: '/api/v1' });
   const inboundParts = {
     ...parts,
     customerPhoneOf: findCustomerPhone,
@@ -233,7 +262,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions, readConversationVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.

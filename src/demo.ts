@@ -234,7 +234,7 @@ async function insertAll(
     });
 
   for (const [index, { name, country }] of MERCHANTS.entries()) {
-    await insert('merchants', { id: index + 1, name, country, created_at: openedAt });
+    await insert('merchants', { id: index + 1, name, country, developer_tools: 1, created_at: openedAt });
   }
   for (const [index, user] of DEMO_USERS.entries()) await addUser(index + 1, user, passwordHashes[index]!);
   if (history) {

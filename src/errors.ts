@@ -34,8 +34,15 @@ const STATUS = {
   FORBIDDEN: everywhere(403),
   INSUFFICIENT_SCOPE: everywhere(403),
   KEY_NOT_FOUND: everywhere(404),
+  INVITE_NOT_FOUND: everywhere(404),
+  LINK_NOT_FOUND: everywhere(404),
+  LAST_OWNER: everywhere(409),
+  MAIL_OFF: everywhere(409),
+  CHANNEL_TEST_FAILED: everywhere(409),
   CONFLICT: everywhere(409),
+  WINDOW_CLOSED: everywhere(409),
   TOO_LATE: everywhere(409),
+  SAVED_REPLY_NOT_FOUND: everywhere(404),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -147,6 +154,27 @@ export const notFromDashboard = () =>
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
 export const sessionNotFound = () => new ApiError('SESSION_NOT_FOUND', 'Session not found.');
 
+// Team
+export const lastOwner = () =>
+  new ApiError('LAST_OWNER', 'This is the only owner who can sign in. Make somebody else an owner first.');
+export const inviteNotFound = () => new ApiError('INVITE_NOT_FOUND', 'Invitation not found.');
+export const tooManyInvites = (max: number) =>
+  new ApiError('CONFLICT', `There are already ${max} open invitations. Withdraw one first.`);
+export const teamFull = (max: number) => new ApiError('CONFLICT', `The team already has ${max} people.`);
+/** One error for a link that never existed, has expired, was used or withdrawn. */
+export const linkNotFound = () =>
+  new ApiError('LINK_NOT_FOUND', 'This link has expired or was used before. Ask for a new one.', {
+    field: 'token',
+  });
+export const addressUnusable = () => invalid('email', 'This address cannot be used.');
+export const resetLinkRefused = () =>
+  new ApiError(
+    'CONFLICT',
+    'There is no link for somebody who is disabled, or for yourself: change your own password in your account.',
+  );
+export const noMail = () =>
+  new ApiError('MAIL_OFF', 'This server sends no e-mail. Ask an owner of your team for a link.');
+
 // Second factor
 /** Not 401: the access token is fine. */
 export const proofRefused = (field: 'password' | 'otp') =>
@@ -232,6 +260,26 @@ export const phoneDiffers = () =>
   );
 export const customerRequired = () => invalid('customer.reference', 'customer needs a reference or a phone');
 
+// Conversations
+/** Free text can be sent only for 24 hours after the customer wrote. */
+export const windowClosed = (lastWroteAt: string | undefined) =>
+  new ApiError(
+    'WINDOW_CLOSED',
+    lastWroteAt === undefined
+      ? 'The customer has not written yet. You can write to them for 24 hours after they write, or at any time with a template.'
+      : `The customer last wrote at ${lastWroteAt}. You can write to them for 24 hours after they write, or at any time with a template.`,
+  );
+export const customerUnreachable = () =>
+  new ApiError('CONFLICT', 'The customer of this conversation has no valid phone number.');
+export const customerChanged = () =>
+  new ApiError('CONFLICT', 'The customer’s phone number has just changed. Try again.');
+export const replyToInvalid = () =>
+  invalid('reply_to', 'reply_to must be the id of a message that the customer wrote in this conversation');
+export const sentAlready = () => new ApiError('TOO_LATE', 'The message is already being sent, or was sent.');
+export const savedReplyNotFound = () => new ApiError('SAVED_REPLY_NOT_FOUND', 'Saved reply not found.');
+export const tooManySavedReplies = (max: number) =>
+  new ApiError('CONFLICT', `The merchant already has ${max} saved replies. Remove one first.`);
+
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
 export const forbidden = () =>
@@ -259,6 +307,16 @@ export const recipientNotForKeys = () =>
   });
 export const recipientInvalid = () =>
   invalid('recipient', 'recipient must be a phone number with + and its country code');
+
+export const channelUnknown = () => invalid('channel', 'This channel cannot be set up here.');
+/** `reason` is a sentence for the merchant. */
+export const channelTestFailed = (reason: string) => new ApiError('CHANNEL_TEST_FAILED', reason);
+
+// Alerts
+export const tooManyDevices = (max: number) =>
+  new ApiError('CONFLICT', `You already get alerts in ${max} browsers. Turn them off in one first.`);
+export const noDevices = () =>
+  new ApiError('CONFLICT', 'None of your browsers gets alerts. Turn them on in one first.');
 
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');

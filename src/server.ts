@@ -10,15 +10,18 @@ import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
+import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
 import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
+import { EXPIRING_INVITES } from './auth/team/invites.ts';
 import { createTokens } from './auth/tokens.ts';
 import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
-import { expiringMessages } from './conversations/messages.ts';
+import { expiringMessages, insertMessages } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
+import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
@@ -32,6 +35,7 @@ import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
+import { openEndpointChannels } from './endpointChannels.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, recordKnown, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
@@ -41,6 +45,9 @@ import { createMeaning } from './knowledge/embeddings/meaning.ts';
 import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
+import { EXPIRING_MAILS } from './mail/queue.ts';
+import type { MailSender } from './mail/sender.ts';
+import { openMailSender } from './mailSender.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { releaseAnswers } from './notifications/answers/release.ts';
@@ -54,13 +61,14 @@ import { insertNotification } from './notifications/raise.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
-import { createEndpoints } from './webhooks/channel.ts';
 
 export interface Server {
   app: FastifyInstance;
   database: Database;
   /** Absent if other processes send the messages. */
   worker: Worker | undefined;
+  /** Absent also if this server sends no mail. */
+  mailSender: MailSender | undefined;
   close(): Promise<void>;
 }
 
@@ -144,7 +152,7 @@ export async function openServer(
       ? startWorker({
           database,
           channels,
-          endpoints: createEndpoints({ database, vault, log, now, ...config }),
+          endpoints: openEndpointChannels({ config, database, vault, log, now }),
           log,
           now,
           concurrency: config.workerConcurrency,
@@ -158,6 +166,7 @@ export async function openServer(
         : undefined;
     const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
+    const mailSender = config.worker ? openMailSender({ config, database, vault, log, now }) : undefined;
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -166,12 +175,13 @@ export async function openServer(
       app,
       database,
       worker,
+      mailSender,
       async close() {
         clearInterval(cleaning);
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop(), mailSender?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -208,7 +218,17 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
     },
     recordKnown: (merchantId, question, { id: documentId, score }) =>
       database.transaction((tx) => recordKnown(tx, merchantId, { question, documentId, score, at: now() })),
-    say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
+    async say(merchantId, { conversationId, phone }, text) {
+      await database.transaction(async (tx) => {
+        const at = now();
+        const message = { from: 'assistant', text, at, messageId: null } as const;
+        await insertMessages(tx, merchantId, conversationId, [message], at);
+        await addAssistantMessage(tx, merchantId, { phone, text, at });
+      });
+      database.signal(CHANGES);
+    },
+    isTakenOver: async (merchantId, id) =>
+      (await findConversation(database, merchantId, id))?.taken_over_at != null,
   });
 }
 
@@ -240,6 +260,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     ...EXPIRING_ATTEMPTS,
     ...EXPIRING_SESSIONS,
     EXPIRING_CHALLENGES,
+    EXPIRING_INVITES,
+    EXPIRING_RESETS,
+    EXPIRING_MAILS,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,

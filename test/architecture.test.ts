@@ -44,11 +44,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'live/',
       'mcp/',
       'webhooks/',
+      'alerts/',
     ],
+    ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
+  // Other features enqueue mails, so this one imports none of them.
+  mail: [...FEATURE_IMPORTS, 'secrets.ts'],
   // Every feature records its events, so this one imports no other.
   audit: FEATURE_IMPORTS,
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
@@ -58,7 +62,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/columns.ts',
     'auth/guard.ts',
     'auth/people.ts',
-    ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    ...[
+      'conversations/columns.ts',
+      'conversations/rules.ts',
+      'conversations/store.ts',
+      'conversations/wire.ts',
+    ],
     'delivery/attention.ts',
     'delivery/phone.ts',
     'delivery/queue/attention.ts',
@@ -90,7 +99,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   conversations: [
     ...FEATURE_IMPORTS,
-    ...['auth/guard.ts', 'delivery/phone.ts', 'delivery/queue/deliveries.ts', 'events/record.ts'],
+    ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
+    ...['delivery/queue/control.ts', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
+    'events/record.ts',
     ...['merchants/storage.ts', 'merchants/store.ts'],
   ],
   // Every feature logs its events, so this one imports no other.
@@ -102,6 +113,23 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   webhooks: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+  ],
+  // Alerts use the queue and the worker of delivery, too.
+  alerts: [
+    ...FEATURE_IMPORTS,
+    ...['auth/columns.ts', 'auth/guard.ts', 'auth/people.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+    ...['notifications/brief.ts', 'notifications/team/store.ts'],
+  ],
+  'endpointChannels.ts': [
+    'contract/ids.ts',
+    'mail/queue.ts',
+    'alerts/',
+    'config.ts',
+    PORT,
+    'delivery/',
+    'secrets.ts',
+    'webhooks/',
+    'merchants/store.ts',
   ],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
@@ -143,6 +171,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/storage.ts',
     'notifications/store.ts',
   ],
+  // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
+  'mailSender.ts': [
+    'auth/passwords/reset.ts',
+    'config.ts',
+    PORT,
+    'mail/',
+    'merchants/store.ts',
+    'secrets.ts',
+  ],
+  // It gets what to export as functions.
+  export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
+  'exportSections.ts': [
+    ...['auth/team/members.ts', 'conversations/export.ts', 'delivery/export.ts', 'export/'],
+    ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
+  ],
   'version.ts': [],
 };
 
@@ -162,8 +205,9 @@ const TABLES: Record<string, readonly string[]> = {
   auth: [
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
+    ...['invites', 'password_resets'],
   ],
-  conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
+  conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: [
@@ -182,6 +226,8 @@ const TABLES: Record<string, readonly string[]> = {
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   webhooks: ['webhook_endpoints'],
+  alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
+  mail: ['mails'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

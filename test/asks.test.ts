@@ -44,7 +44,9 @@ onEachEngine('asking the merchant', (engine) => {
       deliver: 'deskbell',
       expires_at: null,
       duplicate: false,
+      taken_over: null,
       candidates: rest.candidates,
+      waiting_message: null,
     });
     assert.equal(asked.headers.get('location'), `${ASK}/${id}`);
     const token = await deskbell.signIn();

@@ -40,8 +40,19 @@ const ROUTES = {
   'get /api/v1/notification/{notification_id}/presence': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
+  'delete /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
   'post /api/v1/auth/password': 'auth',
+  'post /api/v1/auth/password/forgot': 'auth',
+  'post /api/v1/auth/password/reset': 'auth',
+  'get /api/v1/team': 'team',
+  'patch /api/v1/team/{user_id}': 'team',
+  'post /api/v1/team/{user_id}/reset-link': 'team',
+  'get /api/v1/team/invites': 'team',
+  'post /api/v1/team/invites': 'team',
+  'delete /api/v1/team/invites/{invite_id}': 'team',
+  'post /api/v1/invites/look': 'team',
+  'post /api/v1/invites/accept': 'team',
   'get /api/v1/auth/factors': 'auth',
   'post /api/v1/auth/totp': 'auth',
   'post /api/v1/auth/totp/confirm': 'auth',
@@ -52,6 +63,7 @@ const ROUTES = {
   'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
   'get /api/v1/merchant': 'merchant',
   'patch /api/v1/merchant': 'merchant',
+  'get /api/v1/export': 'merchant',
   'get /api/v1/keys': 'keys',
   'get /api/v1/keys/self': 'keys',
   'post /api/v1/keys': 'keys',
@@ -89,13 +101,33 @@ const ROUTES = {
   'post /api/v1/delivery/cancel': 'deliveries',
   'get /api/v1/limits': 'deliveries',
   'get /api/v1/channel': 'deliveries',
+  'get /api/v1/channel/types': 'deliveries',
+  'post /api/v1/channel/test': 'deliveries',
+  'put /api/v1/channel': 'deliveries',
+  'delete /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /api/v1/alerts/key': 'alerts',
+  'put /api/v1/alerts/subscriptions': 'alerts',
+  'delete /api/v1/alerts/subscriptions': 'alerts',
+  'get /api/v1/alerts/settings': 'alerts',
+  'patch /api/v1/alerts/settings': 'alerts',
+  'post /api/v1/alerts/test': 'alerts',
+  'put /api/v1/alerts/looked': 'alerts',
   'get /api/v1/conversation/': 'conversations',
   'post /api/v1/conversation/': 'conversations',
   'get /api/v1/conversation/{conversation_id}': 'conversations',
   'post /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
+  'get /api/v1/conversation/{conversation_id}/timeline': 'conversations',
+  'post /api/v1/conversation/{conversation_id}/send': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/sent/{delivery_id}': 'conversations',
+  'put /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'get /api/v1/saved-replies': 'conversations',
+  'post /api/v1/saved-replies': 'conversations',
+  'patch /api/v1/saved-replies/{saved_reply_id}': 'conversations',
+  'delete /api/v1/saved-replies/{saved_reply_id}': 'conversations',
   'get /api/v1/overview': 'notifications',
   'get /api/v1/inbox': 'notifications',
   'get /api/v1/inbox/counts': 'notifications',
@@ -145,6 +177,7 @@ describe('the OpenAPI document', () => {
       [
         'auth',
         'merchant',
+        'team',
         'keys',
         'session',
         'notifications',
@@ -155,6 +188,7 @@ describe('the OpenAPI document', () => {
         'simulator',
         'audit',
         'webhooks',
+        'alerts',
         'live',
         'operations',
       ],
@@ -171,7 +205,7 @@ describe('the OpenAPI document', () => {
   it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
     const expected = Object.keys(ROUTES).filter((name) =>
-      / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
+      / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/)/.test(name),
     );
     assert.deepEqual(needing.sort(), expected.sort());
   });
@@ -187,10 +221,10 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|\{webhook_id\}\/test|alerts\/test|ungroup|reset-link|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+        /^(post|patch) |^put .*\/(outcome|channel|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
           name,
         ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);

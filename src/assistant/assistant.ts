@@ -17,8 +17,14 @@ export interface AssistantParts {
   ): Promise<void>;
   /** It answered by itself. */
   recordKnown(merchantId: MerchantId, question: string, found: Found): Promise<void>;
-  /** Shows a message on the customer's phone. */
-  say(merchantId: MerchantId, phone: string, text: string): Promise<void>;
+  /** Shows a message on the customer's phone, and records it in the conversation. */
+  say(
+    merchantId: MerchantId,
+    to: Pick<CustomerMessage, 'conversationId' | 'phone'>,
+    text: string,
+  ): Promise<void>;
+  /** Whether a person speaks to the customer. Then it is silent. */
+  isTakenOver(merchantId: MerchantId, conversationId: number): Promise<boolean>;
   log: Logger;
 }
 
@@ -69,26 +75,32 @@ const WANTS_PERSON: readonly { asked: RegExp; reply: string }[] = [
 
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
 
-export function createAssistant({ findAnswers, raise, recordKnown, say, log }: AssistantParts): Assistant {
+export function createAssistant(parts: AssistantParts): Assistant {
+  const { findAnswers, raise, recordKnown, say, isTakenOver, log } = parts;
   return async (merchantId, { conversationId, phone, text }) => {
     const question = text.trim();
     if (question === '') return;
     try {
+      const to = { conversationId, phone };
+      if (await isTakenOver(merchantId, conversationId)) {
+        await raise(merchantId, conversationId, 'user_question_request', { question, lead_phone: phone });
+        return;
+      }
       const wanted = WANTS_PERSON.find(({ asked }) => asked.test(question.slice(0, COMPARED_LENGTH_MAX)));
       if (wanted) {
         const context = { support_request_reason: question, lead_phone: phone };
         await raise(merchantId, conversationId, 'user_support_request', context);
-        await say(merchantId, phone, wanted.reply);
+        await say(merchantId, to, wanted.reply);
         return;
       }
       const [best, second] = await findAnswers(merchantId, question);
       if (best && question.split(/\s+/).length >= WORDS_MIN && isSure(best, second)) {
-        await say(merchantId, phone, best.answer);
+        await say(merchantId, to, best.answer);
         await recordKnown(merchantId, question, best);
         return;
       }
       await raise(merchantId, conversationId, 'user_question_request', { question, lead_phone: phone });
-      await say(merchantId, phone, ASKING);
+      await say(merchantId, to, ASKING);
     } catch (err) {
       // The customer's message is stored. Only the demo's reply is missing.
       log.warn({ err, merchant_id: merchantId }, 'demo assistant failed');

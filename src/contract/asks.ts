@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
+import { TakenOver } from './conversations.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
 import { candidates, QUESTION_LENGTH_MAX } from './find.ts';
 import { waitSeconds } from './live.ts';
@@ -106,7 +107,12 @@ const asking = {
   duplicate: Type.Boolean({
     description: 'True if this customer’s same question was waiting already. It was not raised again.',
   }),
+  taken_over: TakenOver,
   candidates,
+  waiting_message: NullOr(
+    Type.String(),
+    'What the merchant wants its customers to hear while they wait. The assistant says it.',
+  ),
 };
 const Delivery = Type.Object(
   { id: Type.Integer(), state: Type.Enum([...DELIVERY_STATES]), updated_at: Timestamp },
@@ -187,6 +193,7 @@ export const AskReply = Type.Union(
         ),
         reference: base.reference,
         metadata: base.metadata,
+        taken_over: Type.Null({ description: 'Always null: while a person speaks, nothing is `known`.' }),
         candidates,
       },
       { title: 'ReplyKnown' },
@@ -197,7 +204,12 @@ export const AskReply = Type.Union(
   {
     title: 'AskReply',
     description: 'A known answer, the new question, or its final state if it ended while this call waited.',
-    examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
+    examples: [
+      {
+        ...{ status: 'asked', ...baseExample, duplicate: false },
+        ...{ taken_over: null, candidates: [], waiting_message: null },
+      },
+    ],
   },
 );
 

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { ANSWERED_TOGETHER_MAX, Refused } from './groups.ts';
 import { undoSeconds } from './notifications.ts';
 
@@ -30,9 +30,6 @@ const ResolveResult = Type.Union([doneResult('resolved', 'ResolvedResult'), Refu
 const ReopenResult = Type.Union([doneResult('reopened', 'ReopenedResult'), Refused], {
   title: 'ReopenResult',
 });
-export type ResolveResult = Static<typeof ResolveResult>;
-export type ReopenResult = Static<typeof ReopenResult>;
-
 const results = { description: 'One for each id, in the same order.' };
 const refusedExample = {
   id: 14,

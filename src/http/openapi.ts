@@ -30,6 +30,7 @@ declare module 'fastify' {
 export const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
   { name: 'merchant', description: 'The merchant’s own settings.' },
+  { name: 'team', description: 'The people of the merchant, invitations and new passwords.' },
   { name: 'keys', description: 'Keys with which a merchant’s programs call the API.' },
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
   {
@@ -43,6 +44,7 @@ export const TAGS = [
   { name: 'simulator', description: 'A simulated customer phone, for the demo.' },
   { name: 'audit', description: 'Who did what, for the merchant’s owners.' },
   { name: 'webhooks', description: 'Your own systems that receive events.' },
+  { name: 'alerts', description: 'How people hear of questions on their devices and by e-mail.' },
   { name: 'live', description: 'Live changes (server-sent events).' },
   { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;

@@ -1,6 +1,6 @@
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { addWordings } from './documents/wordings.ts';
+import { writeWordings } from './documents/wordings.ts';
 import { changeDocument, createDocument } from './documents/write.ts';
 
 interface DemoDocument {
@@ -103,7 +103,7 @@ export async function insertDemoHistory(
     const origin = { what: 'answer', author, notificationId: lesson.notificationId, at } as const;
     const document = await createDocument(tx, merchantId, lesson, origin);
     const wordings = lesson.wordings.map((text) => ({ text, notificationId: null }));
-    await addWordings(tx, merchantId, document.id, wordings, { author, at: before(lesson.daysAgo - 0.5) });
+    await writeWordings(tx, merchantId, [{ document, wordings }], { author, at: before(lesson.daysAgo - 0.5) });
     learned.set(merchantId, [...(learned.get(merchantId) ?? []), { ...lesson, id: document.id }]);
   }
   const alma = { userId: 1 as UserId, keyId: null };

@@ -101,7 +101,7 @@ const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
 const servers = new Map<Engine, Promise<Deskbell>>();
 const serverOn = (engine: Engine) => {
-  const server = servers.get(engine) ?? startDeskbell(engine);
+  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true' });
   servers.set(engine, server);
   return server;
 };
@@ -157,7 +157,9 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     viewport = { width: 1280, height: 800 },
     ...contextOptions
   } = options;
-  const settings = { baseURL: deskbell.url, locale: 'en-GB', ...contextOptions };
+  // A worker would keep files of an earlier test, and hide requests from it.
+  const serviceWorkers = 'block' as const;
+  const settings = { baseURL: deskbell.url, locale: 'en-GB', serviceWorkers, ...contextOptions };
   const key = JSON.stringify(settings);
   const idle = idleProfiles.get(key) ?? [];
   idleProfiles.set(key, idle);
@@ -231,6 +233,14 @@ export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]'
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
+
+/** Opens a section of the settings, by default the account. */
+export async function openSettings(page: Page, section?: string): Promise<void> {
+  await page.locator('.nav a[href^="/settings"]').click();
+  await page.locator('.settings-nav').waitFor();
+  if (section !== undefined)
+    await page.locator('.settings-nav').getByRole('link', { name: section, exact: true }).click();
+}
 
 export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
 

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION } from '../harness.ts';
-import { answerField, apiOf, button, inBrowser } from './browser.ts';
+import { answerField, apiOf, button, inBrowser, openSettings } from './browser.ts';
 
 const documentRow = (page: Page, id: number) => page.locator(`a.document-row[href="/knowledge/${id}"]`);
 
@@ -44,7 +44,7 @@ inBrowser('the knowledge base', (dashboard) => {
     const { page } = window;
     await button(page, 'Delete').click();
     await documentRow(page, 3).waitFor({ state: 'detached' });
-    await button(page, 'Settings').click();
+    await openSettings(page);
     // By key: a click would wait until the message about the delete, which covers the button, has gone.
     await page.getByRole('button', { name: 'Sign out' }).press('Enter');
     await page.getByText('You are signed out.').waitFor();

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerField, apiOf, button, inBrowser, rowOf, turnOnShortcuts, waitUntilLive } from './browser.ts';
+import {
+  answerField,
+  apiOf,
+  button,
+  inBrowser,
+  openSettings,
+  rowOf,
+  turnOnShortcuts,
+  waitUntilLive,
+} from './browser.ts';
 
 inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
   const { read, createNotification } = apiOf(dashboard);
@@ -100,7 +109,7 @@ inBrowser('undoing a resolve or delete in the inbox', (dashboard) => {
     await waitUntilLive(other);
     await button(page, 'Resolve without replying').click();
     await rowOf(page, id).waitFor({ state: 'detached' });
-    await button(other, 'Settings').click();
+    await openSettings(other);
     await button(other, 'Sign out').click();
     await page.getByLabel('Email').waitFor();
     assert.equal((await read(id)).status, 'answered');

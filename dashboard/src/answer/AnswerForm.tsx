@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
+import { ComposerTools } from '../conversation/ComposerTools.tsx';
 import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isExpired, isRelayed } from '../inbox/asks.ts';
@@ -187,6 +188,12 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
           />
         );
       })}
+      {!locked && (
+        <ComposerTools
+          name={name}
+          field={() => form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD)}
+        />
+      )}
       <p className="answer-foot">
         {Object.values(fields).some(Boolean) && <span>{t('draftSaved')}</span>}
         {(fields[content]?.length ?? 0) > CONTENT_MAX - 500 && (

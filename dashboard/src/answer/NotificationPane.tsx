@@ -5,6 +5,7 @@ import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
+import { InConversation } from '../conversation/InConversation.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
 import { detailKey, toDetail } from '../inbox/notifications.ts';
 import { pendingResolves, showResolved } from '../inbox/pendingResolves.ts';
@@ -79,13 +80,27 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
       <NotificationHeader item={item} />
       <div className="pane-body">
         <div className="pane-main">
-          {!pending && <SentToMany id={id} items={all} />}
-          {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
-          {pending || others ? (
-            <AnswerForm key={id} item={item} others={others} onDiscarded={renderAgain} />
-          ) : (
-            <SentAnswer item={item} loading={query.isPlaceholderData} />
-          )}
+          <InConversation
+            key={id}
+            item={item}
+            isPending={pending}
+            isLocked={others !== undefined}
+            answer={
+              pending || others ? undefined : (
+                <>
+                  <SentToMany id={id} items={all} />
+                  <SentAnswer item={item} loading={query.isPlaceholderData} />
+                </>
+              )
+            }
+          >
+            {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
+            {(onFollowUp) =>
+              (pending || others) && (
+                <AnswerForm item={item} others={others} onFollowUp={onFollowUp} onDiscarded={renderAgain} />
+              )
+            }
+          </InConversation>
           {!pending && !others && next && (
             <Button
               variant="default"

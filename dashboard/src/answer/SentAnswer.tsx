@@ -30,7 +30,11 @@ export function SentAnswer({ item, loading }: { item: NotificationDetail; loadin
     <div className="sent-answer">
       <h3 ref={heading} tabIndex={-1}>
         {t(cancelled ? 'cancelled' : 'answer')}{' '}
-        {item.answered_by && <bdi className="muted">{item.answered_by}, </bdi>}
+        {item.answered_by && (
+          <span className="muted">
+            <bdi>{item.answered_by}</bdi> ·{' '}
+          </span>
+        )}
         <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}
         </time>

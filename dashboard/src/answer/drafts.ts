@@ -1,4 +1,5 @@
 import { readStoredDraft, removeStoredDraft, storeDraft } from '../shell/draftStorage.ts';
+import { newKey } from '../shell/newKey.ts';
 
 /** The document that a text was taken from. */
 interface Source {
@@ -32,10 +33,3 @@ export function saveDraft(id: number, { fields, teach, source, ticked }: Omit<Dr
 }
 
 export const removeDraft = (id: number): void => removeStoredDraft(id);
-
-/** `randomUUID` needs a secure origin, but a local network may use plain http. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
-}

@@ -26,7 +26,7 @@ export function duration(language: Language, seconds: number): string {
 type HourCycle = 'h12' | 'h23';
 
 /** Whether people here write 3:10 PM or 15:10. That depends on the region, not on the language. */
-export const hourCycleHere = (): HourCycle =>
+const hourCycleHere = (): HourCycle =>
   ['h11', 'h12'].includes(dateFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle ?? '')
     ? 'h12'
     : 'h23';
@@ -74,6 +74,19 @@ export function relative(language: Language, at: string, now: number, hourCycle 
         ? weekday(named({ weekday: 'long' }))
         : named({ day: 'numeric', month: 'short' });
   return `${day}${comma}${named(hourOf(hourCycle))}`;
+}
+
+/** The day alone, between the messages of a conversation: "today", "yesterday", "Monday", "12 Nov 2025". */
+export function day(language: Language, at: string, now: number): string {
+  const date = new Date(at);
+  const days = daysBefore(date, new Date(now));
+  if (days === 0 || days === 1) return relativeFormat(language, { numeric: 'auto' }).format(-days, 'day');
+  const isThisYear = date.getFullYear() === new Date(now).getFullYear();
+  const options: Intl.DateTimeFormatOptions =
+    days > 0 && days <= 6
+      ? { weekday: 'long' }
+      : { day: 'numeric', month: 'long', ...(isThisYear ? {} : { year: 'numeric' }) };
+  return dateFormat(language, options).format(date);
 }
 
 export function dateTime(language: Language, at: string): string {

@@ -2,12 +2,14 @@ import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
+import { useDevice } from '../alerts/useDevice.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { useNotifications } from '../inbox/notifications.ts';
 import { useAlerts } from '../inbox/useAlerts.ts';
 import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
@@ -32,14 +34,14 @@ const TestPhonePage = lazy(async () => ({
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../shortcuts/ShortcutHelp.tsx')).ShortcutHelp,
 }));
-const SettingsDialog = lazy(async () => ({
-  default: (await import('../settings/SettingsDialog.tsx')).SettingsDialog,
+const SettingsPage = lazy(async () => ({
+  default: (await import('../settings/SettingsPage.tsx')).SettingsPage,
 }));
 const SignOutDialog = lazy(async () => ({
   default: (await import('../session/SignOutDialog.tsx')).SignOutDialog,
 }));
 
-type Dialog = 'palette' | 'help' | 'settings' | 'signOut';
+type Dialog = 'palette' | 'help' | 'signOut';
 
 export function Shell({ user }: { user: User }) {
   const { t } = useTranslation();
@@ -47,7 +49,8 @@ export function Shell({ user }: { user: User }) {
   const route = useRoute();
   const { data: items } = useNotifications();
   const pending = useAlerts(items, t('appName'));
-  const withTestPhone = useHasTestPhone();
+  const hasTestPhone = useHasTestPhone();
+  const withTestPhone = useDeveloperTools() && hasTestPhone;
   const { dialog, open, close } = useDialog();
   const leave = async () => {
     if (dialog !== 'signOut' && hasDrafts()) return open('signOut');
@@ -55,6 +58,7 @@ export function Shell({ user }: { user: User }) {
   };
 
   useEffect(() => startLiveUpdates(client), [client]);
+  useDevice(user);
   useShortcuts({
     'mod+k': () => open('palette'),
     '?': () => open('help'),
@@ -67,15 +71,20 @@ export function Shell({ user }: { user: User }) {
       <a className="skip" href="#content">
         {t('skipToContent')}
       </a>
-      <Navigation
-        pending={pending}
-        withTestPhone={withTestPhone}
-        onPalette={() => open('palette')}
-        onSettings={() => open('settings')}
-      />
+      <Navigation pending={pending} withTestPhone={withTestPhone} onPalette={() => open('palette')} />
       <main id="content" className="content" tabIndex={-1}>
         <Suspense fallback={<PageLoading />}>
-          <Page route={route} />
+          {route.page === 'settings' ? (
+            <SettingsPage
+              section={route.section}
+              user={user}
+              onHelp={() => open('help')}
+              onPalette={() => open('palette')}
+              onSignOut={leave}
+            />
+          ) : (
+            <Page route={route} />
+          )}
         </Suspense>
         <div id="tips" />
       </main>
@@ -84,24 +93,14 @@ export function Shell({ user }: { user: User }) {
           <CommandPalette
             onClose={close}
             onHelp={() => open('help')}
-            onSettings={() => open('settings')}
+            onSettings={() => {
+              close();
+              navigate({ page: 'settings' });
+            }}
             onSignOut={() => void leave()}
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
-        {(dialog === 'settings' || (dialog === undefined && route.page === 'settings')) && (
-          <SettingsDialog
-            opened
-            user={user}
-            onClose={() => {
-              close();
-              if (route.page === 'settings') navigate({ page: 'inbox' });
-            }}
-            onHelp={() => open('help')}
-            onPalette={() => open('palette')}
-            onSignOut={leave}
-          />
-        )}
         {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>
     </div>
@@ -139,7 +138,6 @@ function useDialog() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case 'inbox':
-    case 'settings':
       return <InboxPage id={route.id} />;
     case 'knowledge':
       return <KnowledgePage id={route.id} />;

@@ -18,7 +18,7 @@ export interface ChannelType {
   readonly sendsEvents?: true;
 }
 
-/** The webhook endpoints of merchants. Each is the channel of its own queue. */
+/** The webhook endpoints of merchants, and the devices of their people. Each is the channel of its own queue. */
 export interface EndpointChannels {
   /** Undefined if it is turned off or removed. */
   of(merchantId: MerchantId, endpointId: number): Promise<Channel | undefined>;
@@ -46,6 +46,8 @@ export interface ChannelDescriptor<Settings extends ChannelSettings = ChannelSet
 export interface ChannelParts {
   database: Database;
   now: () => Date;
+  /** For one request to the other side. */
+  timeoutMs?: number;
 }
 
 interface Inbound {
@@ -92,15 +94,23 @@ export interface Channel {
   readonly type: ChannelType;
   /** Identifies its number or address, as `type` or `type:…`. Slots, stops and windows are kept per id. */
   readonly id: string;
-  /** In which form the message may be sent now. */
-  plan(message: Outgoing): Promise<Plan>;
+  /** In which form a message to this customer may be sent now. */
+  plan(message: Pick<Outgoing, 'recipient' | 'mode'>): Promise<Plan>;
   send(message: Outgoing, form: Form): Promise<SendResult>;
   /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
+  /** For the merchant who sets it up: the problem it has, or nothing. Sends nothing to a customer. Without it, `check`. */
+  test?(): Promise<TestProblem | undefined>;
   /** Stops it after `channel_stopped`. Without this, its id is stopped for all merchants that use it. */
   stop?(code: string, reason: string): Promise<void>;
   /** When these customers last wrote, for a channel that accepts free text only for some time after that. */
   lastWrote?(merchantId: MerchantId, phones: readonly string[]): Promise<LastWrote[]>;
+}
+
+export interface TestProblem {
+  code: string;
+  /** For the merchant. */
+  reason: string;
 }
 
 export interface LastWrote {
@@ -113,7 +123,8 @@ export interface Outgoing {
   /** The same for every attempt, so that a receiver can recognise a repeated message. */
   key: string;
   deliveryId: number;
-  notificationId: number;
+  /** Null if it answers no notification. */
+  notificationId: number | null;
   conversationId: number;
   /** The conversation's name in the system it comes from. */
   reference: string | null;
@@ -125,11 +136,19 @@ export interface Outgoing {
   /** When the answer was given. */
   createdAt: string;
   attempts: number;
+  /** The channel's id of the customer's message that it quotes. */
+  replyTo: string | null;
 }
 
 /** A template reaches a customer outside the window. It uses the daily quota, as a campaign does. */
 export type Form = 'text' | 'template';
-export type Plan = { go: Form } | { wait: 'customer'; reason: string };
+export type Plan =
+  | { go: Form }
+  | { wait: 'customer'; reason: string }
+  /** Not before this time: then it is planned again. */
+  | { until: Date; reason: string }
+  /** Nobody needs it any more. */
+  | { drop: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }

@@ -42,6 +42,7 @@ import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
+import { waitingMessageOf } from '../../merchants/store.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { type AskParts, ask } from './ask.ts';
@@ -165,6 +166,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
             conversation_id: asked.conversationId,
             reference: question.reference,
             metadata: body.metadata ?? null,
+            taken_over: null,
             candidates,
           };
         }
@@ -173,8 +175,10 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const seconds = body.wait_seconds ?? 0;
         const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
         const status = state.status === 'waiting' ? 'asked' : state.status;
-        const { duplicate } = asked;
-        return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates }));
+        const { duplicate, takenOver } = asked;
+        const reported = { ...state, status, duplicate, taken_over: takenOver ?? null, candidates };
+        const waiting_message = await waitingMessageOf(database, merchantId);
+        return sendJson(reply, JSON.stringify({ ...reported, waiting_message }));
       },
     );
 

@@ -27,6 +27,7 @@ const MESSAGE: Outgoing = {
   reference: null,
   context: '{}',
   createdAt: '2026-01-15T09:31:00.000Z',
+  replyTo: null,
 };
 
 /** The channel needs it to keep to the rate limit. */
@@ -140,7 +141,7 @@ describe('the check of a WhatsApp number', () => {
     [answering(200, '<html>'), /not like the Cloud API/],
     [answering(401, error(190)), /access token has expired/],
     [answering(403, error(200)), /permission/],
-    [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
+    [answering(400, error(100)), /id of the number/],
     [answering(503, ''), /status 503/],
     ['no server', /cannot be reached \(ECONNREFUSED\)/],
     [silent, /cannot be reached \(TIMEOUT\)/],
