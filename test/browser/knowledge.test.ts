@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION } from '../harness.ts';
@@ -162,6 +163,90 @@ inBrowser('the knowledge base', (dashboard) => {
     await answerField(page).press('Control+Enter');
     await page.getByText('Your answer is on its way.').waitFor();
     assert.equal((await read(1)).wordings.length, 1);
+    await window.close();
+  });
+
+  it('a document can be written by hand, and the unsaved text survives a reload', async () => {
+    const window = await dashboard.open({ path: '/knowledge' });
+    const { page } = window;
+    await button(page, 'New document').click();
+    await page.getByRole('textbox', { name: 'Title' }).fill('Courses');
+    const field = page.getByRole('textbox', { name: 'What the assistant tells customers' });
+    await field.fill('Every first Saturday.');
+    await page.reload();
+    assert.equal(await field.inputValue(), 'Every first Saturday.');
+    await button(page, 'Save').click();
+    await page.getByRole('heading', { name: 'Courses' }).waitFor();
+    const id = Number(new URL(page.url()).pathname.split('/').at(-1));
+    assert.equal((await read(id)).body, 'Every first Saturday.');
+    await button(page, 'New document').click();
+    assert.equal(await field.inputValue(), '');
+    await window.close();
+  });
+
+  it('a file shows what it would change, with the lines that are wrong, before it is imported', async () => {
+    const window = await dashboard.open({ path: '/knowledge' });
+    const { page } = window;
+    await button(page, 'Import and export').click();
+    const csv = 'title,body\nCourses,Every second Saturday.\nParking,Behind the house.\nEmpty,\n';
+    const file = { name: 'faq.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
+    await page.locator('input[type=file]').setInputFiles(file);
+    await page.getByText('New: 1. Changed: 1. Unchanged: 0.').waitFor();
+    await page.getByText('Line 4:').waitFor();
+    assert.equal((await api('GET', '/api/v1/knowledge/?q=parking')).json.length, 0);
+    await button(page, 'Import 2 documents').click();
+    await page.getByText('Imported. New: 1. Changed: 1.').waitFor();
+    await page.locator('.document-row', { hasText: 'Behind the house.' }).waitFor();
+    await window.close();
+  });
+
+  it('all documents can be downloaded as a file', async () => {
+    const window = await dashboard.open({ path: '/knowledge' });
+    const { page } = window;
+    await button(page, 'Import and export').click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      button(page, 'Download JSON').click(),
+    ]);
+    assert.equal(download.suggestedFilename(), 'knowledge.jsonl');
+    const content = await text(await download.createReadStream());
+    assert.ok(content.includes('"title":"Parking"'));
+    await window.close();
+  });
+
+  it('customers who ask what no document answers are answered together, and an answer becomes a document', async () => {
+    const ask = (question: string, conversation_id: number) =>
+      createNotification({ ...QUESTION, conversation_id, context: { question } });
+    for (const conversation of [1, 2]) await ask('Do you repair grinders?', conversation);
+    const told = await ask('Do you lend machines for weddings?', 3);
+    const answer = { answer: 'Yes, for 40 euros.', only_send_campaign: true };
+    await api('POST', `/api/v1/notification/${told}/answer`, answer);
+    const window = await dashboard.open({ path: '/knowledge?show=gaps' });
+    const { page } = window;
+    await button(page, 'Write a document: Do you lend machines for weddings?').click();
+    await button(page, 'Save').click();
+    await page.getByRole('heading', { name: 'Do you lend machines for weddings?' }).waitFor();
+    await page.locator('.gap', { hasText: 'weddings' }).waitFor({ state: 'detached' });
+    await button(page, 'Answer all 2: Do you repair grinders?').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await page.goBack();
+    await page.locator('.gap', { hasText: 'grinders' }).waitFor();
+    await window.close();
+  });
+
+  it('a change leads to its version, which shows what was changed in words', async () => {
+    await api('PATCH', '/api/v1/knowledge/4', { body: 'Espresso machine: fine. Moka pot: coarse.' });
+    await api('PATCH', '/api/v1/knowledge/4', { body: 'Espresso machine: fine. Moka pot: medium.' });
+    const { version, title } = await read(4);
+    const window = await dashboard.open({ path: '/knowledge?show=changes' });
+    const { page } = window;
+    const change = page.locator('.document-row', { hasText: title }).first();
+    await change.getByText('Changed by Alma Reyes').waitFor();
+    await change.click();
+    const history = page.locator('details[open]');
+    await history.getByText(`Version ${version}`).waitFor();
+    assert.deepEqual(await history.locator('.diff del').allTextContents(), ['removed: coarse']);
+    assert.deepEqual(await history.locator('.diff ins').allTextContents(), ['added: medium']);
     await window.close();
   });
 });
