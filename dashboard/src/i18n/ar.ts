@@ -315,6 +315,11 @@ export const ar: Texts = {
   updatedAgo: 'آخر تحديث {time}',
   openQuestion: 'فتح السؤال',
   loadMore: 'عرض المزيد',
+  diffTitle: 'ما الذي تغيّر',
+  diffNone: 'لا تغيير.',
+  diffRemoved: 'حُذف:',
+  diffAdded: 'أُضيف:',
+  diffFullText: 'النص الكامل',
 
   withoutYou: 'إجابات بدونك',
   confidentLearned: 'مُتعلَّم من إجاباتك',

@@ -259,6 +259,11 @@ export const en = {
   updatedAgo: 'Updated {time}',
   openQuestion: 'Open the question',
   loadMore: 'Show more',
+  diffTitle: 'What changed',
+  diffNone: 'No change.',
+  diffRemoved: 'removed:',
+  diffAdded: 'added:',
+  diffFullText: 'Full text',
 
   withoutYou: 'Answers without you',
   confidentLearned: 'Learned from your answers',

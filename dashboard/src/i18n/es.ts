@@ -273,6 +273,11 @@ export const es: Texts = {
   updatedAgo: 'Actualizado {time}',
   openQuestion: 'Abrir la pregunta',
   loadMore: 'Mostrar más',
+  diffTitle: 'Qué cambió',
+  diffNone: 'Sin cambios.',
+  diffRemoved: 'quitado:',
+  diffAdded: 'añadido:',
+  diffFullText: 'Texto completo',
 
   withoutYou: 'Respuestas sin ti',
   confidentLearned: 'Aprendido de tus respuestas',

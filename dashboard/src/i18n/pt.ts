@@ -276,6 +276,11 @@ export const pt: Texts = {
   updatedAgo: 'Atualizado {time}',
   openQuestion: 'Abrir a pergunta',
   loadMore: 'Mostrar mais',
+  diffTitle: 'O que mudou',
+  diffNone: 'Sem alterações.',
+  diffRemoved: 'removido:',
+  diffAdded: 'adicionado:',
+  diffFullText: 'Texto completo',
 
   withoutYou: 'Respostas sem você',
   confidentLearned: 'Aprendido com suas respostas',
