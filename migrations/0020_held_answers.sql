@@ -4,6 +4,8 @@
 alter table notifications add column undo_until text;
 -- What is left to do then, as JSON, with a random key: no two answers have the same text.
 alter table notifications add column held text;
+-- One finds the merchants with answers that are due, the other the answers of one merchant.
+create index notifications_due on notifications (undo_until, merchant_id) where undo_until is not null;
 create index notifications_held on notifications (merchant_id, undo_until, id) where undo_until is not null;
 
 -- How it ended: resolved if nobody replied to the customer.

@@ -17,8 +17,9 @@ import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
-import { expiringMessages } from './conversations/messages.ts';
+import { expiringMessages, insertMessages } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
+import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
 import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
@@ -32,6 +33,7 @@ import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
+import { openEndpointChannels } from './endpointChannels.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
 import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
@@ -46,12 +48,12 @@ import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
 import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
+import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
-import { createEndpoints } from './webhooks/channel.ts';
 
 export interface Server {
   app: FastifyInstance;
@@ -134,7 +136,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       ? startWorker({
           database,
           channels,
-          endpoints: createEndpoints({ database, vault, log, now, ...config }),
+          endpoints: openEndpointChannels({ config, database, vault, log, now }),
           log,
           now,
           concurrency: config.workerConcurrency,
@@ -146,6 +148,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       config.worker && embeddings && embed
         ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
         : undefined;
+    const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
@@ -160,7 +163,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -196,7 +199,17 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
-    say: (merchantId, phone, text) => addAssistantMessage(database, merchantId, { phone, text, at: now() }),
+    async say(merchantId, { conversationId, phone }, text) {
+      await database.transaction(async (tx) => {
+        const at = now();
+        const message = { from: 'assistant', text, at, messageId: null } as const;
+        await insertMessages(tx, merchantId, conversationId, [message], at);
+        await addAssistantMessage(tx, merchantId, { phone, text, at });
+      });
+      database.signal(CHANGES);
+    },
+    isTakenOver: async (merchantId, id) =>
+      (await findConversation(database, merchantId, id))?.taken_over_at != null,
   });
 }
 

@@ -69,6 +69,8 @@ onEachEngine('keys for machines', (engine) => {
       ['notifications:read', 'GET', path],
       ['notifications:read', 'GET', '/api/v1/delivery/'],
       ['notifications:read', 'GET', '/api/v1/overview'],
+      ['notifications:read', 'GET', '/api/v1/inbox'],
+      ['notifications:read', 'GET', '/api/v1/inbox/counts'],
       ['knowledge:read', 'GET', '/api/v1/knowledge/'],
       ['knowledge:write', 'PATCH', '/api/v1/knowledge/1', { body: 'New text.' }],
       ['answer', 'POST', `${path}/answer`, { answer: 'Yes.' }],

@@ -70,9 +70,8 @@ describe('a client that is generated from openapi.json', () => {
     );
     assert.deepEqual(texts.deleteNotification, ['Notification deleted.']);
     assert.deepEqual(texts.raiseNotification, ['Notification requested.']);
-    assert.equal(texts.answerNotification!.length, 3);
-    const others = Object.entries(texts).filter(([name]) => name !== 'answerNotification');
-    assert.ok(others.length > 10);
-    for (const [name, all] of others) assert.ok(!all.includes('Notification answered.'), name);
+    assert.deepEqual(texts.reopenNotification, ['Notification reopened.']);
+    assert.ok(Object.keys(texts).length > 10);
+    for (const [name, all] of Object.entries(texts)) assert.ok(!all.includes('Notification answered.'), name);
   });
 });

@@ -86,12 +86,32 @@ const ROUTES = {
   'get /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /api/v1/alerts/key': 'alerts',
+  'put /api/v1/alerts/subscriptions': 'alerts',
+  'delete /api/v1/alerts/subscriptions': 'alerts',
+  'get /api/v1/alerts/settings': 'alerts',
+  'patch /api/v1/alerts/settings': 'alerts',
+  'post /api/v1/alerts/test': 'alerts',
+  'put /api/v1/alerts/looked': 'alerts',
   'get /api/v1/conversation/': 'conversations',
   'post /api/v1/conversation/': 'conversations',
   'get /api/v1/conversation/{conversation_id}': 'conversations',
   'post /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
+  'get /api/v1/conversation/{conversation_id}/timeline': 'conversations',
+  'post /api/v1/conversation/{conversation_id}/send': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/sent/{delivery_id}': 'conversations',
+  'put /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'get /api/v1/saved-replies': 'conversations',
+  'post /api/v1/saved-replies': 'conversations',
+  'patch /api/v1/saved-replies/{saved_reply_id}': 'conversations',
+  'delete /api/v1/saved-replies/{saved_reply_id}': 'conversations',
   'get /api/v1/overview': 'notifications',
+  'get /api/v1/inbox': 'notifications',
+  'get /api/v1/inbox/counts': 'notifications',
+  'post /api/v1/inbox/attention/send-again': 'notifications',
+  'post /api/v1/notification/{notification_id}/recipient': 'notifications',
   'get /api/v1/audit': 'audit',
   'get /api/v1/webhooks': 'webhooks',
   'post /api/v1/webhooks': 'webhooks',
@@ -146,6 +166,7 @@ describe('the OpenAPI document', () => {
         'simulator',
         'audit',
         'webhooks',
+        'alerts',
         'live',
         'operations',
       ],
@@ -178,10 +199,10 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+        /^(post|patch) |^put .*\/(outcome|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
           name,
         ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);
@@ -251,6 +272,8 @@ describe('the OpenAPI document', () => {
         '/api/v1/notification/4/answer',
         { token, body: {} },
       ],
+      ['post /api/v1/notification/{notification_id}/reopen', '/api/v1/notification/4/reopen', { token }],
+      ['post /api/v1/notification/resolve-many', '/api/v1/notification/resolve-many', { token, body: {} }],
       ['post /api/v1/notification/request', '/api/v1/notification/request', { token, body: {} }],
       [
         'post /api/v1/notification/request',
@@ -297,6 +320,18 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/limits', '/api/v1/limits', {}],
       ['get /api/v1/conversation/', '/api/v1/conversation/?ids=x', { token }],
       ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],
+      ['get /api/v1/inbox', '/api/v1/inbox?tab=x', { token }],
+      ['get /api/v1/inbox/counts', '/api/v1/inbox/counts?type=x', { token }],
+      [
+        'post /api/v1/inbox/attention/send-again',
+        '/api/v1/inbox/attention/send-again',
+        { token, body: { ids: [] } },
+      ],
+      [
+        'post /api/v1/notification/{notification_id}/recipient',
+        '/api/v1/notification/0/recipient',
+        { token, body: { phone: '1' } },
+      ],
       ['get /api/v1/audit', '/api/v1/audit?what=x', { token }],
       ['get /api/v1/events', '/api/v1/events', {}],
       ['post /session/login', '/session/login', { body: {} }],

@@ -7,11 +7,12 @@ import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
 import { startWorker } from '../delivery/worker/worker.ts';
+import { openEndpointChannels } from '../endpointChannels.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
-import { createEndpoints } from '../webhooks/channel.ts';
+import { startInboxIndexer } from '../notifications/inbox/search/indexer.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
@@ -43,7 +44,7 @@ async function work(database: Database, config: Config): Promise<number> {
   const worker = startWorker({
     database,
     channels,
-    endpoints: createEndpoints({ database, vault, log, now, ...config }),
+    endpoints: openEndpointChannels({ config, database, vault, log, now }),
     log,
     now,
     concurrency: config.workerConcurrency,
@@ -55,10 +56,11 @@ async function work(database: Database, config: Config): Promise<number> {
   });
   const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
   const vectorMaker = makeVectors(database, config, log);
+  const indexer = startInboxIndexer({ database, log });
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
-  await Promise.all([releasing.stop(), worker.stop(), vectorMaker?.stop()]);
+  await Promise.all([releasing.stop(), worker.stop(), vectorMaker?.stop(), indexer.stop()]);
   log.flush();
   return attempts;
 }

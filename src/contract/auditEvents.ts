@@ -32,6 +32,7 @@ export const EVENTS = {
   'webhook.changed': {},
   'webhook.removed': {},
   'webhook.stopped': {},
+  'notification.recipient_changed': { mergesAbove: 'notification_id' },
   'notification.deleted': { mergesAbove: 'notification_id' },
   'document.deleted': { mergesAbove: 'document_id' },
   'wording.removed': { mergesAbove: 'document_id' },

@@ -3,11 +3,11 @@ import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 import { Lesson, lesson, Teach } from './teaching.ts';
-import { AssignedTo, NotesCount } from './team.ts';
+import { AssignedTo, NotesCount } from './teamwork.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
-const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
+export const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
   type: 'string',
   title: 'NotificationType',
   description:
@@ -16,7 +16,7 @@ const NotificationTypeName = Type.Enum([...NOTIFICATION_TYPES], {
 
 export const STATUSES = ['requested', 'answered'] as const;
 export type Status = (typeof STATUSES)[number];
-const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'NotificationStatus' });
+export const StatusName = Type.Enum([...STATUSES], { type: 'string', title: 'NotificationStatus' });
 
 const question = Type.String({ minLength: 1, description: 'What the customer asked.' });
 const reason = Type.String({ minLength: 1, description: 'Why the customer wants a person.' });

@@ -4,7 +4,9 @@
 const columnOf = (column: string) => (row: string) =>
   `(select c.${column} from conversations c where c.merchant_id = ${row}.merchant_id and c.id = ${row}.conversation_id)`;
 
+export const customerNameOf = columnOf('customer_name');
 export const customerPhoneOf = columnOf('customer_phone');
+export const wrongPhoneOf = columnOf('wrong_phone');
 export const referenceOf = columnOf('reference');
 
 /** The table, for a join. */

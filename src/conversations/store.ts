@@ -10,9 +10,12 @@ export interface Conversation {
   customer_phone: string;
   created_at: string;
   updated_at: string;
+  taken_over_at: string | null;
+  taken_over_by: string | null;
 }
 
-const COLUMNS = 'id, reference, customer_name, customer_phone, created_at, updated_at';
+const COLUMNS =
+  'id, reference, customer_name, customer_phone, created_at, updated_at, taken_over_at, taken_over_by';
 
 /** The name of a customer of whom neither name nor number is known. */
 const NO_NAME = 'Customer';
@@ -194,4 +197,19 @@ export async function findCustomerPhone(
     [merchantId, id],
   );
   return row?.customer_phone;
+}
+
+/** Replaces the customer's number. Messages that are still addressed to the wrong one go to the new one. */
+export async function correctCustomerPhone(
+  tx: Queries,
+  merchantId: MerchantId,
+  id: number,
+  { phone, wrongPhone, at }: { phone: string; wrongPhone: string; at: Date },
+): Promise<void> {
+  await tx.run(
+    `update conversations set updated_at = $5, wrong_phone = case when $4 = $3 then wrong_phone else $4 end,
+        customer_name = case when customer_name = customer_phone then $3 else customer_name end, customer_phone = $3
+      where merchant_id = $1 and id = $2`,
+    [merchantId, id, phone, wrongPhone, at.toISOString()],
+  );
 }

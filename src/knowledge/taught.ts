@@ -20,9 +20,10 @@ export async function findTaught(
   // By id or title, because versions have no index by notification.
   const find = (column: 'id' | 'title', key: number | string) =>
     queries.one<{ id: number }>(
-      `select d.id from documents d
-        join document_versions v on v.merchant_id = d.merchant_id and v.document_id = d.id
-        where d.merchant_id = $1 and d.${column} = $2 and d.body = $3 and v.notification_id = $4 order by d.id limit 1`,
+      // A cross join and a plus, so that SQLite does not begin with all of the merchant's versions or documents.
+      `select d.id from documents d cross join document_versions v
+        where v.merchant_id = d.merchant_id and v.document_id = d.id and d.merchant_id = $1 and d.${column} = $2
+          and d.body = $3 and v.notification_id = $4 order by +d.id limit 1`,
       [merchantId, key, storableText(answer), notificationId],
     );
   const named = Number.isSafeInteger(documentId) ? await find('id', documentId!) : undefined;

@@ -121,7 +121,7 @@ const cursorBefore = (id: number | undefined) => (id === undefined ? undefined :
 /** Weak, because a proxy may compress the list. Includes the merchant, because all merchants use the same address. */
 const tagOf = (merchantId: MerchantId, version: string) => `W/"${merchantId}-${version}"`;
 
-const matches = (ifNoneMatch: string, tag: string): boolean =>
+export const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch === '*' || ifNoneMatch.split(',').some((part) => part.trim().replace(/^(W\/)?/, 'W/') === tag);
 
 export function readListQuery(query: Record<string, unknown>): ListFilter {

@@ -2,7 +2,7 @@ import { authorNameOf, existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
-import { customerPhoneOf, referenceOf } from '../conversations/columns.ts';
+import { customerPhoneOf, referenceOf, wrongPhoneOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
@@ -218,6 +218,7 @@ export interface StoredNotification {
   answered_fields: string;
   answer_schema_id: string;
   customer_phone: string;
+  wrong_phone: string | null;
   reference: string | null;
   country: string | null;
   /** Of its ask, if it has one. */
@@ -228,7 +229,7 @@ export interface StoredNotification {
 
 const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
+    ${wrongPhoneOf('n')} as wrong_phone, ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
     k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
   from notifications n ${joinAsk('n')}`;
 

@@ -233,7 +233,8 @@ export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
 /** The field with what the customer gets. */
-export const answerField = (page: Page) => page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
+export const answerField = (page: Page) =>
+  page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
 
 /** The message after an answer was sent. It has the button to undo it. */
 export const sentToast = (page: Page) => page.locator('.toast', { hasText: /^Sent to / });

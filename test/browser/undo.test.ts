@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { until } from '../shops.ts';
-import { answerField, apiOf, button, inBrowser, rowOf, sentToast, turnOnShortcuts, waitUntilLive } from './browser.ts';
+import {
+  answerField,
+  apiOf,
+  button,
+  inBrowser,
+  rowOf,
+  sentToast,
+  turnOnShortcuts,
+  waitUntilLive,
+} from './browser.ts';
 
 inBrowser('undoing a resolve in the inbox', (dashboard) => {
   const { read, createNotification, setUndoSeconds } = apiOf(dashboard);

@@ -1,10 +1,14 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
+import { CONVERSATION_MUTATIONS } from './conversations.ts';
+import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
 import { EMBEDDINGS_MUTATIONS } from './embeddings.ts';
 import { GROUP_MUTATIONS } from './groups.ts';
+import { HELD_MUTATIONS } from './held.ts';
+import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
@@ -14,14 +18,18 @@ import { TEAM_MUTATIONS } from './team.ts';
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
+  ...CONVERSATION_MUTATIONS,
   ...KNOWLEDGE_MUTATIONS,
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
+  ...INBOX_MUTATIONS,
   ...TEAM_MUTATIONS,
+  ...HELD_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
+  ...DASHBOARD_MUTATIONS,
 ];

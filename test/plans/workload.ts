@@ -15,6 +15,8 @@ import {
 } from '../harness.ts';
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
+import { until } from '../shops.ts';
+import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
@@ -52,6 +54,34 @@ async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
+/** A device that gets alerts, and one that is gone. */
+async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
+  const service = await startPushService();
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/alerts${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  try {
+    const [one, other] = [service.browser(), service.browser()];
+    for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
+    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('POST', '/test');
+    const address = await raise(deskbell, token);
+    await useTeam(deskbell, token, address);
+    await deskbell.allSent();
+    assert.ok(service.accepted.length > 2);
+    await call('PUT', '/looked');
+    service.answer = (response, { endpoint }) => {
+      response.writeHead(endpoint === other.endpoint ? 410 : 201).end();
+    };
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    await call('DELETE', '/subscriptions', { endpoint: one.endpoint });
+  } finally {
+    await service.close();
+  }
+}
+
 /** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   // Waits until the server has got over the copied rows.
@@ -72,6 +102,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
   await useWebhooks(deskbell, token);
+  await useAlerts(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
@@ -102,7 +133,9 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     }
   }
   await answerTogether(deskbell, token, document.id);
+  await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
+  await talk(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(
@@ -134,6 +167,59 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
       200,
     );
     assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
+  }
+}
+
+/** A person writes to the customer of the demo's first conversation, which has a long timeline. */
+async function talk(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const messages = [
+    { from: 'customer', text: 'Is it vegan?' },
+    { from: 'assistant', text: 'It is.', message_id: 'wamid.1' },
+  ];
+  await call('POST', 'conversation/1/messages', { messages });
+  const { items, next_before } = await call('GET', 'conversation/1/timeline?limit=20');
+  await call('GET', `conversation/1/timeline?limit=20&before=${next_before}`);
+  const reply_to = items.find((turn: { can_quote: boolean }) => turn.can_quote).id;
+  const { delivery_id } = await call('POST', 'conversation/1/send', {
+    ...{ text: 'Hello', undo_seconds: 60, reply_to },
+  });
+  await call('GET', 'conversation/1/timeline');
+  await call('DELETE', `conversation/1/sent/${delivery_id}`);
+  await call('PUT', 'conversation/1/takeover');
+  await call('DELETE', 'conversation/1/takeover');
+  const { id } = await call('POST', 'saved-replies', { title: 'Hello', text: 'Hello' });
+  await call('PATCH', `saved-replies/${id}`, { text: 'Hi' });
+  await call('DELETE', `saved-replies/${id}`);
+}
+
+/** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
+async function undo(deskbell: Deskbell, token: string, documentId: number): Promise<void> {
+  const call = async (path: string, body?: object) => {
+    const reply = await deskbell.call('POST', NOTIFICATIONS + path, { token, body });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  const ask = async () => Number((await raise(deskbell, token)).split('/').at(-1));
+  const ids = [await ask(), await ask(), await ask()];
+  const teach = { do: 'replace', document_id: documentId };
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 60, teach });
+  await call(`/${ids[0]}/reopen`);
+  await call('/resolve-many', { ids, undo_seconds: 60 });
+  await call('/reopen-many', { ids });
+  await call('/resolve-many', { ids });
+  await call('/reopen-many', { ids });
+  await call(`/${ids[0]}/answer`, { answer: 'Yes, it is.', undo_seconds: 1, teach });
+  await call('/answer-many', { ids: ids.slice(1), answer: 'Yes, it will be.', undo_seconds: 1 });
+  deskbell.clock.jump(2);
+  for (const id of ids) {
+    const address = `${NOTIFICATIONS}/${id}`;
+    await until('it is sent', async () => {
+      return (await deskbell.call('GET', address, { token })).json.undo_until === null;
+    });
   }
 }
 
@@ -192,6 +278,18 @@ const LISTS = [
   `${NOTIFICATIONS}/?ids=11,12,13&limit=2`,
   `${NOTIFICATIONS}/?conversation_id=1&limit=5`,
   `${NOTIFICATIONS}/?conversation_id=1&status=answered&updated_since=2026-01-15T09:30:00Z&limit=5`,
+  ...['open', 'attention', 'answered', 'resolved', 'all'].map((tab) => `/api/v1/inbox?tab=${tab}&limit=5`),
+  '/api/v1/inbox?tab=answered&sort=oldest&type=user_question_request&limit=5',
+  '/api/v1/inbox?tab=attention&sort=oldest&type=user_question_request&q=organic',
+  '/api/v1/inbox?tab=all&q=organic%20beans',
+  '/api/v1/inbox?tab=resolved&q=organic&sort=oldest',
+  '/api/v1/inbox?ids=11,12,13',
+  '/api/v1/inbox?tab=answered&assigned=1&limit=5',
+  '/api/v1/inbox?tab=all&assigned=none&limit=5',
+  '/api/v1/inbox/counts',
+  '/api/v1/inbox/counts?assigned=1',
+  '/api/v1/inbox/counts?type=user_support_request',
+  '/api/v1/inbox/counts?q=organic&type=user_question_request',
   `${KNOWLEDGE}/?limit=5`,
   `${KNOWLEDGE}/?q=organic`,
   `${KNOWLEDGE}/?q=organic%20number%20zeppelin&limit=5`,
@@ -201,6 +299,8 @@ const LISTS = [
   '/api/v1/conversation/?ids=1,2,3',
   '/api/v1/conversation/?reference=c-7',
   '/api/v1/conversation/1/messages?limit=5',
+  '/api/v1/conversation/1/timeline?limit=5',
+  '/api/v1/saved-replies',
   '/api/v1/overview?days=90',
   '/api/v1/limits',
   '/api/v1/audit?limit=5',

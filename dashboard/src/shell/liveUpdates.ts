@@ -9,7 +9,8 @@ import { currentRoute } from './route.ts';
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
   inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
   deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
-  knowledge: ['documents', 'document', 'suggestions'],
+  knowledge: ['documents', 'document', 'suggestions', 'teaching'],
+  presence: ['presence'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */
 const BATCH_MS = 60;

@@ -1,6 +1,8 @@
 import type { ChannelView } from '../../contract/channel.ts';
+import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import { listStops, UNTIL_RESUMED } from '../worker/stops.ts';
+import type { Channels } from './merchantChannels.ts';
 
 export type ChannelState = Pick<ChannelView, 'state' | 'code' | 'since' | 'until'>;
 
@@ -15,3 +17,9 @@ export async function readChannelState(queries: Queries, channelId: string, at: 
     until: stop.until === UNTIL_RESUMED ? null : stop.until,
   };
 }
+
+/** Whether a merchant's channel sends its messages at the moment. */
+export const createChannelStates =
+  ({ database, channels, now }: { database: Queries; channels: Channels; now: () => Date }) =>
+  async (merchantId: MerchantId): Promise<ChannelState['state']> =>
+    (await readChannelState(database, (await channels.of(merchantId)).id, now())).state;

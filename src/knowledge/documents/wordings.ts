@@ -8,30 +8,11 @@ import {
   deleteWording,
   insertWordings,
   listWordings,
-  type NewWording,
   WORDINGS_MAX,
   type WordingOrigin,
-  withoutKnown,
   wordingKey,
 } from './wordingRows.ts';
 import { indexAgain, logChange } from './write.ts';
-
-/**
- * Adds wordings to a document, which gets no new version. Leaves out those that it has, and those above its maximum.
- * Locks the document. Returns undefined if the merchant has no such document.
- */
-export async function addWordings(
-  tx: Queries,
-  merchantId: MerchantId,
-  documentId: number,
-  wordings: readonly NewWording[],
-  origin: WordingOrigin,
-): Promise<Document | undefined> {
-  const document = await lockDocument(tx, merchantId, documentId);
-  if (!document) return undefined;
-  await writeWordings(tx, merchantId, await withoutKnown(tx, merchantId, [{ document, wordings }]), origin);
-  return document;
-}
 
 /** Adds what `withoutKnown` returned to documents that the caller has locked. */
 export async function writeWordings(

@@ -15,6 +15,7 @@ import {
 } from '../../knowledge/learn.ts';
 import { type LearnedFrom, rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAskStep } from '../asks/endStep.ts';
+import { recipientOf } from '../recipient.ts';
 import type { AnswerDecision } from '../rules.ts';
 import { type AnswerEvent, answerEvent, lockNotification, type StoredNotification } from '../store.ts';
 
@@ -80,7 +81,7 @@ export async function performAnswer(
     reference: notification.reference,
     context: notification.context,
     country: notification.country,
-    recipient: typeof leadPhone === 'string' && leadPhone.trim() ? leadPhone : notification.customer_phone,
+    recipient: recipientOf(leadPhone, notification),
     mode: decision.send,
     content: decision.content,
     at,

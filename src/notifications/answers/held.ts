@@ -36,8 +36,9 @@ export function holdOf(
 /** The merchants with answers that can no longer be undone, longest ago first. */
 export async function findDueMerchants(queries: Queries, at: Date, limit: number): Promise<MerchantId[]> {
   const rows = await queries.all<{ merchant_id: MerchantId }>(
-    `select merchant_id from notifications where undo_until is not null and undo_until <= $1
-      group by merchant_id order by min(undo_until) limit $2`,
+    // Without the plus SQLite reads the other index as a whole, because it is sorted by merchant.
+    `select +merchant_id as merchant_id from notifications where undo_until is not null and undo_until <= $1
+      group by +merchant_id order by min(undo_until) limit $2`,
     [at.toISOString(), limit],
   );
   return rows.map(({ merchant_id }) => merchant_id);

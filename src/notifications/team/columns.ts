@@ -9,6 +9,11 @@ export const assigneeWire = (engine: Engine, row = 'notifications') =>
 export const noteCount = (merchantId: string, notificationId: string) =>
   `(select count(*) from notification_notes t where t.merchant_id = ${merchantId} and t.notification_id = ${notificationId})`;
 
+/** SQL: the newest notes of a notification as one text, up to a length. Null if it has none. */
+export const noteTexts = (merchantId: string, notificationId: string, lengthMax: number) =>
+  `(select substr(string_agg(t.text, ' ' order by t.id desc), 1, ${lengthMax}) from notification_notes t
+    where t.merchant_id = ${merchantId} and t.notification_id = ${notificationId})`;
+
 /** The members that `GET /notification/{id}` has more than the list. */
 export const teamMembers = (engine: Engine, merchantId: string, id: string) =>
   `, ',"assigned_to":', ${assigneeWire(engine)}, ',"notes":', ${noteCount(merchantId, id)}`;

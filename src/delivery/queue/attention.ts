@@ -1,0 +1,89 @@
+import type { MerchantId } from '../../contract/ids.ts';
+import type { Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { type AttentionContext, WAITING_MAX_MS } from '../attention.ts';
+import type { DeliveryState } from './table.ts';
+
+/** Messages that need a person, by the notification that they answer. Of several, only its newest one counts. */
+
+export interface AttentionRow {
+  id: number;
+  notification_id: number;
+  state: DeliveryState;
+  recipient: string;
+  waiting_for: string | null;
+  reason: string | null;
+  last_code: string | null;
+  due_at: string;
+  created_at: string;
+  updated_at: string;
+  requeued_at: string | null;
+}
+
+const COLUMNS = `d.id, d.notification_id, d.state, d.recipient, d.waiting_for, d.reason, d.last_code, d.due_at, d.created_at,
+  d.updated_at, d.requeued_at`;
+
+const IS_NEWEST = `not exists (select 1 from deliveries e where e.merchant_id = d.merchant_id
+  and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id)`;
+
+/** The newest message of each of these notifications. */
+export async function findNewestMessages(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationIds: readonly number[],
+): Promise<Map<number, AttentionRow>> {
+  const rows = await queries.all<AttentionRow>(
+    `select ${COLUMNS} from deliveries d where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+      and d.endpoint_id = 0 order by d.id`,
+    [merchantId, notificationIds],
+  );
+  return new Map(rows.map((row) => [row.notification_id, row]));
+}
+
+export interface AttentionPage {
+  /** Only after this message, in this order. */
+  after: number | undefined;
+  order: 'asc' | 'desc';
+  limit: number;
+  /** SQL: the condition that the notification of the message `d` exists. */
+  exists: string;
+}
+
+type Kind = 'failed' | 'open';
+
+/** In the order of the messages. Each state is read in the order of its index. */
+export function listAttention(
+  queries: Queries,
+  merchantId: MerchantId,
+  { at, channel }: AttentionContext,
+  page: AttentionPage,
+  kinds: readonly Kind[] = ['failed', 'open'],
+): Promise<AttentionRow[]> {
+  const isAfter = page.order === 'desc' ? '<' : '>';
+  const waiting = 'coalesce(d.requeued_at, d.created_at) <= $2';
+  const states: [state: DeliveryState, condition: string][] = [
+    ...(kinds.includes('failed') ? [['failed', 'true'] as [DeliveryState, string]] : []),
+    ...(kinds.includes('open')
+      ? ([
+          ['queued', channel === 'stopped' ? 'true' : waiting],
+          ['waiting', channel === 'stopped' ? 'true' : waiting],
+          ['sending', waiting],
+        ] as [DeliveryState, string][])
+      : []),
+  ];
+  const branches = states.map(
+    ([state, condition]) => `select * from (select ${COLUMNS} from deliveries d
+      where d.merchant_id = $1 and d.endpoint_id = 0 and d.state = '${state}' and d.id ${isAfter} $3
+        and ${condition} and ${IS_NEWEST} and ${page.exists}
+      order by d.id ${page.order} limit $4) ${state}_ones`,
+  );
+  return queries.all<AttentionRow>(
+    `select * from (${branches.join(' union all ')}) found where $2 <> '' order by id ${page.order} limit $4`,
+    [
+      merchantId,
+      new Date(at.getTime() - WAITING_MAX_MS).toISOString(),
+      page.after ?? (page.order === 'desc' ? Number.MAX_SAFE_INTEGER : 0),
+      page.limit,
+    ],
+  );
+}

@@ -1,0 +1,132 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
+import { MessageOf } from '../../contract/common.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { INBOX_IDS_MAX, RecipientBody, SendAgainBody, SentAgain } from '../../contract/inbox.ts';
+import { CHANGES, type Database, type Queries } from '../../database/database.ts';
+import type { CountryCode } from '../../delivery/phone.ts';
+import type { Outbox } from '../../delivery/queue/enqueue.ts';
+import { deliveryNotFailed, invalid, notificationNotFound, required, TOKEN_ERRORS } from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
+import { fixRecipient, phoneInvalid, sendAllAgain, sendSomeAgain } from './attention.ts';
+
+export interface AttentionParts {
+  database: Database;
+  outbox: Outbox;
+  defaultCountry: CountryCode | undefined;
+  /** The merchant's own country, if it has one. */
+  countryOf: (queries: Queries, merchantId: MerchantId) => Promise<CountryCode | undefined>;
+  now: () => Date;
+}
+
+const bodyInvalid = () => invalid('body', 'body must have either ids or all: true');
+const idsInvalid = () => invalid('ids', `ids must be 1 to ${INBOX_IDS_MAX} different ids of notifications`);
+const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
+
+export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebox {
+  const { database, outbox, defaultCountry, countryOf, now } = parts;
+  const announce = () => {
+    outbox.announce();
+    database.signal(CHANGES);
+  };
+
+  return async (app) => {
+    requireMerchant(app);
+
+    app.post(
+      '/inbox/attention/send-again',
+      {
+        config: { scopes: ['answer'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Send failed messages again', {
+            operationId: 'sendAgain',
+            description:
+              'Of these notifications, or all that failed. What waits or is stopped is sent by itself and stays as it is.',
+            errors: [...TOKEN_ERRORS, bodyInvalid(), idsInvalid(), afterIdInvalid()],
+          }),
+          body: SendAgainBody,
+          response: { 200: SentAgain },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const wanted = readSendAgain(request.body);
+        const countries = { country: await countryOf(database, merchantId), defaultCountry };
+        const who = whoOf(request);
+        if ('afterId' in wanted) {
+          const done = await sendAllAgain(database, merchantId, wanted.afterId, countries, { who, now });
+          announce();
+          return { message: messageOf(done.count), ...done, results: [] };
+        }
+        const results = await sendSomeAgain(database, merchantId, wanted.ids, countries, { who, at: now() });
+        announce();
+        const countOf = (name: string) => results.filter(({ result }) => result === name).length;
+        const count = countOf('queued');
+        const rest = { skipped: countOf('bad_number'), more: false, after_id: 0, results };
+        return { message: messageOf(count), count, ...rest };
+      },
+    );
+
+    app.post(
+      '/notification/:notification_id/recipient',
+      {
+        // No scope: a key must not be able to send a message to somebody else.
+        config: { area: 'notification' },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Fix the number and send again', {
+            operationId: 'fixRecipient',
+            description:
+              'Sends a failed message again, to this number. The conversation keeps it, and later answers go there too. ' +
+              'Only people can do this.',
+            errors: [
+              ...TOKEN_ERRORS,
+              notificationNotFound(),
+              deliveryNotFailed(),
+              required('phone'),
+              phoneInvalid(),
+            ],
+            area: 'notification',
+          }),
+          params: parameterSchema('notification_id'),
+          body: RecipientBody,
+          response: { 200: MessageOf('The message is queued again.') },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = readId((request.params as { notification_id: string }).notification_id);
+        if (id === undefined) throw notificationNotFound();
+        const phone = (request.body as { phone?: unknown } | null)?.phone;
+        if (typeof phone !== 'string' || phone.trim() === '') throw required('phone');
+        const country = await countryOf(database, merchantId);
+        const wanted = { id, phone, country, defaultCountry };
+        await fixRecipient(database, merchantId, wanted, { who: whoOf(request), at: now() });
+        announce();
+        return { message: 'The message is queued again.' };
+      },
+    );
+  };
+}
+
+function readSendAgain(body: unknown): { ids: number[] } | { afterId: number } {
+  const { ids, all, after_id: afterId = 0 } = (body ?? {}) as Record<string, unknown>;
+  if ((ids === undefined) === (all === undefined) || (all !== undefined && all !== true)) throw bodyInvalid();
+  if (all === true) {
+    if (!Number.isSafeInteger(afterId) || (afterId as number) < 0) throw afterIdInvalid();
+    return { afterId: afterId as number };
+  }
+  const isValid =
+    Array.isArray(ids) &&
+    ids.length > 0 &&
+    ids.length <= INBOX_IDS_MAX &&
+    ids.every((id) => Number.isSafeInteger(id) && id > 0) &&
+    new Set(ids).size === ids.length;
+  if (!isValid) throw idsInvalid();
+  return { ids };
+}
+
+const messageOf = (count: number) =>
+  count === 1 ? '1 message is queued again.' : `${count} messages are queued again.`;

@@ -1,0 +1,131 @@
+import { authorNameOf } from '../../auth/columns.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { type InboxItem, PREVIEW_LENGTH_MAX, QUESTION_LENGTH_MAX } from '../../contract/inbox.ts';
+import type { NotificationType, Status } from '../../contract/notifications.ts';
+import { customerNameOf, customerPhoneOf, wrongPhoneOf } from '../../conversations/columns.ts';
+import type { Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { type AttentionContext, attentionOf } from '../../delivery/attention.ts';
+import { findNewestMessages } from '../../delivery/queue/attention.ts';
+import { inSlices } from '../../http/limits/slices.ts';
+import { countryColumn } from '../../merchants/store.ts';
+import { questionIn } from '../groups/pending.ts';
+import { KINDS } from '../kinds.ts';
+import { recipientOf } from '../recipient.ts';
+import { assigneeWire, noteCount } from '../team/columns.ts';
+
+export interface ItemParts {
+  database: Queries;
+  /** Whether the merchant's channel sends at the moment. */
+  channelStateOf: (merchantId: MerchantId) => Promise<AttentionContext['channel']>;
+  /** Until when each of these customers may receive free text. */
+  windowsOf: (merchantId: MerchantId, phones: readonly string[]) => Promise<(Date | undefined)[]>;
+  now: () => Date;
+}
+
+interface Row {
+  id: number;
+  notification_type: NotificationType;
+  status: Status;
+  created_at: string;
+  updated_at: string;
+  conversation_id: number;
+  context: string;
+  answer: string | null;
+  outcome: InboxItem['outcome'];
+  undo_until: string | null;
+  answered_by: string | null;
+  customer_name: string;
+  customer_phone: string;
+  wrong_phone: string | null;
+  country: string | null;
+  /** JSON. */
+  assigned_to: string;
+  notes: number;
+}
+
+/** Contexts are up to 64 KB, and PostgreSQL's JSON refuses some that we accept, so they are read here, a few at once. */
+const READ_AT_ONCE = 25;
+
+/** These notifications as the inbox lists them. Those that do not exist are left out. */
+export async function readItems(
+  { database, channelStateOf, windowsOf, now }: ItemParts,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<Map<number, InboxItem>> {
+  if (ids.length === 0) return new Map();
+  const pause = inSlices();
+  const items: InboxItem[] = [];
+  const messages = await findNewestMessages(database, merchantId, ids);
+  const context = { at: now(), channel: await channelStateOf(merchantId) };
+  for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+    for (const row of await readRows(database, merchantId, ids.slice(from, from + READ_AT_ONCE))) {
+      const message = messages.get(row.id);
+      items.push({
+        ...itemOf(row),
+        delivery: message
+          ? {
+              id: message.id,
+              state: message.state,
+              recipient: message.recipient,
+              updated_at: message.updated_at,
+            }
+          : null,
+        attention: message ? attentionOf(message, context) : null,
+      });
+      await pause();
+    }
+  }
+  const windows = await windowsOf(
+    merchantId,
+    items.map(({ customer }) => customer.phone),
+  );
+  for (const [place, { conversation }] of items.entries())
+    conversation.window_open_until = windows[place]?.toISOString() ?? null;
+  return new Map(items.map((item) => [item.id, item]));
+}
+
+const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number[]): Promise<Row[]> =>
+  queries.all(
+    `select n.id, n.notification_type, n.status, n.created_at, n.updated_at, n.conversation_id, n.context, n.answer,
+        n.outcome, n.undo_until,
+        ${authorNameOf('$1', 'n.answered_by', 'n.answered_by_key')} as answered_by,
+        ${customerNameOf('n')} as customer_name, ${customerPhoneOf('n')} as customer_phone,
+        ${wrongPhoneOf('n')} as wrong_phone, ${countryColumn('n.merchant_id')} as country,
+        ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
+      from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    [merchantId, ids],
+  );
+
+function itemOf(row: Row): Omit<InboxItem, 'delivery' | 'attention'> {
+  const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
+  return {
+    id: row.id,
+    notification_type: row.notification_type,
+    status: row.status,
+    outcome: row.outcome,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    question: shortened(questionIn(row.context), QUESTION_LENGTH_MAX),
+    answer_preview: previewOf(row),
+    answered_by: row.answered_by,
+    undo_until: row.undo_until,
+    customer: { name: row.customer_name, phone: recipientOf(leadPhone, row) },
+    conversation: { id: row.conversation_id, window_open_until: null },
+    assigned_to: JSON.parse(row.assigned_to) as InboxItem['assigned_to'],
+    notes: row.notes,
+  };
+}
+
+/** The text that was sent, or the first of the other fields. */
+function previewOf({ answer, notification_type }: Row): string | null {
+  if (answer === null) return null;
+  const fields = JSON.parse(answer) as Record<string, unknown>;
+  const text = KINDS[notification_type].answeredFields.map((field) => fields[field]).find(isText);
+  return text === undefined ? null : shortened(text, PREVIEW_LENGTH_MAX);
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+
+const shortened = (text: string, lengthMax: number) =>
+  text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).toWellFormed()}…`;

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { callerOf, merchantOf, requireMerchant } from '../../auth/guard.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import {
+  CountsQuery,
+  INBOX_IDS_MAX,
+  INBOX_LIMIT,
+  INBOX_SORTS,
+  INBOX_TABS,
+  InboxCounts,
+  InboxHeaders,
+  InboxPage,
+  InboxQuery,
+  SEARCH_LENGTH_MAX,
+} from '../../contract/inbox.ts';
+import { NOTIFICATION_TYPES, Unchanged } from '../../contract/notifications.ts';
+import { invalid, TOKEN_ERRORS } from '../../errors.ts';
+import { readId, readIds } from '../../http/ids.ts';
+import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
+import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
+import { matches } from '../list.ts';
+import { readCounts } from './counts.ts';
+import { type ItemParts, readItems } from './items.ts';
+import { cursorPattern, type PageRequest, readPage } from './list.ts';
+import { searchQueryOf } from './search/query.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const CURSOR_SOURCE = 'the next_cursor of a page';
+
+const oneOf = (name: string, names: readonly string[]) =>
+  invalid(name, `${name} must be one of ${names.join(', ')}`);
+const searchTooLong = () => invalid('q', `q must have at most ${SEARCH_LENGTH_MAX} characters`);
+const idsInvalid = () =>
+  invalid('ids', `ids must be at most ${INBOX_IDS_MAX} whole numbers, separated by commas`);
+const assignedInvalid = () =>
+  invalid('assigned', 'assigned must be me, none or the id of a person; a key is nobody');
+const FILTER_ERRORS = [oneOf('type', NOTIFICATION_TYPES), searchTooLong(), assignedInvalid()];
+
+/** The inbox as the dashboard shows it: short items in pages, tabs, search and counts. */
+export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    requireMerchant(app);
+
+    app.get(
+      '/inbox',
+      {
+        config: { scopes: ['notifications:read'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'List the inbox', {
+            operationId: 'listInbox',
+            headers: ['ETag', 'Cache-Control'],
+            description:
+              'A tab of the inbox in pages of short items, with the state of each message. Search finds what was raised ' +
+              'or answered before the request, also a moment ago. Send the `ETag` back as `If-None-Match` to get 304 ' +
+              'while the page is the same.',
+            errors: [
+              ...TOKEN_ERRORS,
+              oneOf('tab', INBOX_TABS),
+              ...FILTER_ERRORS,
+              oneOf('sort', INBOX_SORTS),
+              limitInvalid(INBOX_LIMIT.max),
+              cursorInvalid(CURSOR_SOURCE),
+              idsInvalid(),
+            ],
+          }),
+          querystring: InboxQuery,
+          headers: InboxHeaders,
+          response: { 200: InboxPage, 304: Unchanged },
+        },
+      },
+      async (request, reply) => {
+        const merchantId = merchantOf(request);
+        const query = request.query as Record<string, unknown>;
+        const page =
+          query.ids === undefined
+            ? await readPage(parts, merchantId, readPageRequest(request))
+            : await readSome(parts, merchantId, readWanted(query.ids));
+        const body = Buffer.from(JSON.stringify(page));
+        const tag = tagOf(merchantId, body);
+        reply.header('etag', tag).header('cache-control', 'private, no-cache');
+        const known = request.headers['if-none-match'];
+        if (known !== undefined && matches(known, tag)) return reply.code(304).send(undefined as never);
+        return reply.type(JSON_TYPE).send(body as never);
+      },
+    );
+
+    app.get(
+      '/inbox/counts',
+      {
+        config: { scopes: ['notifications:read'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Count the inbox', {
+            operationId: 'countInbox',
+            description: 'How many notifications each tab has, with the same filters as the list.',
+            errors: [...TOKEN_ERRORS, ...FILTER_ERRORS],
+          }),
+          querystring: CountsQuery,
+          response: { 200: InboxCounts },
+        },
+      },
+      (request) => readCounts(parts, merchantOf(request), readFilter(request)),
+    );
+  };
+}
+
+/** Of the content, because time alone changes it: a message waits too long, or a window closes. */
+const tagOf = (merchantId: MerchantId, body: Buffer) =>
+  `W/"${merchantId}-${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+
+function readFilter(request: FastifyRequest): Pick<PageRequest, 'type' | 'assigned' | 'query'> {
+  const { type, assigned, q } = request.query as Record<string, unknown>;
+  return {
+    type: readOptional('type', type, NOTIFICATION_TYPES),
+    assigned: readAssigned(assigned, request),
+    query: readSearch(q, request),
+  };
+}
+
+function readAssigned(given: unknown, request: FastifyRequest): PageRequest['assigned'] {
+  if (given === undefined || given === 'none') return given;
+  const caller = callerOf(request);
+  const id = given === 'me' ? (caller.kind === 'user' ? caller.userId : undefined) : readId(String(given));
+  if (id === undefined) throw assignedInvalid();
+  return id;
+}
+
+function readPageRequest(request: FastifyRequest): PageRequest {
+  const query = request.query as Record<string, unknown>;
+  const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
+  const [after] = readCursor(query.cursor, cursorPattern(tab), CURSOR_SOURCE) ?? [];
+  return {
+    tab,
+    ...readFilter(request),
+    order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
+    limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
+    after: after === undefined ? undefined : Number(after),
+  };
+}
+
+function readOptional<Name extends string>(
+  field: string,
+  given: unknown,
+  names: readonly Name[],
+): Name | undefined {
+  if (given === undefined) return undefined;
+  const name = names.find((one) => one === given);
+  if (!name) throw oneOf(field, names);
+  return name;
+}
+
+/** Notes are for people, so a key does not find anything by them. */
+function readSearch(given: unknown, request: FastifyRequest): PageRequest['query'] {
+  if (given === undefined) return undefined;
+  const text = String(given);
+  if (text.length > SEARCH_LENGTH_MAX) throw searchTooLong();
+  if (text.trim() === '') return undefined;
+  return searchQueryOf(text, { inNotes: callerOf(request).kind === 'user' }) ?? 'none';
+}
+
+function readWanted(given: unknown): number[] {
+  const ids = readIds(given, INBOX_IDS_MAX);
+  if (!ids) throw idsInvalid();
+  return [...new Set(ids)].sort((a, b) => b - a);
+}
+
+async function readSome(
+  parts: ItemParts,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<InboxPage> {
+  const items = await readItems(parts, merchantId, ids);
+  return { items: ids.flatMap((id) => items.get(id) ?? []), next_cursor: null, complete: true };
+}

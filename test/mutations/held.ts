@@ -1,0 +1,76 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** Answers that can be undone, and what an answer teaches. */
+export const HELD_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/held-answers.test.ts', [
+    {
+      name: 'an answer that can be undone is sent at once',
+      file: 'src/notifications/answers/answer.ts',
+      find: '? { won: (await queries.chain([mark], merchantId)).length > 0, waitsUntil: undefined }',
+      replace: '? await performAnswer(queries, outbox, merchantId, mark, settled)',
+      test: 'is shown at once, and nothing is sent, told or learned until it is due',
+    },
+    {
+      name: 'an answer that was taken back is sent',
+      file: 'src/notifications/store.ts',
+      find: 'and notifications.id = r.id and notifications.held = r.held`',
+      replace: 'and notifications.id = r.id`',
+      test: 'is either sent or taken back, if both happen at the same moment',
+    },
+    {
+      name: 'an assistant that cancels hears that an answered question waits',
+      file: 'src/notifications/asks/routes.ts',
+      find: `throw askEnded(state.status === 'waiting' ? 'answered' : state.status);`,
+      replace: 'throw askEnded(state.status);',
+      test: 'leaves an ask waiting until it is due, and does not let it expire meanwhile',
+    },
+  ]),
+  ...caughtBy('test/reopen.test.ts', [
+    {
+      name: 'an answer that was sent can be taken back',
+      file: 'src/notifications/answers/reopen.ts',
+      find: `undo_until is null and outcome = 'resolved' and answer <>`,
+      replace: `undo_until is null and answer <>`,
+      test: 'is refused for one that is pending, answered, cancelled or missing',
+    },
+    {
+      name: 'a reopened question does not wait again',
+      file: 'src/notifications/answers/reopen.ts',
+      find: `      waitAgainStep(merchantId, id, 'reopened'),\n`,
+      replace: '',
+      test: 'lets its ask wait again, which is then answered',
+    },
+    {
+      name: 'a resolved question counts as answered',
+      file: 'src/notifications/statistics.ts',
+      find: 'counts[outcome].set(day, before + count);',
+      replace: 'counts.answered.set(day, before + count);',
+      test: 'tells answered and resolved notifications apart in the statistics, and counts neither after it',
+    },
+  ]),
+  ...caughtBy('test/teach.test.ts', [
+    {
+      name: 'an answer that says nothing by itself becomes a document',
+      file: 'src/knowledge/learn.ts',
+      find: 'teach !== undefined || !saysNothing(answer);',
+      replace: `teach !== undefined || !saysNothing(answer + ' learned');`,
+      test: 'is no new document if the answer says nothing by itself, unless teach asks for it',
+    },
+    {
+      name: 'a text that is added replaces the document',
+      file: 'src/knowledge/learn.ts',
+      find: `const body = document && teach.do === 'append' ? appended(document.body, text) : text;`,
+      replace: 'const body = document ? text : appended(text, text);',
+      test: 'replaces the text of a document, or is added at its end; both can be reverted',
+    },
+  ]),
+  ...caughtBy('test/resolve-many.test.ts', [
+    {
+      name: 'one answer for many that was held is learned once for each',
+      file: 'src/notifications/answers/release.ts',
+      find: 'return perform(tx, await findLesson(tx, merchantId, together, decision.content));',
+      replace: 'return perform(tx);',
+      test: 'get one answer that can be undone: each customer gets it once, and one document learns it',
+    },
+  ]),
+];
