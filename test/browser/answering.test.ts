@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { QUESTION } from '../harness.ts';
 import { until } from '../shops.ts';
 import {
   answerField,
@@ -28,8 +29,9 @@ inBrowser('sending an answer', (dashboard) => {
   };
 
   it('moves on to the next question, and Undo opens it again with its text and choices; nothing was sent', async () => {
-    const next = await createNotification();
-    const id = await createNotification();
+    const ask = (question: string) => createNotification({ ...QUESTION, context: { question } });
+    const next = await ask('Is the roastery open to visitors?');
+    const id = await ask('Where does your swiss water coffee come from?');
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
     await waitUntilLive(page);
@@ -66,6 +68,29 @@ inBrowser('sending an answer', (dashboard) => {
     const { delivery, lesson } = await read(id);
     assert.notEqual(delivery, null);
     assert.equal(lesson.do, 'new');
+    await window.close();
+  });
+
+  it('does nothing to the next question if I click twice', async () => {
+    const next = await createNotification();
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await rowOf(page, next).waitFor();
+    await answerField(page).fill('Two of them.');
+    // The second click, as soon as the next question is there.
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      const resolve = document.querySelector('.reply-actions .action:last-child button');
+      if (!location.pathname.endsWith('/${next}') || !resolve) return;
+      observer.disconnect();
+      resolve.click();
+      document.body.dataset.clicked = true;
+    }).observe(document.body, { subtree: true, childList: true })`);
+    await answerField(page).press('Control+Enter');
+    await page.locator('[data-clicked]').waitFor();
+    await sentToast(page).waitFor();
+    assert.equal((await read(next)).status, 'requested');
+    assert.equal(await page.locator('.toast').count(), 1);
     await window.close();
   });
 

@@ -38,7 +38,7 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
     assert.equal(await focused(page), 'answer');
     assert.equal(new URL(page.url()).pathname, `/inbox/${id}`);
     assert.equal((await read(other)).status, 'requested');
-    assert.equal(await button(page, 'Send').count(), 0);
+    assert.equal(await button(page, 'Send answer').count(), 0);
     assert.equal(await button(page, 'Resolve').count(), 0);
     await button(page, 'Copy my text').click();
     await button(page, 'Copied').waitFor();

@@ -170,9 +170,9 @@ export const en = {
   customerGets: '{name} gets',
   customersGet: 'Each customer gets',
   relayedTo: 'The assistant passes your answer on to {name}.',
-  sentIn: 'Sent to {name} in {s} s',
-  sentToManyIn: { one: 'Sent to {n} customer in {s} s', other: 'Sent to {n} customers in {s} s' },
-  willBeSentIn: 'Will be sent in {s} s',
+  sentIn: 'Sent to {name} in {s} s',
+  sentToManyIn: { one: 'Sent to {n} customer in {s} s', other: 'Sent to {n} customers in {s} s' },
+  willBeSentIn: 'Will be sent in {s} s',
   willBeSentNow: 'Is being sent',
   tooLate: {
     one: 'Too late to undo: the message is already on its way.',

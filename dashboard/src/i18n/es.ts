@@ -178,13 +178,13 @@ export const es: Texts = {
   customerGets: '{name} recibe',
   customersGet: 'Cada cliente recibe',
   relayedTo: 'El asistente le pasa tu respuesta a {name}.',
-  sentIn: 'Se envía a {name} en {s} s',
+  sentIn: 'Se envía a {name} en {s} s',
   sentToManyIn: {
-    one: 'Se envía a {n} cliente en {s} s',
-    many: 'Se envía a {n} clientes en {s} s',
-    other: 'Se envía a {n} clientes en {s} s',
+    one: 'Se envía a {n} cliente en {s} s',
+    many: 'Se envía a {n} clientes en {s} s',
+    other: 'Se envía a {n} clientes en {s} s',
   },
-  willBeSentIn: 'Se enviará en {s} s',
+  willBeSentIn: 'Se enviará en {s} s',
   willBeSentNow: 'Se está enviando',
   tooLate: {
     one: 'Ya no se puede deshacer: el mensaje ya está en camino.',

@@ -180,13 +180,13 @@ export const pt: Texts = {
   customerGets: '{name} recebe',
   customersGet: 'Cada cliente recebe',
   relayedTo: 'O assistente repassa sua resposta a {name}.',
-  sentIn: 'Enviada a {name} em {s} s',
+  sentIn: 'Enviada a {name} em {s} s',
   sentToManyIn: {
-    one: 'Enviada a {n} cliente em {s} s',
-    many: 'Enviada a {n} clientes em {s} s',
-    other: 'Enviada a {n} clientes em {s} s',
+    one: 'Enviada a {n} cliente em {s} s',
+    many: 'Enviada a {n} clientes em {s} s',
+    other: 'Enviada a {n} clientes em {s} s',
   },
-  willBeSentIn: 'Será enviada em {s} s',
+  willBeSentIn: 'Será enviada em {s} s',
   willBeSentNow: 'Sendo enviada',
   tooLate: {
     one: 'Já não é possível desfazer: a mensagem já está a caminho.',
