@@ -17,6 +17,7 @@ import { Icon } from '../shell/Icon.tsx';
 import { navigate } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
+import { Assignee } from '../team/Assignee.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
 import { QuestionText } from './QuestionText.tsx';
@@ -71,6 +72,7 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
           : t('askedAt', { time: ago })}
       </p>
       <MoreDetails item={item} />
+      <Assignee key={item.id} id={item.id} assignedTo={item.assigned_to} />
     </header>
   );
 }

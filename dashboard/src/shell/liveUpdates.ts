@@ -7,7 +7,7 @@ import { currentRoute } from './route.ts';
 
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
-  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
+  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'notes'],
   deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
   knowledge: ['documents', 'document', 'suggestions', 'teaching'],
   presence: ['presence'],
