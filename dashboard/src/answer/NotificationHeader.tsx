@@ -18,6 +18,7 @@ import { navigate } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
 import { Assignee } from '../team/Assignee.tsx';
+import { Notes } from '../team/Notes.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
 import { QuestionText } from './QuestionText.tsx';
@@ -72,7 +73,10 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
           : t('askedAt', { time: ago })}
       </p>
       <MoreDetails item={item} />
-      <Assignee key={item.id} id={item.id} assignedTo={item.assigned_to} />
+      <div className="pane-team">
+        <Notes key={`notes-${item.id}`} id={item.id} count={item.notes} />
+        <Assignee key={`assignee-${item.id}`} id={item.id} assignedTo={item.assigned_to} />
+      </div>
     </header>
   );
 }

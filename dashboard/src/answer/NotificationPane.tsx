@@ -12,7 +12,6 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
-import { Notes } from '../team/Notes.tsx';
 import { Presence } from '../team/Presence.tsx';
 import { AnswerForm } from './AnswerForm.tsx';
 import { othersAnswer } from './contested.ts';
@@ -89,7 +88,6 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
       <div className="pane-body">
         <div className="pane-main">
           {!pending && <SentToMany id={id} items={all} />}
-          <Notes key={`notes-${id}`} id={id} count={item.notes} />
           {(pending || others) && <Presence id={id} />}
           {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
           {pending || others ? (
