@@ -10,6 +10,7 @@ import { deleteNotifications } from '../inbox/delete.ts';
 import { textOfNotification } from '../inbox/notifications.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
@@ -86,7 +87,8 @@ function Actions({ item }: { item: Notification }) {
   const client = useQueryClient();
   const extraWide = useExtraWide();
   const { showTestPhone } = usePreferences();
-  const hasTestPhone = useHasTestPhone();
+  const isReachable = useHasTestPhone();
+  const hasTestPhone = useDeveloperTools() && isReachable;
   const label = showTestPhone && extraWide ? t('testPhoneClose') : t('testPhoneOpen');
   return (
     <div className="pane-actions">

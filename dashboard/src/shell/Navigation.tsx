@@ -20,11 +20,10 @@ interface NavigationProps {
   pending: number;
   withTestPhone: boolean;
   onPalette: () => void;
-  onSettings: () => void;
 }
 
 /** A sidebar on wide screens, a bottom bar on narrow ones. */
-export function Navigation({ pending, withTestPhone, onPalette, onSettings }: NavigationProps) {
+export function Navigation({ pending, withTestPhone, onPalette }: NavigationProps) {
   const { t, number } = useTranslation();
   const { page: current } = useRoute();
   return (
@@ -63,10 +62,19 @@ export function Navigation({ pending, withTestPhone, onPalette, onSettings }: Na
           <Icon name="command" size={22} />
         </button>
       </Tooltip>
-      <button type="button" className="nav-item" onClick={onSettings}>
+      <a
+        className="nav-item"
+        href={pathOf({ page: 'settings' })}
+        aria-current={current === 'settings' ? 'page' : undefined}
+        onClick={(event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          navigate({ page: 'settings' });
+        }}
+      >
         <Icon name="sliders" size={22} />
         <span className="nav-name">{t('settings')}</span>
-      </button>
+      </a>
     </nav>
   );
 }

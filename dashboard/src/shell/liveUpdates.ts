@@ -7,10 +7,19 @@ import { currentRoute } from './route.ts';
 
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
-  inbox: ['notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone', 'notes'],
-  deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
-  knowledge: ['documents', 'document', 'suggestions', 'teaching'],
+  inbox: [
+    'gaps',
+    'notifications',
+    'groups',
+    'notification',
+    'overview',
+    'conversations',
+    'testPhone',
+    'notes',
+  ],
   presence: ['presence'],
+  deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
+  knowledge: ['documents', 'document', 'suggestions', 'teaching', 'gaps'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */
 const BATCH_MS = 60;
