@@ -8,17 +8,12 @@ import { currentRoute } from './route.ts';
 /** The queries to reload after each event. */
 const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
   inbox: [
-    'gaps',
-    'notifications',
-    'groups',
-    'notification',
-    'overview',
-    'conversations',
-    'testPhone',
-    'notes',
+    ...['gaps', 'notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
+    ...['notes', 'timeline'],
   ],
   presence: ['presence'],
-  deliveries: ['notification', 'delivery', 'limits', 'testPhone'],
+  deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
+  conversations: ['timeline', 'testPhone'],
   knowledge: ['documents', 'document', 'suggestions', 'teaching', 'gaps'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */
