@@ -242,6 +242,13 @@ export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]'
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
+/** The field with what the customer gets. */
+export const answerField = (page: Page) =>
+  page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
+
+/** The message after an answer was sent. It has the button to undo it. */
+export const sentToast = (page: Page) => page.locator('.toast', { hasText: /^Sent to / });
+
 /** Opens a section of the settings, by default the account. */
 export async function openSettings(page: Page, section?: string): Promise<void> {
   await page.locator('.nav a[href^="/settings"]').click();
@@ -249,8 +256,6 @@ export async function openSettings(page: Page, section?: string): Promise<void> 
   if (section !== undefined)
     await page.locator('.settings-nav').getByRole('link', { name: section, exact: true }).click();
 }
-
-export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
 
 /** The heading above an answer that was sent. */
 export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Answer\b/ });
@@ -287,6 +292,8 @@ export function apiOf(dashboard: Dashboard) {
         await sleep(20);
       }
     },
+    /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
+    setUndoSeconds: (undo_seconds: number) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
     /** Creates a notification and returns its id. */
     createNotification: async (body: unknown = newQuestion()) =>
       (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,
