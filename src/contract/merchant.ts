@@ -25,7 +25,7 @@ export const Confident = Type.Union(
 );
 export type Confident = Static<typeof Confident>;
 
-export const LANGUAGES = ['en', 'es', 'pt', 'ar'] as const;
+const LANGUAGES = ['en', 'es', 'pt', 'ar'] as const;
 export type Language = (typeof LANGUAGES)[number];
 const language = Type.Enum([...LANGUAGES], { type: 'string', title: 'Language' });
 
@@ -73,7 +73,7 @@ const QuietHours = Type.Object(
 );
 export type QuietHours = Static<typeof QuietHours>;
 
-export const WAITING_MESSAGE_LENGTH_MAX = 500;
+const WAITING_MESSAGE_LENGTH_MAX = 500;
 
 /** What a merchant says about itself, each null if it says nothing. */
 const shopFields = {

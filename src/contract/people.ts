@@ -6,7 +6,7 @@ const AT = '2026-01-15T09:30:00.000Z';
 const LINK = 'https://desk.shop.example/invite#1.mYQmxkrbN1HTXTX9DqyyNQ9o0LXXaYNMRuOqzT2a6mE';
 const TOKEN = '1.mYQmxkrbN1HTXTX9DqyyNQ9o0LXXaYNMRuOqzT2a6mE';
 
-export const TEAM_ROLES = ['owner', 'user'] as const;
+const TEAM_ROLES = ['owner', 'user'] as const;
 export type TeamRole = (typeof TEAM_ROLES)[number];
 const role = Type.Enum([...TEAM_ROLES], {
   type: 'string',

@@ -17,7 +17,7 @@ export interface MailServer {
   close(): Promise<void>;
 }
 
-export type MailFault = number | 'drop' | 'cut';
+type MailFault = number | 'drop' | 'cut';
 
 export interface ReceivedMail {
   from: string;
