@@ -177,6 +177,25 @@ inBrowser('a question in its conversation', (dashboard) => {
     await window.close();
   });
 
+  it('takes my text as a follow-up, if somebody else answers while I write', async () => {
+    const asked = await ask();
+    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('And in bags.');
+    await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
+      answer: 'We have it in boxes.',
+    });
+    await button(page, 'Send as a follow-up').click();
+    await page.locator('.turn[data-from="merchant"]', { hasText: 'And in bags.' }).waitFor();
+    await sentAnswer(page).waitFor();
+    assert.deepEqual(
+      (await timeline(asked.id)).map(({ text }) => text),
+      [asked.text, 'We have it in boxes.', 'And in bags.'],
+    );
+    await window.close();
+  });
+
   it('keeps Send in sight on a phone, also when little room is left above the keyboard', async () => {
     const before = Array.from({ length: 20 }, (_, n) => ({
       ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}. `.repeat(8), at: ago(200 - n) },
