@@ -100,7 +100,7 @@ export async function unsubscribe(
 
 export async function listOwn(queries: Queries, merchantId: MerchantId, userId: UserId): Promise<number[]> {
   const rows = await queries.all<{ id: number }>(
-    'select id from push_subscriptions where merchant_id = $1 and user_id = $2 order by id',
+    'select id from push_subscriptions where merchant_id = $1 and user_id = $2',
     [merchantId, userId],
   );
   return rows.map(({ id }) => id);
