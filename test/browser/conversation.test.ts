@@ -39,7 +39,7 @@ inBrowser('a question in its conversation', (dashboard) => {
       reply_to: { text: string } | null;
     }[];
 
-  it('stands marked among what was said, with the days, and what was sent with its ticks', async () => {
+  it('stands marked among what was said, with the days, and shows at once what the customer writes', async () => {
     const asked = await ask({
       before: [
         { from: 'customer', text: 'Hello there', at: ago(60 * 24 * 3) },
@@ -60,10 +60,6 @@ inBrowser('a question in its conversation', (dashboard) => {
     await waitUntilLive(page);
     await api('POST', `/api/v1/simulator/${asked.id}`, { text: 'Hello again, are you open?' });
     await page.locator('.turn', { hasText: 'Hello again, are you open?' }).waitFor();
-    await answerField(page).fill('We do, in the back of the shop.');
-    await button(page, 'Send answer').click();
-    await sentAnswer(page).waitFor();
-    await page.locator('.sent-text', { hasText: 'in the back' }).waitFor();
     await window.close();
   });
 
@@ -100,7 +96,7 @@ inBrowser('a question in its conversation', (dashboard) => {
     await page.keyboard.press('Control+Enter');
     await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor();
     assert.equal(await writing(page, asked.name).inputValue(), '');
-    await button(page, 'Undo').click();
+    await page.locator('.toast-undo').click();
     await page.getByText('Taken back. Nothing was sent.').waitFor();
     await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor({ state: 'detached' });
     assert.equal(await writing(page, asked.name).inputValue(), 'It is, from Spain.');
@@ -126,9 +122,10 @@ inBrowser('a question in its conversation', (dashboard) => {
     await writing(page, asked.name).fill('One moment. ');
     await composer.getByRole('button', { name: 'Saved replies' }).click();
     await button(page, 'New saved reply').click();
-    await page.getByLabel('Title').fill('Promise');
-    await page.getByLabel('Text', { exact: true }).fill('I will look, {{name}}!');
-    await button(page, 'Save').last().click();
+    const dialog = page.getByRole('dialog', { name: 'Saved replies' });
+    await dialog.getByLabel('Title').fill('Promise');
+    await dialog.getByLabel('Text', { exact: true }).fill('I will look, {{name}}!');
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('button', { name: /^Promise/ }).click();
     assert.equal(await writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!`);
     await composer.getByRole('button', { name: 'Emoji' }).focus();
@@ -174,6 +171,25 @@ inBrowser('a question in its conversation', (dashboard) => {
     const { page } = window;
     await page.getByText(/This question came from \+34655112233/).waitFor();
     assert.equal(await writing(page, asked.name).count(), 0);
+    await window.close();
+  });
+
+  it('takes my text as a follow-up, if somebody else answers while I write', async () => {
+    const asked = await ask();
+    const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('And in bags.');
+    await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
+      answer: 'We have it in boxes.',
+    });
+    await button(page, 'Send as a follow-up').click();
+    await page.locator('.turn[data-from="merchant"]', { hasText: 'And in bags.' }).waitFor();
+    await sentAnswer(page).waitFor();
+    assert.deepEqual(
+      (await timeline(asked.id)).map(({ text }) => text),
+      [asked.text, 'We have it in boxes.', 'And in bags.'],
+    );
     await window.close();
   });
 

@@ -33,7 +33,7 @@ inBrowser('what the dashboard shows', (dashboard) => {
     const window = await dashboard.open({ path: '/overview' });
     const { page } = window;
     let minutesLeft = 0;
-    await page.route('**/api/v1/conversation/**', async (route) => {
+    await page.route('**/api/v1/conversation/?ids=*', async (route) => {
       const response = await route.fetch();
       const until = new Date(Date.now() + minutesLeft * 60_000 + 30_000).toISOString();
       const json = (await response.json()).map((one: object) => ({ ...one, window_open_until: until }));

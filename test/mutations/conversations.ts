@@ -1,6 +1,6 @@
 import { caughtBy, type Mutation } from './mutation.ts';
 
-/** The timeline, writing to customers, taking over, saved replies. */
+/** The timeline, writing to customers, taking over. */
 export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/timeline.test.ts', [
     {
@@ -9,20 +9,6 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
       find: "if (entry.kind === 'n') return pairs.has(entry);",
       replace: "if (entry.kind === 'n') return false;",
       test: 'shows a question once: as the customer’s message of the same words, if that came within ten minutes',
-    },
-    {
-      name: 'turns at the edge of a page are compared only within the page',
-      file: 'src/conversations/timeline/read.ts',
-      find: 'const earlier = hasMore ? await read(last, NEIGHBOURS_MAX) : [];',
-      replace: 'const earlier: Entry[] = [];',
-      test: 'is read backwards in pages that leave out and repeat nothing, also at equal times',
-    },
-    {
-      name: 'the assistant’s record of a sent message is shown again',
-      file: 'src/conversations/timeline/read.ts',
-      find: '(messageId !== null && isSent.has(messageId)) || ',
-      replace: '',
-      test: 'leaves out what an assistant recorded of Deskbell’s own messages, by its id or by its words',
     },
   ]),
   ...caughtBy('test/conversation-send.test.ts', [
@@ -62,15 +48,6 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
       find: 'where merchant_id = $1 and id = $2 and taken_over_at is null returning reference',
       replace: 'where merchant_id = $1 and id = $2 returning reference',
       test: 'says since when and by whom, wherever it is shown, until it is handed back',
-    },
-  ]),
-  ...caughtBy('test/saved-replies.test.ts', [
-    {
-      name: 'two people save the last reply at the same time',
-      file: 'src/conversations/savedReplies/store.ts',
-      find: 'await tx.lock(`saved replies ${merchantId}`);',
-      replace: '',
-      test: 'are at most 200, also if two are made at the same time',
     },
   ]),
 ];
