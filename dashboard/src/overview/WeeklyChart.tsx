@@ -49,7 +49,8 @@ export function WeeklyChart({
           const half = (name.length * LETTER_WIDTH) / 2;
           const nameAt = Math.min(Math.max(offset, half), chartWidth - half);
           const text = value === null ? '—' : format(value);
-          const textHalf = (text.length * LETTER_WIDTH) / 2;
+          // A percent sign is wide.
+          const textHalf = (text.length * LETTER_WIDTH) / 2 + 6;
           return (
             <g key={from}>
               <rect
