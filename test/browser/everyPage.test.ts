@@ -15,7 +15,7 @@ const PAGES: [name: string, path: string, content: string][] = [
   ['the knowledge base', '/knowledge', '.document-row >> nth=0'],
   ['a document', '/knowledge/1', '.versions'],
   ['what no document answers', '/knowledge?show=gaps', '.gap >> nth=0'],
-  ['documents that are out of date', '/knowledge?show=stale', '.empty-state, .document-row >> nth=0'],
+  ['documents that are out of date', '/knowledge?show=stale', '.inbox-list .empty'],
   ['changes to the documents', '/knowledge?show=changes', '.document-row >> nth=0'],
   ['a new document', '/knowledge?new=1', '.document textarea'],
   ['the overview', '/overview', '.bars-weeks >> nth=0'],
@@ -25,7 +25,7 @@ const PAGES: [name: string, path: string, content: string][] = [
   ['the team', '/settings/team', '[data-member]'],
   ['the account', '/settings/account', '.settings-actions'],
   ['the assistant', '/settings/assistant', '.settings-content fieldset'],
-  ['the developer tools', '/settings/developer', '.settings-content input'],
+  ['the developer tools', '/settings/developer', '.settings-content input >> nth=0'],
   ['the data', '/settings/data', '.settings-block'],
 ];
 

@@ -13,7 +13,7 @@ const BOTTOM = 26;
 /** Used until the real width is measured. */
 const WIDTH_DEFAULT = 480;
 /** An upper estimate, so that labels are never clipped. */
-const LETTER_WIDTH = 7.5;
+const LETTER_WIDTH = 9;
 const LABEL_SPACING = 84;
 
 /** A bar for each week. The last one is marked, because it answers the question. Plain SVG, as in `DailyChart`. */
@@ -49,7 +49,8 @@ export function WeeklyChart({
           const half = (name.length * LETTER_WIDTH) / 2;
           const nameAt = Math.min(Math.max(offset, half), chartWidth - half);
           const text = value === null ? '—' : format(value);
-          const textHalf = (text.length * LETTER_WIDTH) / 2;
+          // A percent sign is wide.
+          const textHalf = (text.length * LETTER_WIDTH) / 2 + 6;
           return (
             <g key={from}>
               <rect
