@@ -49,7 +49,11 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     });
     await devTools.send('ServiceWorker.enable');
     const { origin } = new URL(dashboard.deskbell.url);
-    await devTools.send('ServiceWorker.deliverPushMessage', { origin, registrationId: await registered, data });
+    await devTools.send('ServiceWorker.deliverPushMessage', {
+      origin,
+      registrationId: await registered,
+      data,
+    });
     await devTools.detach();
   }
   const shown = (page: Page) =>
@@ -79,12 +83,17 @@ inBrowser('the dashboard on a phone', (dashboard) => {
 
   it('shows the last list without a connection, but not to somebody who signed out', async () => {
     const id = await createNotification();
-    const window = await dashboard.open({ ...OPTIONS, expectedErrors: /ERR_INTERNET_DISCONNECTED|Failed to fetch/ });
+    const window = await dashboard.open({
+      ...OPTIONS,
+      expectedErrors: /ERR_INTERNET_DISCONNECTED|Failed to fetch/,
+    });
     const { page } = window;
     await workerIsReady(page);
     await rowOf(page, id).waitFor();
     const question = (await api('GET', `/api/v1/notification/${id}`)).json.context.question;
-    await page.waitForFunction(`localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)})`);
+    await page.waitForFunction(
+      `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)})`,
+    );
     await page.context().setOffline(true);
     for (const path of ['/inbox', '/knowledge']) {
       await page.goto(path);
@@ -93,7 +102,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     }
     await page.context().setOffline(false);
     // It connects by itself.
-    await page.getByRole('navigation').waitFor();
+    await page.locator('.nav').waitFor();
     await page.goto(ACCOUNT);
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByLabel('Email').waitFor();
@@ -140,7 +149,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     await worker!.evaluate(`self.registration.getNotifications().then(([notification]) =>
       self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`);
     await page.waitForURL(`**/inbox/${id}`);
-    await page.getByRole('heading', { name: text }).waitFor();
+    await page.locator('.pane').getByText(text).first().waitFor();
 
     await page.goto(ACCOUNT);
     await page.evaluate(usePushService(browser));

@@ -179,7 +179,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
       await page.getByLabel('Email').fill(email);
       await page.getByLabel('Password', { exact: true }).fill(password);
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-      await page.getByRole('navigation').waitFor();
+      await page.locator('.nav').waitFor();
     },
     async tab(tabPath = '/') {
       const other = await context.newPage();
@@ -212,7 +212,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   }
   await page.evaluate(`Object.assign(localStorage, ${JSON.stringify(stored)})`);
   await page.goto(path);
-  if (user !== 'nobody') await page.getByRole('navigation').waitFor();
+  if (user !== 'nobody') await page.locator('.nav').waitFor();
   return window;
 }
 
