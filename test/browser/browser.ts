@@ -70,22 +70,30 @@ const TIMEOUT_MS = 30_000;
 const START_TIMEOUT_MS = 120_000;
 /** A page of the same origin that stores nothing and runs no script. */
 const EMPTY_PAGE = '/healthz';
+/** What Playwright says where it blocks the service worker. */
+const BLOCKED_WORKER = /^Service Worker registration blocked by Playwright/;
 const DASHBOARD_HEADERS = { 'x-deskbell-dashboard': '1' };
 const program = process.env.TEST_CHROMIUM ?? findProgram('chromium');
 const built = existsSync(`${root}/dashboard/dist/index.html`);
 const missing = !program ? 'Chromium is not installed' : !built ? 'the dashboard is not built' : undefined;
 
+interface InBrowserOptions {
+  engine?: Engine;
+  /** Of the server, if this is the first suite of its file. */
+  settings?: () => Promise<Record<string, string>>;
+}
+
 /** Declares browser tests on one engine. The API tests cover both engines. */
 export function inBrowser(
   title: string,
   tests: (dashboard: Dashboard) => void,
-  { engine = 'sqlite' }: { engine?: Engine } = {},
+  { engine = 'sqlite', settings }: InBrowserOptions = {},
 ): void {
   const skip = missing ?? (engines.includes(engine) ? undefined : `no ${engine}`);
   describe(title, skip === undefined ? {} : { skip }, () => {
     const dashboard = {} as Dashboard;
     before(async () => {
-      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine)]);
+      const [browser, deskbell] = await Promise.all([launch(), serverOn(engine, await settings?.())]);
       Object.assign(dashboard, {
         deskbell,
         open: (options?: WindowOptions) => open(browser, deskbell, options),
@@ -100,8 +108,8 @@ let launched: Promise<Browser> | undefined;
 const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
 const servers = new Map<Engine, Promise<Deskbell>>();
-const serverOn = (engine: Engine) => {
-  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true' });
+const serverOn = (engine: Engine, settings: Record<string, string> = {}) => {
+  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', ...settings });
   servers.set(engine, server);
   return server;
 };
@@ -168,7 +176,7 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
   let canBeReused = true;
   const errors: string[] = [];
   profile.report = (text) => {
-    if (!expectedErrors?.test(text)) errors.push(text);
+    if (!expectedErrors?.test(text) && !BLOCKED_WORKER.test(text)) errors.push(text);
   };
   if (viewport) await page.setViewportSize(viewport);
 
@@ -234,6 +242,13 @@ export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]'
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
+/** The field with what the customer gets. */
+export const answerField = (page: Page) =>
+  page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
+
+/** The message after an answer was sent. It has the button to undo it. */
+export const sentToast = (page: Page) => page.locator('.toast', { hasText: /^Sent to / });
+
 /** Opens a section of the settings, by default the account. */
 export async function openSettings(page: Page, section?: string): Promise<void> {
   await page.locator('.nav a[href^="/settings"]').click();
@@ -241,8 +256,6 @@ export async function openSettings(page: Page, section?: string): Promise<void> 
   if (section !== undefined)
     await page.locator('.settings-nav').getByRole('link', { name: section, exact: true }).click();
 }
-
-export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
 
 /** The heading above an answer that was sent. */
 export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Answer\b/ });
@@ -279,6 +292,8 @@ export function apiOf(dashboard: Dashboard) {
         await sleep(20);
       }
     },
+    /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
+    setUndoSeconds: (undo_seconds: number) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
     /** Creates a notification and returns its id. */
     createNotification: async (body: unknown = newQuestion()) =>
       (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,

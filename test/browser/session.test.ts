@@ -10,7 +10,7 @@ import {
   inBrowser,
   openSettings,
   rowOf,
-  sentAnswer,
+  sentToast,
   waitUntilLive,
 } from './browser.ts';
 
@@ -275,7 +275,7 @@ inBrowser('the list of sessions', (dashboard) => {
     await page.locator('.sessions summary:focus').waitFor();
     const reply = await dashboard.deskbell.call('GET', '/api/v1/auth/me', { token: elsewhere.access_token });
     assert.equal(reply.status, 401);
-    await page.getByText('This device').waitFor();
+    await page.getByText('This device', { exact: true }).waitFor();
     await window.close();
   });
 });
@@ -288,9 +288,9 @@ inBrowser('an access token that expires', (dashboard) => {
     await waitUntilLive(page);
     await dashboard.deskbell.clock.advance(901);
     await rowOf(page, 9).click();
-    await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes, a Colombian one.');
+    await answerField(page).fill('Yes, a Colombian one.');
     await button(page, 'Send answer').click();
-    await sentAnswer(page).waitFor();
+    await sentToast(page).waitFor();
     const { answer } = await apiOf(dashboard).readAnswered('9');
     assert.equal(answer.answer, 'Yes, a Colombian one.');
     await window.close();
@@ -306,9 +306,9 @@ inBrowser(
       await window.signIn();
       await waitUntilLive(page);
       await rowOf(page, 9).click();
-      await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes.');
+      await answerField(page).fill('Yes.');
       await button(page, 'Send answer').click();
-      await sentAnswer(page).waitFor();
+      await sentToast(page).waitFor();
       const token = await dashboard.deskbell.signIn();
       await dashboard.deskbell.call('POST', '/api/v1/simulator/2', {
         token,

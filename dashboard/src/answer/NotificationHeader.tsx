@@ -16,7 +16,10 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { navigate } from '../shell/route.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
+import { Assignee } from '../team/Assignee.tsx';
+import { Notes } from '../team/Notes.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
+import { useFocusAfterMove } from './moveOn.ts';
 
 export function useCustomer({ conversation_id, context }: Notification) {
   const { t } = useTranslation();
@@ -36,13 +39,14 @@ export function useCustomer({ conversation_id, context }: Notification) {
 export function NotificationHeader({ item }: { item: NotificationDetail }) {
   const { name, phone, windowOpenUntil, loading } = useCustomer(item);
   const typeName = useTypeName()(item.notification_type);
+  const heading = useFocusAfterMove(item.id);
   return (
     <header className="notification-header">
       <div className="pane-bar">
         <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeIcon type={item.notification_type} />
         <div className="pane-customer">
-          <h2 dir="auto" aria-busy={loading}>
+          <h2 ref={heading} tabIndex={-1} dir="auto" aria-busy={loading}>
             {loading ? <span className="name-loading" aria-hidden="true" /> : name}
           </h2>
           <p>
@@ -60,6 +64,10 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         <Actions item={item} />
       </div>
       <MoreDetails item={item} />
+      <div className="pane-team">
+        <Notes key={`notes-${item.id}`} id={item.id} count={item.notes} />
+        <Assignee key={`assignee-${item.id}`} id={item.id} assignedTo={item.assigned_to} />
+      </div>
     </header>
   );
 }
@@ -99,10 +107,7 @@ function Actions({ item }: { item: Notification }) {
           color="gray"
           size={44}
           aria-label={t('delete')}
-          onClick={() => {
-            deleteNotifications(client, [item.id]);
-            navigate({ page: 'inbox', id: undefined }, 'replace');
-          }}
+          onClick={() => void deleteNotifications(client, [item.id])}
         >
           <Icon name="trash" />
         </ActionIcon>

@@ -65,3 +65,11 @@ export function toCurl({ method, path, body, headers }: Call): string {
   if (body !== undefined) parts.push('-d', quote(JSON.stringify(body)));
   return parts.join(' ');
 }
+
+/** What the server takes in one call about many. */
+const TOGETHER_MAX = 100;
+
+export const inSlices = (ids: readonly number[]): (readonly number[])[] =>
+  Array.from({ length: Math.ceil(ids.length / TOGETHER_MAX) }, (_, n) =>
+    ids.slice(n * TOGETHER_MAX, (n + 1) * TOGETHER_MAX),
+  );

@@ -12,8 +12,8 @@ import { WindowNotice } from './WindowNotice.tsx';
 interface ConversationProps {
   /** The notification that is open: its question is marked. */
   item: Notification;
-  /** The customer's name. */
-  name: string;
+  /** The customer's name, when it is loaded. */
+  name: string | undefined;
   /** Whether the customer's messages can be quoted in the message below. */
   canQuote: boolean;
   /** In the place of the notification's answer. */
@@ -37,7 +37,7 @@ export function Conversation({ item, name, canQuote, children }: ConversationPro
     <section className="conversation" aria-label={t('talkTitle')}>
       {latest && (
         <div className="conversation-head">
-          <WindowNotice latest={latest} name={name} />
+          {name !== undefined && <WindowNotice latest={latest} name={name} />}
           <Takeover conversation={latest.conversation} />
         </div>
       )}

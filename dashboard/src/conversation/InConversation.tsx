@@ -28,19 +28,22 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
   const { t } = useTranslation();
   const client = useQueryClient();
   const { conversation_id: id } = item;
-  const { name, customerPhone } = useCustomer(item);
+  const { name, customerPhone, loading } = useCustomer(item);
   const { latest } = useTimeline(id);
   const [isWriting, setIsWriting] = useState(() => readStoredText(id) !== '');
   const leadPhone = item.context.lead_phone ?? '';
   const isOther = customerPhone !== undefined && !isSameNumber(leadPhone, customerPhone);
   const canWrite =
-    !isRelayed(item.ask) && !isOther && (latest?.sending === 'text' || latest?.sending === 'template');
+    !loading &&
+    !isRelayed(item.ask) &&
+    !isOther &&
+    (latest?.sending === 'text' || latest?.sending === 'template');
   const followUp = (text: string) =>
     sendMessage(client, id, { text: text.trim(), undoSeconds: 0, key: newKey() });
   const showsComposer = canWrite && (isPending ? isWriting : !isLocked);
   return (
     <>
-      <Conversation item={item} name={name} canQuote={showsComposer}>
+      <Conversation item={item} name={loading ? undefined : name} canQuote={showsComposer}>
         {answer}
       </Conversation>
       {children(canWrite ? followUp : undefined)}

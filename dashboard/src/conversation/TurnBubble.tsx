@@ -23,8 +23,8 @@ const STATES: Record<DeliveryState, TextKey> = {
 
 interface TurnProps {
   turn: Turn;
-  /** The customer's name. */
-  name: string;
+  /** The customer's name, when it is loaded. */
+  name: string | undefined;
   /** It is the question of the notification that is open. */
   marked: boolean;
   /** Absent if no message can quote it now. */
@@ -42,7 +42,7 @@ export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps)
     <div className="turn" data-from={from} data-marked={marked || undefined} id={`turn-${turn.id}`}>
       <div className="turn-bubble">
         {from !== 'customer' && <strong className="turn-by">{speaker}</strong>}
-        {from === 'customer' && <span className="visually-hidden">{speaker}: </span>}
+        {from === 'customer' && speaker && <span className="visually-hidden">{speaker}: </span>}
         {replyTo?.text && from === 'merchant' && (
           <p className="turn-quote" dir="auto">
             <span className="visually-hidden">{t('talkQuoting')}: </span>

@@ -36,7 +36,8 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   const { t } = useTranslation();
   const wide = useWide();
   const view = useKnowledgeView();
-  const isNew = useRoute().query.new === '1' && id === undefined;
+  const { new: newName } = useRoute().query;
+  const isNew = newName !== undefined && id === undefined;
   const [search, setSearch] = useState('');
   const searchText = useDeferredValue(search.trim());
   const [dialog, setDialog] = useState<'confidence' | 'files'>();
@@ -122,7 +123,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
       {(wide || id !== undefined || isNew) && (
         <section className="inbox-pane" aria-label={t('documentBody')}>
           {isNew ? (
-            <NewDocument />
+            <NewDocument key={newName} name={newName} />
           ) : id === undefined ? (
             <EmptyState icon="knowledge" title={t('selectDocument')} hint={t('selectDocumentHint')} />
           ) : (
@@ -137,20 +138,21 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
 function Views({ view }: { view: KnowledgeView }) {
   const { t } = useTranslation();
   return (
-    <nav className="views" aria-label={t('viewsLabel')}>
+    <ul className="views" aria-label={t('viewsLabel')}>
       {VIEWS.map((each) => {
         const route = { page: 'knowledge', query: queryOfKnowledge(each) } as const;
         return (
-          <a
-            key={each}
-            href={pathOf(route)}
-            aria-current={each === view ? 'page' : undefined}
-            onClick={(event) => follow(event, route)}
-          >
-            {t(VIEW_NAMES[each])}
-          </a>
+          <li key={each}>
+            <a
+              href={pathOf(route)}
+              aria-current={each === view ? 'page' : undefined}
+              onClick={(event) => follow(event, route)}
+            >
+              {t(VIEW_NAMES[each])}
+            </a>
+          </li>
         );
       })}
-    </nav>
+    </ul>
   );
 }

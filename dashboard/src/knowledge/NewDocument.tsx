@@ -16,29 +16,29 @@ import { queryOfKnowledge, useKnowledgeView } from './views.ts';
 const EMPTY = { title: '', body: '', notificationId: null };
 
 /** A document by hand, or from an answer that the assistant did not learn. */
-export function NewDocument() {
+export function NewDocument({ name }: { name: string }) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
   const view = useKnowledgeView();
-  const [draft, setDraft] = useState(() => readNewDocument() ?? EMPTY);
+  const [draft, setDraft] = useState(() => readNewDocument(name) ?? EMPTY);
   const { title, body, notificationId } = draft;
   const isEmpty = title === '' && body === '';
   const change = (part: Partial<typeof draft>) => {
     const next = { ...draft, ...part };
     setDraft(next);
-    if (next.title === '' && next.body === '') removeNewDocument();
-    else saveNewDocument(next);
+    if (next.title === '' && next.body === '') removeNewDocument(name);
+    else saveNewDocument(name, next);
   };
   const close = () => {
-    removeNewDocument();
+    removeNewDocument(name);
     navigate({ page: 'knowledge', query: queryOfKnowledge(view) }, 'replace');
   };
   const call = calls.createDocument({ title, body, notification_id: notificationId });
   const save = useMutation({
     mutationFn: () => request<Document>(call),
     onSuccess({ id }) {
-      removeNewDocument();
+      removeNewDocument(name);
       showToast('documentCreated');
       void client.invalidateQueries({ queryKey: ['documents'] });
       void client.invalidateQueries({ queryKey: ['gaps'] });

@@ -25,13 +25,15 @@ interface NewDocumentDraft {
   notificationId: number | null;
 }
 
-const NEW = 'document.new';
+/** By what it is written for: the id of a notification, or nothing. */
+const nameOfNew = (key: string) => `document.new.${key}`;
 
-export function readNewDocument(): NewDocumentDraft | undefined {
-  const { title, body, notificationId = null } = readStoredDraft<NewDocumentDraft>(NEW) ?? {};
+export function readNewDocument(key: string): NewDocumentDraft | undefined {
+  const { title, body, notificationId = null } = readStoredDraft<NewDocumentDraft>(nameOfNew(key)) ?? {};
   return title !== undefined && body !== undefined ? { title, body, notificationId } : undefined;
 }
 
-export const saveNewDocument = (draft: NewDocumentDraft): void => storeDraft(NEW, draft);
+export const saveNewDocument = (key: string, draft: NewDocumentDraft): void =>
+  storeDraft(nameOfNew(key), draft);
 
-export const removeNewDocument = (): void => removeStoredDraft(NEW);
+export const removeNewDocument = (key: string): void => removeStoredDraft(nameOfNew(key));

@@ -137,8 +137,10 @@ export function LastWeeks({ overview }: { overview: Overview }) {
         <ul className="counted">
           {people.map(({ kind, id, name, count }) => (
             <li key={`${kind} ${id}`}>
-              <bdi>{name ?? t('formerColleague')}</bdi>
-              {kind === 'key' && <span className="tag">{t('program')}</span>}
+              <span>
+                <bdi>{name ?? t('formerColleague')}</bdi>{' '}
+                {kind === 'key' && <span className="tag">{t('program')}</span>}
+              </span>
               <strong>{number(count)}</strong>
             </li>
           ))}

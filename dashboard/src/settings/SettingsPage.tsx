@@ -103,7 +103,7 @@ export function SettingsPage(props: {
           </Button>
         </nav>
       )}
-      <div className="settings settings-content">
+      <div className={`settings settings-content${step === 'shown' ? ' settings-alone' : ''}`}>
         {step !== 'shown' && <h2>{t(title)}</h2>}
         <Suspense fallback={<PageLoading />}>
           <Content {...props} step={step} onStep={setStep} />

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Static } from 'typebox';
 import type { Merchant, MerchantChange } from '../../../src/contract/merchant.ts';
 import { request } from '../api/client.ts';
@@ -8,12 +8,21 @@ import { settingsCalls } from './calls.ts';
 
 export type MerchantSettings = Static<typeof Merchant>;
 
+const merchantQuery = queryOptions({
+  queryKey: ['merchant'],
+  queryFn: ({ signal }) => request<MerchantSettings>(settingsCalls.merchant(), { signal }),
+});
+
 /** The shop and its settings. */
-export const useMerchant = () =>
-  useQuery({
-    queryKey: ['merchant'],
-    queryFn: ({ signal }) => request<MerchantSettings>(settingsCalls.merchant(), { signal }),
-  });
+export const useMerchant = () => useQuery(merchantQuery);
+
+const UNDO_SECONDS = 5;
+
+/** How long the shop wants to be able to undo what is sent or resolved. */
+export async function undoSecondsOf(client: QueryClient): Promise<number> {
+  const merchant = await client.ensureQueryData(merchantQuery).catch(() => undefined);
+  return merchant?.undo_seconds ?? UNDO_SECONDS;
+}
 
 export function useChangeMerchant() {
   const client = useQueryClient();

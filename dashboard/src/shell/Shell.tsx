@@ -13,11 +13,13 @@ import { useDeveloperTools } from '../settings/merchant.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
+import { confirmation } from './confirmation.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
 import { PageLoading } from './PageLoading.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
+import { useStore } from './store.ts';
 import { showToast, undoLast } from './toasts.tsx';
 import { UnknownPage } from './UnknownPage.tsx';
 
@@ -37,6 +39,9 @@ const ShortcutHelp = lazy(async () => ({
 const SettingsPage = lazy(async () => ({
   default: (await import('../settings/SettingsPage.tsx')).SettingsPage,
 }));
+const ConfirmationDialog = lazy(async () => ({
+  default: (await import('./ConfirmationDialog.tsx')).ConfirmationDialog,
+}));
 const SignOutDialog = lazy(async () => ({
   default: (await import('../session/SignOutDialog.tsx')).SignOutDialog,
 }));
@@ -52,6 +57,7 @@ export function Shell({ user }: { user: User }) {
   const hasTestPhone = useHasTestPhone();
   const withTestPhone = useDeveloperTools() && hasTestPhone;
   const { dialog, open, close } = useDialog();
+  const asked = useStore(confirmation) !== undefined;
   const leave = async () => {
     if (dialog !== 'signOut' && hasDrafts()) return open('signOut');
     await signOut().catch(() => showToast('errorNetwork', { tone: 'error' }));
@@ -101,6 +107,7 @@ export function Shell({ user }: { user: User }) {
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
+        {asked && <ConfirmationDialog />}
         {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>
     </div>

@@ -14,7 +14,7 @@ const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
   presence: ['presence'],
   deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
   conversations: ['timeline', 'testPhone'],
-  knowledge: ['documents', 'document', 'suggestions', 'gaps'],
+  knowledge: ['documents', 'document', 'suggestions', 'teaching', 'gaps'],
 };
 /** Events that arrive together cause one refresh. A long list is reloaded less often. */
 const BATCH_MS = 60;

@@ -31,6 +31,7 @@ import './inbox.css';
 import './answer.css';
 import './conversation.css';
 import './pages.css';
+import './settings.css';
 import './team.css';
 import './knowledge.css';
 import './progress.css';

@@ -4,8 +4,6 @@ import { requestWithHeaders } from '../../api/client.ts';
 import type { Document } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { EmptyState } from '../../shell/EmptyState.tsx';
-import { useStore } from '../../shell/store.ts';
-import { hiddenDocuments } from '../delete.ts';
 import { DocumentRow } from './DocumentRow.tsx';
 import { ListState, LoadMore } from './ListState.tsx';
 
@@ -29,10 +27,7 @@ export function useDocuments(search: string) {
     getNextPageParam: ({ nextPath }) => nextPath,
     placeholderData: keepPreviousData,
   });
-  const deletedIds = useStore(hiddenDocuments);
-  const documents = (query.data?.pages ?? [])
-    .flatMap((page) => page.documents)
-    .filter((document) => !deletedIds.has(document.id));
+  const documents = (query.data?.pages ?? []).flatMap((page) => page.documents);
   return { query, documents };
 }
 

@@ -8,7 +8,7 @@ import { EmptyState } from '../../shell/EmptyState.tsx';
 import { Icon } from '../../shell/Icon.tsx';
 import { navigate } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
-import { saveNewDocument } from '../drafts.ts';
+import { readNewDocument, saveNewDocument } from '../drafts.ts';
 import { queryOfKnowledge } from '../views.ts';
 import { ListState } from './ListState.tsx';
 
@@ -46,8 +46,10 @@ function Gap({ gap }: { gap: KnowledgeGap }) {
   const now = useNow();
   const { question, count, pending_ids: pending, answered_id: answeredId, answer, newest_at: newest } = gap;
   const write = () => {
-    saveNewDocument({ title: question, body: answer ?? '', notificationId: answeredId });
-    navigate({ page: 'knowledge', query: queryOfKnowledge('gaps', { new: '1' }) });
+    const name = String(answeredId);
+    if (!readNewDocument(name))
+      saveNewDocument(name, { title: question, body: answer ?? '', notificationId: answeredId });
+    navigate({ page: 'knowledge', query: queryOfKnowledge('gaps', { new: name }) });
   };
   return (
     <>
@@ -64,6 +66,7 @@ function Gap({ gap }: { gap: KnowledgeGap }) {
       <span className="gap-actions">
         {pending.length > 0 && (
           <Button
+            variant={pending.length > 1 ? 'filled' : 'default'}
             leftSection={<Icon name="send" size={18} />}
             aria-label={`${t('gapAnswer', { n: pending.length })}: ${question}`}
             onClick={() => navigate({ page: 'inbox', id: pending[0], query: {} })}

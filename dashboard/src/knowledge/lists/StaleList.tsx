@@ -4,8 +4,6 @@ import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { EmptyState } from '../../shell/EmptyState.tsx';
-import { useStore } from '../../shell/store.ts';
-import { hiddenDocuments } from '../delete.ts';
 import { DocumentRow } from './DocumentRow.tsx';
 import { ListState, LoadMore } from './ListState.tsx';
 
@@ -23,10 +21,7 @@ export function StaleList({ id }: { id: number | undefined }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   });
-  const deletedIds = useStore(hiddenDocuments);
-  const documents = (query.data?.pages ?? [])
-    .flatMap((page) => page.documents)
-    .filter((document) => !deletedIds.has(document.id));
+  const documents = (query.data?.pages ?? []).flatMap((page) => page.documents);
   return (
     <>
       <ListState

@@ -13,7 +13,8 @@ import { PasswordField } from '../../shell/PasswordField.tsx';
 import { navigate } from '../../shell/route.ts';
 import { signIn } from '../session.ts';
 import { LinkLoading, LinkPage, LinkUnknown } from './LinkPage.tsx';
-import { requestWithoutSession, takeToken } from './requestWithoutSession.ts';
+import { requestWithoutSession } from './requestWithoutSession.ts';
+import { takeToken } from './token.ts';
 
 /** Somebody was invited: they choose a password and are signed in. */
 export function Invite() {

@@ -10,7 +10,8 @@ import { errorMessage } from '../../shell/errorMessage.ts';
 import { PageLink } from '../../shell/PageLink.tsx';
 import { PasswordField } from '../../shell/PasswordField.tsx';
 import { LinkPage, LinkUnknown } from './LinkPage.tsx';
-import { requestWithoutSession, takeToken } from './requestWithoutSession.ts';
+import { requestWithoutSession } from './requestWithoutSession.ts';
+import { takeToken } from './token.ts';
 
 /** Somebody forgot the password and has a link for a new one. */
 export function ResetPassword() {

@@ -13,10 +13,3 @@ export async function requestWithoutSession<T>({ method, path, body }: Call): Pr
   if (!response.ok) throw await readApiError(response);
   return (await response.json()) as T;
 }
-
-/** What follows the # in the address. It is read once, and does not stay in the history. */
-export function takeToken(): string {
-  const token = location.hash.slice(1);
-  if (token !== '') history.replaceState(history.state, '', location.pathname);
-  return token;
-}

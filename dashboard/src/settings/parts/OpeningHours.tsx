@@ -47,7 +47,7 @@ export function OpeningHours({
           const name = nameOf(language, index);
           return (
             <fieldset key={day} className="hours-row" aria-label={name}>
-              <strong>{name}</strong>
+              <strong className="hours-name">{name}</strong>
               {hours[day].length === 0 && <span className="muted">{t('closed')}</span>}
               {hours[day].map((period, at) => (
                 <span key={at} className="hours-period">

@@ -81,7 +81,7 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
         />
         <OpeningHours value={shop.opening_hours} onChange={(opening_hours) => set({ opening_hours })} />
         <div className="hours-row">
-          <strong>{t('quietHours')}</strong>
+          <strong className="hours-name">{t('quietHours')}</strong>
           <TextInput
             type="time"
             aria-label={`${t('quietHours')}: ${t('hoursFrom')}`}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { after, it } from 'node:test';
+import { addUser, BOREALIS } from '../harness.ts';
+import { META, type Meta, startMeta } from '../stand-ins/meta.ts';
+import { answerField, apiOf, button, inBrowser, openSettings, rowOf } from './browser.ts';
+
+const PASSWORD = 'quiet lemon harbour';
+
+let meta: Meta;
+after(() => meta?.close());
+/** The address of the Graph API is the operator's: merchants cannot set it. */
+async function startStandIn(): Promise<Record<string, string>> {
+  meta = await startMeta({ now: () => new Date() });
+  return { WHATSAPP_BASE_URL: meta.url };
+}
+
+inBrowser(
+  'the settings',
+  (dashboard) => {
+    const { createNotification, readAnswered } = apiOf(dashboard);
+
+    it('an owner invites a colleague, who joins in another browser and answers', async () => {
+      const id = await createNotification();
+      const owner = await dashboard.open();
+      await openSettings(owner.page, 'Team');
+      await owner.page.getByLabel('Name').fill('Bruno Díaz');
+      await owner.page.getByRole('button', { name: 'Create the invitation' }).click();
+      const link = (await owner.page.locator('.shown-once code').textContent())!;
+      assert.match(link, /\/invite#1\.[\w-]{43}$/);
+      await owner.page.getByText('Open invitations').waitFor();
+
+      const colleague = await dashboard.open({ user: 'nobody', path: new URL(link).pathname });
+      await colleague.page.getByText('This link cannot be opened').waitFor();
+      await colleague.page.goto('/healthz');
+      await colleague.page.goto(link);
+      await colleague.page.getByRole('heading', { name: 'Join Aurora Coffee' }).waitFor();
+      // The secret does not stay in the address.
+      assert.equal(new URL(colleague.page.url()).hash, '');
+      assert.equal(await colleague.page.getByLabel('Your name').inputValue(), 'Bruno Díaz');
+      await colleague.page.getByLabel('Email').fill('bruno@people.example');
+      await colleague.page.getByLabel('New password').fill(PASSWORD);
+      await button(colleague.page, 'Join and sign in').click();
+      await rowOf(colleague.page, id).click();
+      await answerField(colleague.page).fill('Yes, on Monday.');
+      await button(colleague.page, 'Send').click();
+      assert.equal((await readAnswered(id)).answered_by, 'Bruno Díaz');
+
+      // A member sees the team, and cannot manage it.
+      await openSettings(colleague.page, 'Team');
+      await colleague.page.getByText('Only owners can change this.').waitFor();
+      await colleague.page.locator('[data-member]').getByText('Alma Reyes').waitFor();
+      assert.equal(await colleague.page.getByRole('button', { name: /^Disable/ }).count(), 0);
+      assert.equal(await colleague.page.getByRole('link', { name: 'Data', exact: true }).count(), 0);
+      await colleague.close();
+
+      await owner.page.reload();
+      await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).click();
+      await owner.page.getByRole('button', { name: 'Enable: Bruno Díaz' }).waitFor();
+      await owner.close();
+    });
+
+    it('an owner connects WhatsApp step by step, and learns what is wrong before', async () => {
+      const window = await dashboard.open({
+        user: BOREALIS,
+        path: '/settings/connection',
+        expectedErrors: /409/,
+      });
+      const { page } = window;
+      await page.getByLabel('The id of the number').fill(META.phoneNumberId);
+      await page.getByLabel('Access token', { exact: true }).fill('not-the-right-token');
+      await page.getByLabel('App secret', { exact: true }).fill(META.appSecret);
+      await page.getByLabel('Verify token', { exact: true }).fill(META.verifyToken);
+      await button(page, 'Test and save').click();
+      await page.getByRole('alert').getByText('The access token has expired or is not valid.').waitFor();
+      await page.getByLabel('Access token', { exact: true }).fill(META.token);
+      await button(page, 'Test and save').click();
+      await page.getByText('Your channel is set up.').waitFor();
+      await page.getByText('Your messages go out through this channel.').waitFor();
+      await button(page, 'Test the connection').click();
+      await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
+      assert.equal(meta.accepted.length, 0);
+      await button(page, 'Remove my channel').click();
+      await page.getByText('You use the channel of the operator.').waitFor();
+      await window.close();
+    });
+
+    it('an owner describes the shop, and what was saved is there after a reload', async () => {
+      const window = await dashboard.open({ path: '/settings/shop' });
+      const { page } = window;
+      await page
+        .getByLabel('What customers hear while they wait')
+        .fill('One moment, I am asking a colleague.');
+      await page.getByLabel('We have opening hours').click();
+      await page.getByLabel('Monday: To').fill('14:00');
+      await button(page, 'Save').click();
+      await page.getByText('Saved.').waitFor();
+      await page.reload();
+      await page.getByText('One moment, I am asking a colleague.').waitFor();
+      assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
+      await window.close();
+    });
+
+    it('shows the secret of a new key once, and revokes it after asking', async () => {
+      const window = await dashboard.open({ path: '/settings/assistant' });
+      const { page } = window;
+      await page.getByLabel('Name of the key').fill('My assistant');
+      await button(page, 'Create a key').click();
+      assert.match((await page.locator('.shown-once code').textContent())!, /^dbk_/);
+      await page.reload();
+      const revoke = page.getByRole('button', { name: 'Revoke: My assistant' });
+      await revoke.waitFor();
+      assert.equal(await page.locator('.shown-once').count(), 0);
+      await revoke.click();
+      await page.waitForTimeout(600);
+      await page.getByRole('button', { name: /^Revoke it\?/ }).click();
+      await page.getByText('The key was revoked.').waitFor();
+      await window.close();
+    });
+
+    it('hides the developer tools from merchants who turn them off', async () => {
+      const window = await dashboard.open({ path: '/settings/developer' });
+      const { page } = window;
+      const testPhone = page.locator('.nav a[href="/test-phone"]');
+      await testPhone.waitFor();
+      const tools = page.getByLabel('Show developer tools to everybody in the team');
+      await tools.click();
+      await testPhone.waitFor({ state: 'detached' });
+      await page.locator('.nav a[href^="/overview"]').click();
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      assert.equal(await page.locator('.curl').count(), 0);
+      await openSettings(page, 'Developer tools');
+      await tools.click();
+      await testPhone.waitFor();
+      await window.close();
+    });
+
+    it('downloads everything', async () => {
+      const window = await dashboard.open({ path: '/settings/data' });
+      const { page } = window;
+      const downloading = page.waitForEvent('download');
+      await button(page, 'Download the file').click();
+      assert.match((await downloading).suggestedFilename(), /^deskbell-\d{4}-\d\d-\d\d\.ndjson$/);
+      await window.close();
+    });
+
+    it('signs out the other devices with one click', async () => {
+      const user = await addUser(dashboard.deskbell);
+      const [here, elsewhere] = [
+        await dashboard.open({ user, path: '/settings/account' }),
+        await dashboard.open({ user, expectedErrors: /401/ }),
+      ];
+      await here.page.getByText('Where you are signed in').click();
+      await button(here.page, 'Sign out the others').click();
+      await here.page.getByText('All other devices are signed out.').waitFor();
+      await elsewhere.page.getByText('Your session has ended.').waitFor();
+      await here.page.getByText('This device', { exact: true }).waitFor();
+      await here.close();
+      await elsewhere.close();
+    });
+
+    it('a link for a new password works once, and without e-mail the sign-in page says whom to ask', async () => {
+      const user = await addUser(dashboard.deskbell);
+      const owner = await dashboard.deskbell.signIn();
+      const path = `/api/v1/team/${user.id}/reset-link`;
+      const { link } = (await dashboard.deskbell.call('POST', path, { token: owner })).json;
+      const window = await dashboard.open({ user: 'nobody', expectedErrors: /404|409|422/ });
+      const { page } = window;
+      await button(page, 'Forgot password').click();
+      await page.getByLabel('Email').fill(user.email);
+      await button(page, 'Send the link').click();
+      await page.getByRole('alert').getByText('Ask an owner of your team for a link.').waitFor();
+
+      await page.goto(link);
+      await page.getByLabel('New password').fill('aurora-coffee');
+      await button(page, 'Change password').click();
+      await page.getByText('This password is too easy to guess.').waitFor();
+      await page.getByLabel('New password').fill(PASSWORD);
+      await button(page, 'Change password').click();
+      await page.getByRole('heading', { name: 'Your password was changed' }).waitFor();
+      await page.getByRole('link', { name: 'Sign in' }).click();
+      await window.signIn({ email: user.email, password: PASSWORD });
+      await window.close();
+    });
+  },
+  { settings: startStandIn },
+);
