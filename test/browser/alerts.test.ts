@@ -102,7 +102,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     }
     await page.context().setOffline(false);
     // It connects by itself.
-    await page.getByRole('navigation').waitFor();
+    await page.locator('.nav').waitFor();
     await page.goto(ACCOUNT);
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByLabel('Email').waitFor();
@@ -149,7 +149,7 @@ inBrowser('the dashboard on a phone', (dashboard) => {
     await worker!.evaluate(`self.registration.getNotifications().then(([notification]) =>
       self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`);
     await page.waitForURL(`**/inbox/${id}`);
-    await page.getByRole('heading', { name: text }).waitFor();
+    await page.locator('.pane').getByText(text).first().waitFor();
 
     await page.goto(ACCOUNT);
     await page.evaluate(usePushService(browser));
