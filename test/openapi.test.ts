@@ -28,6 +28,7 @@ const ROUTES = {
   'post /api/v1/notification/answer-many': 'notifications',
   'post /api/v1/notification/resolve-many': 'notifications',
   'post /api/v1/notification/reopen-many': 'notifications',
+  'post /api/v1/notification/delete-many': 'notifications',
   'post /api/v1/notification/{notification_id}/reopen': 'notifications',
   'get /api/v1/notification/{notification_id}/teaching': 'notifications',
   'post /api/v1/notification/{notification_id}/ungroup': 'notifications',

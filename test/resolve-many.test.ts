@@ -9,7 +9,8 @@ const RESOLVED = 'Notification resolved without a reply.';
 
 onEachEngine('many notifications', (engine) => {
   const held = useHeld(engine);
-  const { deskbell, tokens, call, ask, answer, show, release, messagesOf, documentsWith, eventsOf } = held;
+  const { deskbell, tokens, call, ask, answer, hold, show, release } = held;
+  const { count, messagesOf, documentsWith, eventsOf } = held;
   const askMany = async (count: number) => {
     const ids: number[] = [];
     for (let n = 0; n < count; n += 1) ids.push(await ask(`Number ${'x'.repeat(n)}?`));
@@ -99,8 +100,37 @@ onEachEngine('many notifications', (engine) => {
     assert.equal((await many('reopen-many', { ids }, other)).text, reopened.text);
   });
 
+  it('are deleted, each by itself, with what was not sent yet, and it is written down who did it', async () => {
+    const [first, second, third] = await askMany(3);
+    await hold(first!);
+    await answer(second!);
+    const { status, json } = await many('delete-many', { ids: [first, 987_654_321, second] });
+    assert.equal(status, 200);
+    assert.deepEqual(json.results, [
+      { id: first, status: 'deleted', message: 'Notification deleted.' },
+      {
+        id: 987_654_321,
+        status: 'refused',
+        message: 'Notification not found.',
+        code: 'NOTIFICATION_NOT_FOUND',
+      },
+      { id: second, status: 'deleted', message: 'Notification deleted.' },
+    ]);
+    for (const id of [first, second]) assertError(await call('GET', `${id}`), 404, 'NOTIFICATION_NOT_FOUND');
+    assert.equal((await show(third!)).status, 'requested');
+    await hold(third!);
+    await release(third!);
+    assert.deepEqual(await Promise.all([first!, third!].map(messagesOf)), [0, 1]);
+    assert.deepEqual(await eventsOf(first!), ['notification.requested', 'notification.deleted']);
+    for (const id of [first, second])
+      assert.equal(
+        await count("audit_events where what = 'notification.deleted' and about like $1", `%:${id}}`),
+        1,
+      );
+  });
+
   it('are 1 to 100 different ids', async () => {
-    for (const what of ['resolve-many', 'reopen-many']) {
+    for (const what of ['resolve-many', 'reopen-many', 'delete-many']) {
       for (const ids of [
         undefined,
         null,
@@ -124,10 +154,12 @@ onEachEngine('many notifications', (engine) => {
   it('need the scope to answer, and belong to the caller’s merchant', async () => {
     const [id] = await askMany(1);
     const reader = await createKey(deskbell, ['notifications:read']);
-    for (const what of ['resolve-many', 'reopen-many'])
+    for (const what of ['resolve-many', 'reopen-many', 'delete-many'])
       assertError(await many(what, { ids: [id] }, { token: reader }), 403, 'INSUFFICIENT_SCOPE');
     const foreign = await many('resolve-many', { ids: [id] }, { token: tokens.borealis });
     assert.equal(foreign.json.results[0].code, 'NOTIFICATION_NOT_FOUND');
+    const deleted = await many('delete-many', { ids: [id] }, { token: tokens.borealis });
+    assert.equal(deleted.text, foreign.text);
     assert.equal((await show(id!)).status, 'requested');
   });
 });

@@ -97,6 +97,7 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['POST', `${NOTIFICATIONS}/9/ungroup`],
   ['DELETE', `${NOTIFICATIONS}/9/ungroup`],
   ['POST', `${NOTIFICATIONS}/answer-many`],
+  ['POST', `${NOTIFICATIONS}/delete-many`],
   ['PUT', `${NOTIFICATIONS}/9/assignee`],
   ['GET', `${NOTIFICATIONS}/9/notes`],
   ['POST', `${NOTIFICATIONS}/9/notes`],

@@ -14,8 +14,9 @@ export const ResolveManyBody = Type.Object(
   { title: 'ResolveMany', examples: [{ ids: [12, 14], undo_seconds: 5 }] },
 );
 export const ReopenManyBody = Type.Object({ ids }, { title: 'ReopenMany', examples: [{ ids: [12, 14] }] });
+export const DeleteManyBody = Type.Object({ ids }, { title: 'DeleteMany', examples: [{ ids: [12, 14] }] });
 
-const doneResult = <Name extends 'resolved' | 'reopened'>(status: Name, title: string) =>
+const doneResult = <Name extends 'resolved' | 'reopened' | 'deleted'>(status: Name, title: string) =>
   Type.Object(
     {
       id: Type.Integer({ minimum: 1 }),
@@ -30,6 +31,10 @@ const ResolveResult = Type.Union([doneResult('resolved', 'ResolvedResult'), Refu
 const ReopenResult = Type.Union([doneResult('reopened', 'ReopenedResult'), Refused], {
   title: 'ReopenResult',
 });
+const DeleteResult = Type.Union([doneResult('deleted', 'DeletedResult'), Refused], { title: 'DeleteResult' });
+export type ResolveResult = Static<typeof ResolveResult>;
+export type ReopenResult = Static<typeof ReopenResult>;
+
 const results = { description: 'One for each id, in the same order.' };
 const refusedExample = {
   id: 14,
@@ -59,6 +64,16 @@ export const ReopenedMany = Type.Object(
     description: 'What happened to each notification.',
     examples: [
       { results: [{ id: 12, status: 'reopened', message: 'Notification reopened.' }, refusedExample] },
+    ],
+  },
+);
+export const DeletedMany = Type.Object(
+  { results: Type.Array(DeleteResult, results) },
+  {
+    title: 'DeletedMany',
+    description: 'What happened to each notification.',
+    examples: [
+      { results: [{ id: 12, status: 'deleted', message: 'Notification deleted.' }, refusedExample] },
     ],
   },
 );

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { recordEvent } from '../audit/record.ts';
 import { authorOf, callerOf, merchantOf, requireMerchant, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { MessageOf } from '../contract/common.ts';
 import {
@@ -38,12 +37,13 @@ import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/op
 import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answers/answer.ts';
+import { deleteForever } from './delete.ts';
 import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './filteredList.ts';
 import type { WriteOnce } from './idempotency.ts';
 import { createInboxLists, readListQuery } from './list.ts';
 import { createRaise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
-import { createFindNotification, deleteNotification, findNotificationWire, ROW_BYTES } from './store.ts';
+import { createFindNotification, findNotificationWire, ROW_BYTES } from './store.ts';
 
 export interface NotificationParts {
   database: Database;
@@ -222,15 +222,8 @@ export function notificationRoutes({
         },
       },
       async (request) => {
-        const merchantId = merchantOf(request);
-        const id = idOf(request);
-        await database.transaction(async (tx) => {
-          const at = now();
-          const by = { author: authorOf(request), at };
-          if (!(await deleteNotification(tx, merchantId, id, by))) throw notificationNotFound();
-          const event = { what: 'notification.deleted', merchantId, who: whoOf(request), at } as const;
-          await recordEvent(tx, { ...event, about: { notification_id: id } });
-        });
+        const by = { author: authorOf(request), who: whoOf(request), at: now() };
+        await deleteForever(database, merchantOf(request), idOf(request), by);
         database.signal(CHANGES);
         return { message: 'Notification deleted.' };
       },

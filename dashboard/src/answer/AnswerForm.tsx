@@ -1,43 +1,25 @@
-import { Button, Kbd, Switch, Textarea, Tooltip } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { Textarea } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
-import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isExpired, isRelayed } from '../inbox/asks.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { selection } from '../inbox/view.ts';
-import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
-import { MOD } from '../shortcuts/useShortcuts.ts';
 import type { OthersAnswer } from './contested.ts';
-import { readDraft, removeDraft, saveDraft } from './drafts.ts';
-import { CONTENT_MAX, canTeach, fieldTexts, REPLY_FIELD } from './fields.ts';
+import { type Draft, readDraft, removeDraft, saveDraft } from './drafts.ts';
+import { CONTENT_MAX, canTeach, fieldTexts } from './fields.ts';
 import { useCustomer } from './NotificationHeader.tsx';
 import { OthersAnswerNotice } from './OthersAnswerNotice.tsx';
-import { answerCall, rejections, submitAnswer } from './submit.ts';
-import { textToInsert } from './textToInsert.ts';
-
-/** What happens with the answer, by who sends it and what the assistant learns. */
-const SEND_HINTS = {
-  sent: {
-    support: 'supportSends',
-    once: 'teachOff',
-    new: 'teachOnNew',
-    document: 'teachOnDocument',
-    wording: 'teachOnWording',
-  },
-  relayed: {
-    support: 'supportRelayed',
-    once: 'teachOffRelayed',
-    new: 'teachOnNewRelayed',
-    document: 'teachOnDocumentRelayed',
-    wording: 'teachOnWordingRelayed',
-  },
-} as const satisfies Record<string, Record<string, TextKey>>;
+import { focusReply, ReplyActions, ReplyForm, useInsertedText } from './ReplyForm.tsx';
+import { answerCall, beingSent, rejections, submitAnswer } from './submit.ts';
+import { AnswerTeaching, isIncomplete } from './teaching/AnswerTeaching.tsx';
+import { decide, teachBody } from './teaching/decide.ts';
+import { proposalOf } from './teaching/proposal.ts';
 
 interface AnswerFormProps {
   item: NotificationDetail;
@@ -45,21 +27,22 @@ interface AnswerFormProps {
   others?: OthersAnswer | undefined;
   /** Sends the text of a locked form as another message to the customer. */
   onFollowUp?: ((text: string) => Promise<unknown>) | undefined;
+  /** The server has the answer. */
+  onSent: () => void;
   /** The text of a locked form has been deleted. */
   onDiscarded?: () => void;
 }
 
-/** Has one field for each name in `answered_fields`. The customer gets the text of the first one. */
-export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerFormProps) {
+/** What the customer gets, and what the assistant learns. Has one field for each name in `answered_fields`. */
+export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: AnswerFormProps) {
   const translation = useTranslation();
-  const locked = others !== undefined;
   const { t, number } = translation;
   const client = useQueryClient();
-  const { name, loading } = useCustomer(item);
+  const { name } = useCustomer(item);
+  const locked = others !== undefined;
+  const sending = useStore(beingSent).has(item.id);
   const rejection = useStore(rejections).get(item.id);
-  const [savedDraft] = useState(() => readDraft(item.id));
-  const [fields, setFields] = useState<Record<string, string>>(savedDraft.fields);
-  const [teach, setTeach] = useState(savedDraft.teach);
+  const [draft, setDraft] = useState<Omit<Draft, 'key'>>(() => readDraft(item.id));
   const [submitted, setSubmitted] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const teachable = canTeach(item.answered_fields);
@@ -67,32 +50,26 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
   /** The shortcuts then act on the selected ones. */
   const othersSelected = useStore(selection).size > 0;
 
-  const [used, setUsed] = useState(savedDraft.source);
-  /** The document whose text is sent as it is. */
-  const source = teachable && teach && used?.text.trim() === fields[content]?.trim() ? used : undefined;
+  const { fields, teach: choice, source } = draft;
+  const reply = fields[content] ?? '';
+  const { data: proposal } = useQuery({ ...proposalOf(item.id), enabled: teachable });
+  const given = { proposal, reply, choice, source };
+  const decision = decide(given);
 
-  const change = (next: Record<string, string>, nextTeach = teach, nextUsed = used) => {
-    setFields(next);
-    setTeach(nextTeach);
-    setUsed(nextUsed);
-    saveDraft(item.id, { fields: next, teach: nextTeach, source: nextUsed });
+  const change = (changes: Partial<Draft>) => {
+    if (locked || sending) return;
+    const next = { ...draft, ...changes };
+    setDraft(next);
+    saveDraft(item.id, next);
   };
-  // A suggestion was chosen: append its text to the existing text.
-  const suggestion = useStore(textToInsert);
-  useEffect(() => {
-    if (suggestion?.id !== item.id || locked) return;
-    textToInsert.set(undefined);
-    const { text, document } = suggestion;
-    const before = fields[content]?.trimEnd() ?? '';
-    const next = { ...fields, [content]: before === '' ? text : `${before}\n\n${text}` };
-    change(next, teach, document && { ...document, text });
-    form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
+  useInsertedText(item.id, reply, (text, from) => {
+    change({ fields: { ...fields, [content]: text }, source: from });
+    focusReply(form);
   });
 
   const body: Record<string, unknown> = {};
   for (const field of item.answered_fields) body[field] = fields[field] ?? '';
-  if (teachable && !teach) body.only_send_campaign = true;
-  if (source) body.document_id = source.id;
+  if (teachable) Object.assign(body, teachBody(decision, given));
 
   const errorOf = (field: string): string | undefined => {
     const text = fields[field] ?? '';
@@ -101,8 +78,8 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
     const { error } = rejection ?? {};
     return error instanceof ApiError && error.field === field ? error.message : undefined;
   };
-  const submit = () => {
-    if (locked) return;
+  const submit = async () => {
+    if (locked || sending) return;
     setSubmitted(true);
     const invalidField = item.answered_fields.find((field) => {
       const text = fields[field] ?? '';
@@ -110,46 +87,17 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
     });
     if (invalidField !== undefined)
       form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(invalidField)}"]`)?.focus();
-    else void submitAnswer(client, item, body);
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const { key, target, currentTarget, ctrlKey, metaKey, altKey } = event;
-    if (key === 'Enter' && (ctrlKey || metaKey)) {
-      event.preventDefault();
-      submit();
-      return;
-    }
-    // Typing while the form has the focus writes into the field. Only digits choose a suggestion.
-    if (target !== currentTarget || ctrlKey || metaKey || altKey || !/^[^\d\s]$/u.test(key)) return;
-    event.stopPropagation();
-    form.current?.querySelector<HTMLElement>(REPLY_FIELD)?.focus();
+    else if (!(teachable && isIncomplete(decision)) && (await submitAnswer(client, item, body, name)))
+      onSent();
   };
   const relayed = isRelayed(item.ask);
-  const learned = source ? 'wording' : item.context.document_id == null ? 'new' : 'document';
-  const sendHint = t(
-    SEND_HINTS[relayed ? 'relayed' : 'sent'][!teachable ? 'support' : teach ? learned : 'once'],
-    { name, title: source?.title ?? '' },
-  );
-  const sendLabel = teachable ? t('send') : t('sendReply');
 
   return (
-    <form
-      ref={form}
-      className="answer"
-      data-answer
-      tabIndex={-1}
-      aria-label={t('keyReply')}
-      noValidate
-      onKeyDown={onKeyDown}
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
+    <ReplyForm form={form} onSubmit={() => void submit()}>
       {others && (
         <OthersAnswerNotice
           answer={others}
-          text={fields[content] ?? ''}
+          text={reply}
           onFollowUp={onFollowUp}
           onDiscard={() => {
             removeDraft(item.id);
@@ -169,75 +117,52 @@ export function AnswerForm({ item, others, onFollowUp, onDiscarded }: AnswerForm
       )}
       {item.answered_fields.map((field, index) => {
         const { label, hint } = fieldTexts(field, t);
-        const text = fields[field] ?? '';
+        const isReply = index === 0;
         return (
           <Textarea
             key={field}
             name={field}
-            label={label}
-            description={hint}
+            label={isReply ? t('customerGets', { name }) : label}
+            description={isReply && relayed ? t('relayedTo', { name }) : hint}
             required
-            readOnly={locked}
+            readOnly={locked || sending}
             dir="auto"
-            className={index === 0 ? 'field field-content' : 'field'}
-            {...(index === 0 ? { 'data-reply': true } : {})}
-            value={text}
+            className={isReply ? 'field field-content' : 'field'}
+            {...(isReply ? { 'data-reply': true } : {})}
+            value={fields[field] ?? ''}
             error={errorOf(field)}
-            onChange={(event) => change({ ...fields, [field]: event.currentTarget.value })}
+            onChange={(event) => change({ fields: { ...fields, [field]: event.currentTarget.value } })}
           />
         );
       })}
       <p className="answer-foot">
         {Object.values(fields).some(Boolean) && <span>{t('draftSaved')}</span>}
-        {(fields[content]?.length ?? 0) > CONTENT_MAX - 500 && (
+        {reply.length > CONTENT_MAX - 500 && (
           <span className="tabular">
-            {number(fields[content]?.length ?? 0)} / {number(CONTENT_MAX)}
+            {number(reply.length)} / {number(CONTENT_MAX)}
           </span>
         )}
       </p>
       {!locked && teachable && (
-        <Switch
-          className="teach"
-          size="md"
-          label={t('teach')}
-          checked={teach}
-          onChange={(event) => change(fields, event.currentTarget.checked)}
+        <AnswerTeaching
+          {...{ decision, proposal, source, choice, submitted }}
+          onChange={(teach) => change({ teach })}
         />
       )}
       {!locked && (
-        <>
-          <p className="send-hint" aria-live="polite">
-            {loading ? <span className="name-loading" aria-hidden="true" /> : sendHint}
-          </p>
-          <div className="answer-actions">
-            <span className="action">
-              <Button
-                type="submit"
-                rightSection={
-                  <Kbd dir="ltr" className="key-hint while-typing on-accent">
-                    {MOD} ↵
-                  </Kbd>
-                }
-              >
-                {sendLabel}
-              </Button>
-              <CurlButton call={answerCall(item.id, body)} label={sendLabel} />
-            </span>
-            <span className="action">
-              <Tooltip label={t('resolveHint')}>
-                <Button
-                  variant="default"
-                  rightSection={!othersSelected && <Kbd className="key-hint">e</Kbd>}
-                  onClick={() => resolveNotifications(client, [item.id])}
-                >
-                  {t('resolve')}
-                </Button>
-              </Tooltip>
-              <CurlButton call={calls.answer(item.id, { resolve_only: true })} label={t('resolve')} />
-            </span>
-          </div>
-        </>
+        <ReplyActions
+          send={{
+            label: t(teachable ? 'send' : 'sendReply'),
+            call: answerCall(item.id, body),
+            loading: sending,
+          }}
+          resolve={{
+            call: calls.answer(item.id, { resolve_only: true }),
+            withKey: !othersSelected,
+            onClick: () => void resolveNotifications(client, [item.id]),
+          }}
+        />
       )}
-    </form>
+    </ReplyForm>
   );
 }

@@ -18,6 +18,7 @@ import { navigate } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
+import { useFocusAfterMove } from './moveOn.ts';
 import { QuestionText } from './QuestionText.tsx';
 
 export function useCustomer({ conversation_id, context }: Notification) {
@@ -38,6 +39,7 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
   const now = useNow();
   const { name, phone, windowOpenUntil, loading } = useCustomer(item);
   const typeName = useTypeName()(item.notification_type);
+  const heading = useFocusAfterMove(item.id);
   const ago = relative(item.created_at, now);
   return (
     <header className="notification-header">
@@ -45,7 +47,7 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeIcon type={item.notification_type} />
         <div className="pane-customer">
-          <h2 dir="auto" aria-busy={loading}>
+          <h2 ref={heading} tabIndex={-1} dir="auto" aria-busy={loading}>
             {loading ? <span className="name-loading" aria-hidden="true" /> : name}
           </h2>
           <p>
@@ -107,10 +109,7 @@ function Actions({ item }: { item: Notification }) {
           color="gray"
           size={44}
           aria-label={t('delete')}
-          onClick={() => {
-            deleteNotifications(client, [item.id]);
-            navigate({ page: 'inbox', id: undefined }, 'replace');
-          }}
+          onClick={() => void deleteNotifications(client, [item.id])}
         >
           <Icon name="trash" />
         </ActionIcon>

@@ -7,18 +7,17 @@ import { ApiError } from '../api/error.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { detailKey, toDetail } from '../inbox/notifications.ts';
-import { pendingResolves, showResolved } from '../inbox/pendingResolves.ts';
-import { hidden } from '../inbox/view.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { AnswerForm } from './AnswerForm.tsx';
 import { othersAnswer } from './contested.ts';
+import { moveOn } from './moveOn.ts';
 import { NotificationHeader } from './NotificationHeader.tsx';
-import { SentAnswer } from './SentAnswer.tsx';
-import { SentToMany } from './SentToMany.tsx';
 import { Suggestions } from './Suggestions.tsx';
-import { rejections } from './submit.ts';
+import { SentAnswer } from './sent/SentAnswer.tsx';
+import { SentToMany } from './sent/SentToMany.tsx';
+import { beingSent, rejections } from './submit.ts';
 
 interface PaneProps {
   id: number | undefined;
@@ -31,10 +30,9 @@ interface PaneProps {
 export function NotificationPane({ id, known, shown, all }: PaneProps) {
   const translation = useTranslation();
   const { t } = translation;
-  const deletedIds = useStore(hidden);
-  const pendingResolveIds = useStore(pendingResolves);
   // A rejected answer may show that somebody else was faster.
   useStore(rejections);
+  useStore(beingSent);
   const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   const query = useQuery<NotificationDetail>({
     queryKey: detailKey(id ?? 0),
@@ -46,7 +44,7 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
   // An empty list shows its own message.
   if (id === undefined) return shown.length > 0 ? <NothingSelected /> : null;
   const missing = query.error instanceof ApiError && query.error.status === 404;
-  if (missing || deletedIds.has(id)) {
+  if (missing) {
     return (
       <EmptyState icon="inbox" title={t('notFound')} hint={t('notFoundHint')}>
         <Button variant="default" onClick={() => navigate({ page: 'inbox', id: undefined })}>
@@ -55,7 +53,7 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
       </EmptyState>
     );
   }
-  const item = query.data && showResolved(query.data, pendingResolveIds);
+  const item = query.data;
   if (!item) {
     return query.isError ? (
       <EmptyState icon="inbox" title={t('serverUnreachable')}>
@@ -72,8 +70,8 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
     );
   }
   const pending = item.status === 'requested';
-  const others = pendingResolveIds.has(id) ? undefined : othersAnswer(item);
-  const next = shown.find((other) => other.status === 'requested' && other.id !== id);
+  const others = othersAnswer(item);
+  const next = nextPending(shown, id);
   return (
     <div className="pane">
       <NotificationHeader item={item} />
@@ -82,7 +80,13 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
           {!pending && <SentToMany id={id} items={all} />}
           {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
           {pending || others ? (
-            <AnswerForm key={id} item={item} others={others} onDiscarded={renderAgain} />
+            <AnswerForm
+              key={id}
+              item={item}
+              others={others}
+              onSent={() => moveOn(id, next?.id)}
+              onDiscarded={renderAgain}
+            />
           ) : (
             <SentAnswer item={item} loading={query.isPlaceholderData} />
           )}
@@ -100,6 +104,13 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
       </div>
     </div>
   );
+}
+
+/** The one below in the list, or the first. */
+function nextPending(shown: readonly Notification[], id: number): Notification | undefined {
+  const at = shown.findIndex((item) => item.id === id);
+  const isNext = (item: Notification) => item.status === 'requested' && item.id !== id;
+  return shown.slice(at + 1).find(isNext) ?? shown.find(isNext);
 }
 
 function NothingSelected() {

@@ -1,6 +1,6 @@
 import type { Notification } from '../api/types.ts';
 import type { Group } from '../inbox/groups.ts';
-import { GroupPane } from './GroupPane.tsx';
+import { GroupPane } from './group/GroupPane.tsx';
 import { NotificationPane } from './NotificationPane.tsx';
 
 interface PaneProps {

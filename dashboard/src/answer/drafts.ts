@@ -1,7 +1,8 @@
-import { readStoredDraft, removeStoredDraft, storeDraft } from '../shell/draftStorage.ts';
+import { draftNames, readStoredDraft, removeStoredDraft, SENT, storeDraft } from '../shell/draftStorage.ts';
+import type { TeachingChoice } from './teaching/decide.ts';
 
 /** The document that a text was taken from. */
-interface Source {
+export interface Source {
   id: number;
   title: string;
   text: string;
@@ -9,7 +10,8 @@ interface Source {
 
 export interface Draft {
   fields: Record<string, string>;
-  teach: boolean;
+  /** What the user wants the assistant to learn, as far as it is not what Deskbell proposes. */
+  teach?: TeachingChoice | undefined;
   /** The last document that was used. It counts only while the text is unchanged. */
   source?: Source | undefined;
   /** The notifications that the answer is for, if it is for a group. */
@@ -19,19 +21,44 @@ export interface Draft {
 }
 
 export function readDraft(id: number): Draft {
-  const { fields, teach = true, source, ticked, key } = readStoredDraft<Draft>(id) ?? {};
+  const { fields, teach, source, ticked, key } = readStoredDraft<Draft>(id) ?? {};
   return fields && typeof key === 'string'
-    ? { fields, teach, source, ticked, key }
-    : { fields: {}, teach: true, key: newKey() };
+    ? // Earlier versions stored whether to teach.
+      { fields, teach: typeof teach === 'object' ? teach : undefined, source, ticked, key }
+    : { fields: {}, key: newKey() };
 }
 
 /** A changed text gets a new key. */
 export function saveDraft(id: number, { fields, teach, source, ticked }: Omit<Draft, 'key'>): void {
-  if (Object.values(fields).every((text) => text === '') && teach) removeStoredDraft(id);
+  if (Object.values(fields).every((text) => text === '') && !teach) removeStoredDraft(id);
   else storeDraft(id, { fields, teach, source, ticked, key: newKey() });
 }
 
 export const removeDraft = (id: number): void => removeStoredDraft(id);
+
+/** What was sent or resolved is kept here until it can no longer be undone, so that undoing brings it all back. */
+type SentDraft = Draft & { until: number };
+/** Undo may arrive at the server late. */
+const UNDO_LATE_MAX_MS = 60_000;
+
+export function keepSentDraft(id: number, forMs: number): void {
+  for (const name of draftNames(SENT)) {
+    const { until = 0 } = readStoredDraft<SentDraft>(name) ?? {};
+    if (until < Date.now()) removeStoredDraft(name);
+  }
+  const draft = readDraft(id);
+  removeStoredDraft(id);
+  if (forMs > 0 && Object.keys(draft.fields).length > 0)
+    storeDraft(`${SENT}${id}`, { ...draft, until: Date.now() + forMs + UNDO_LATE_MAX_MS });
+}
+
+/** Without a draft on this device, the text is that of the answer. */
+export function restoreSentDraft(id: number, answer: Record<string, string> = {}): void {
+  const { fields = answer, teach, source, ticked } = readStoredDraft<SentDraft>(`${SENT}${id}`) ?? {};
+  removeStoredDraft(`${SENT}${id}`);
+  // The user may have begun something else meanwhile, in another tab.
+  if (Object.keys(readDraft(id).fields).length === 0) saveDraft(id, { fields, teach, source, ticked });
+}
 
 /** `randomUUID` needs a secure origin, but a local network may use plain http. */
 function newKey(): string {

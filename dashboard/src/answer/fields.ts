@@ -6,7 +6,7 @@ export const REPLY_FIELD = '[data-reply]';
 
 /** Texts for the standard fields. Any other field is labelled with its name. */
 const KNOWN: Record<string, { label: TextKey; hint?: TextKey; missing: TextKey }> = {
-  answer: { label: 'fieldAnswer', missing: 'fieldAnswerMissing' },
+  answer: { label: 'answer', missing: 'fieldAnswerMissing' },
   agent_response_to_customer: { label: 'fieldReply', missing: 'fieldReplyMissing' },
   resolution_notes: { label: 'fieldNotes', hint: 'fieldNotesHint', missing: 'fieldNotesMissing' },
 };

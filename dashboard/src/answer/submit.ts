@@ -1,19 +1,23 @@
 import type { QueryClient } from '@tanstack/react-query';
+import type { Static } from 'typebox';
+import type { AnswerDone } from '../../../src/contract/notifications.ts';
 import { calls } from '../api/calls.ts';
 import { type Call, request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
-import type { Notification, NotificationDetail } from '../api/types.ts';
-import { detailKey, refreshInbox, showAsAnswered, toDetail } from '../inbox/notifications.ts';
+import type { Notification } from '../api/types.ts';
+import { detailKey, refreshInbox, showAsAnswered } from '../inbox/notifications.ts';
+import { session } from '../session/session.ts';
+import { undoSecondsOf } from '../shell/merchant.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
-import { readDraft, removeDraft } from './drafts.ts';
+import { keepSentDraft, readDraft } from './drafts.ts';
+import { undo } from './undo.ts';
 
 /** An answer that the server rejected. It is kept until the user sends again. */
 export interface Rejection {
   error: unknown;
   /** Someone else answered first. */
   alreadyAnswered: boolean;
-  body: Record<string, unknown>;
 }
 export const rejections = createStore<ReadonlyMap<number, Rejection>>(new Map());
 
@@ -29,50 +33,75 @@ export const answerCall = (id: number, body: Record<string, unknown>): Call => (
   headers: { 'Idempotency-Key': readDraft(id).key },
 });
 
-const beingSent = new Set<number>();
-export const isBeingSent = (id: number): boolean => beingSent.has(id);
+/** Answers that the server has not confirmed yet. */
+export const beingSent = createStore<ReadonlySet<number>>(new Set());
+export const isBeingSent = (id: number): boolean => beingSent.get().has(id);
+
+function setBeingSent(id: number, sending: boolean): void {
+  const next = new Set(beingSent.get());
+  if (sending) next.add(id);
+  else next.delete(id);
+  beingSent.set(next);
+}
 
 /** The notification answered last in this tab. Its answer gets the keyboard focus. */
 let lastSubmittedId: number | undefined;
 export const wasJustSubmitted = (id: number): boolean => lastSubmittedId === id;
 
-/** Shows the answer at once, before the server confirms it. If the server rejects it, the form comes back with its text. */
+/**
+ * Returns whether the server has the answer. It sends it when it can no longer be undone, also if this tab is closed. If
+ * it refuses the answer, the form keeps its text.
+ */
 export async function submitAnswer(
   client: QueryClient,
   item: Notification,
   body: Record<string, unknown>,
-): Promise<void> {
+  customer: string,
+): Promise<boolean> {
   const { id } = item;
+  if (isBeingSent(id)) return false;
   setRejection(id, undefined);
-  lastSubmittedId = id;
-  beingSent.add(id);
-  const restore = showAsAnswered(client, id);
-  const key = detailKey(id);
-  const before = client.getQueryData<NotificationDetail>(key) ?? toDetail(item);
-  void client.cancelQueries({ queryKey: key });
-  client.setQueryData<NotificationDetail>(key, {
-    ...before,
-    status: 'answered',
-    updated_at: new Date().toISOString(),
-    answer: body,
-  } as NotificationDetail);
+  setBeingSent(id, true);
+  const undoSeconds = await undoSecondsOf(client);
   try {
-    await request(answerCall(id, body));
-    removeDraft(id);
-    showToast('answerSent');
+    const call = answerCall(id, undoSeconds > 0 ? { ...body, undo_seconds: undoSeconds } : body);
+    const { undo_until = null } = await request<Static<typeof AnswerDone>>(call);
+    keepSentDraft(id, undoSeconds * 1000);
+    lastSubmittedId = id;
+    const user = session.get();
+    showAsAnswered(client, [id], {
+      ...{ answer: answerOf(item, body), outcome: 'answered', undo_until },
+      answered_by: user.status === 'signedIn' ? user.user.name : null,
+    });
+    showSent(client, id, customer, undoSeconds);
+    return true;
   } catch (error) {
-    beingSent.delete(id);
-    lastSubmittedId = undefined;
     const alreadyAnswered = error instanceof ApiError && error.code === 'ALREADY_ANSWERED';
-    if (alreadyAnswered) {
-      // The answer of the other person is loaded below.
-      client.setQueryData(key, { ...before, status: 'answered', answer: null } as NotificationDetail);
-    } else {
-      client.setQueryData(key, before);
-      restore();
-    }
-    setRejection(id, { error, alreadyAnswered, body });
+    // The answer of the other person is loaded below.
+    if (alreadyAnswered) showAsAnswered(client, [id], { answer: null });
+    setRejection(id, { error, alreadyAnswered });
+    return false;
+  } finally {
+    setBeingSent(id, false);
+    void client.invalidateQueries({ queryKey: detailKey(id) });
+    void refreshInbox(client);
   }
-  beingSent.delete(id);
-  await refreshInbox(client);
 }
+
+function showSent(client: QueryClient, id: number, name: string, undoSeconds: number): void {
+  if (undoSeconds === 0) {
+    showToast('answerSent');
+    return;
+  }
+  const close = showToast('sentIn', {
+    values: { name },
+    durationMs: undoSeconds * 1000,
+    undo() {
+      close();
+      void undo(client, [id]);
+    },
+  });
+}
+
+const answerOf = ({ answered_fields }: Notification, body: Record<string, unknown>) =>
+  Object.fromEntries(answered_fields.map((field) => [field, body[field]]));

@@ -27,6 +27,7 @@ export const calls = {
     answer: string;
     teach: boolean;
     document_id?: number;
+    undo_seconds?: number;
   }): Call => ({
     method: 'POST',
     path: '/api/v1/notification/answer-many',
@@ -34,7 +35,24 @@ export const calls = {
   }),
   ungroup: (id: number): Call => ({ method: 'POST', path: `/api/v1/notification/${id}/ungroup` }),
   regroup: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}/ungroup` }),
+  teaching: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}/teaching` }),
+  reopen: (id: number): Call => ({ method: 'POST', path: `/api/v1/notification/${id}/reopen` }),
+  reopenMany: (ids: readonly number[]): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/reopen-many',
+    body: { ids },
+  }),
+  resolveMany: (ids: readonly number[], undo_seconds: number): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/resolve-many',
+    body: { ids, undo_seconds },
+  }),
   deleteNotification: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/notification/${id}` }),
+  deleteNotifications: (ids: readonly number[]): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/delete-many',
+    body: { ids },
+  }),
   conversations: (ids?: readonly number[]): Call => ({
     method: 'GET',
     path: `/api/v1/conversation/${ids ? `?ids=${ids.join(',')}` : ''}`,
@@ -60,6 +78,7 @@ export const calls = {
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
   confidence: (): Call => ({ method: 'GET', path: '/api/v1/knowledge/confidence' }),
+  merchant: (): Call => ({ method: 'GET', path: '/api/v1/merchant' }),
   setConfident: (confident: Confident): Call => ({
     method: 'PATCH',
     path: '/api/v1/merchant',

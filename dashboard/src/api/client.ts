@@ -14,16 +14,13 @@ export interface ApiResponse<T> {
   headers: Headers;
 }
 
-export async function request<T>(
-  call: Call,
-  options: { signal?: AbortSignal; keepalive?: boolean } = {},
-): Promise<T> {
+export async function request<T>(call: Call, options: { signal?: AbortSignal } = {}): Promise<T> {
   return (await requestWithHeaders<T>(call, options)).body;
 }
 
 export async function requestWithHeaders<T>(
   call: Call,
-  options: { signal?: AbortSignal; keepalive?: boolean } = {},
+  options: { signal?: AbortSignal } = {},
 ): Promise<ApiResponse<T>> {
   let response = await send(call, await getAccessToken(), options);
   // A sleeping device misses the scheduled refresh: retry once with a new token.
@@ -65,3 +62,11 @@ export function toCurl({ method, path, body, headers }: Call): string {
   if (body !== undefined) parts.push('-d', quote(JSON.stringify(body)));
   return parts.join(' ');
 }
+
+/** What the server takes in one call about many. */
+const TOGETHER_MAX = 100;
+
+export const inSlices = (ids: readonly number[]): (readonly number[])[] =>
+  Array.from({ length: Math.ceil(ids.length / TOGETHER_MAX) }, (_, n) =>
+    ids.slice(n * TOGETHER_MAX, (n + 1) * TOGETHER_MAX),
+  );

@@ -41,18 +41,18 @@ export function BulkBar({ items }: { items: readonly Notification[] }) {
             variant="default"
             onClick={() => {
               clear();
-              resolveNotifications(client, pending);
+              void resolveNotifications(client, pending);
             }}
           >
             {t('bulkResolve')}
           </Button>
-          <CurlButton call={calls.answer(pending[0] ?? 0, { resolve_only: true })} label={t('bulkResolve')} />
+          <CurlButton call={calls.resolveMany(pending, 0)} label={t('bulkResolve')} />
         </span>
         <span className="action">
-          <Button variant="default" className="danger" onClick={() => deleteNotifications(client, ids)}>
+          <Button variant="default" className="danger" onClick={() => void deleteNotifications(client, ids)}>
             {t('delete')}
           </Button>
-          <CurlButton call={calls.deleteNotification(ids[0] ?? 0)} label={t('delete')} />
+          <CurlButton call={calls.deleteNotifications(ids)} label={t('delete')} />
         </span>
       </div>
     </div>

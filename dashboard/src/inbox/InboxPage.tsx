@@ -1,7 +1,7 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMemo, useRef } from 'react';
+import { useOpenGroup } from '../answer/group/useOpenGroup.ts';
 import { Pane } from '../answer/Pane.tsx';
-import { useOpenGroup } from '../answer/useOpenGroup.ts';
 import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
@@ -18,7 +18,7 @@ import { rowIdOf, useRows } from './groups.ts';
 import { NotificationList } from './NotificationList.tsx';
 import { useNotifications } from './notifications.ts';
 import { useInboxShortcuts } from './useInboxShortcuts.ts';
-import { applyView, countStates, hidden, readView, selection } from './view.ts';
+import { applyView, countStates, readView, selection } from './view.ts';
 
 const NONE: readonly Notification[] = [];
 const NO_IDS: readonly number[] = [];
@@ -29,7 +29,6 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   const items = query.data ?? NONE;
   const { query: filters } = useRoute();
   const shownView = useMemo(() => readView(filters), [filters]);
-  const deletedIds = useStore(hidden);
   const selectedIds = useStore(selection);
   const { oldestFirst, showTestPhone } = usePreferences();
   const wide = useWide();
@@ -45,13 +44,10 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   const conversations = useConversations(conversationIds);
   const known = searching ? conversations : undefined;
   const shown = useMemo(
-    () => applyView(items, shownView, { hidden: deletedIds, conversations: known ?? new Map(), oldestFirst }),
-    [items, shownView, deletedIds, known, oldestFirst],
+    () => applyView(items, shownView, { conversations: known ?? new Map(), oldestFirst }),
+    [items, shownView, known, oldestFirst],
   );
-  const counts = useMemo(
-    () => countStates(items, shownView.type, deletedIds),
-    [items, shownView.type, deletedIds],
-  );
+  const counts = useMemo(() => countStates(items, shownView.type), [items, shownView.type]);
   const rows = useRows(shown);
   const { id, key, group, leave } = useOpenGroup(openId, { rows, all: items, shown });
   const rowId = id === undefined ? undefined : rowIdOf(rows.groups, id);

@@ -1,11 +1,9 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query';
-import { useCallback } from 'react';
 import { calls } from '../api/calls.ts';
 import { requestWithHeaders } from '../api/client.ts';
 import { connection } from '../api/events.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useStore } from '../shell/store.ts';
-import { pendingResolves, showResolved } from './pendingResolves.ts';
 
 export const LIST_KEY = ['notifications'] as const;
 export const GROUPS_KEY = ['groups'] as const;
@@ -45,36 +43,56 @@ function reuseUnchanged(before: unknown, after: unknown): unknown {
 
 export function useNotifications() {
   const live = useStore(connection) === 'live';
-  const pendingResolveIds = useStore(pendingResolves);
-  const select = useCallback(
-    (items: readonly Notification[]) =>
-      pendingResolveIds.size === 0 ? items : items.map((item) => showResolved(item, pendingResolveIds)),
-    [pendingResolveIds],
-  );
   return useQuery({
     queryKey: LIST_KEY,
     queryFn: fetchList,
-    select,
     structuralSharing: reuseUnchanged,
     refetchInterval: live ? false : POLL_MS,
   });
 }
 
-/** Shows a notification as answered before the server confirms it. Returns a function that reverts this. */
-export function showAsAnswered(client: QueryClient, id: number): () => void {
+/** What the server has confirmed is shown at once, before the list is loaded again. */
+function changeInList(
+  client: QueryClient,
+  ids: readonly number[],
+  change: Partial<Notification> | 'remove',
+): void {
   void client.cancelQueries({ queryKey: LIST_KEY });
-  const list = () => client.getQueryData<readonly Notification[]>(LIST_KEY);
-  const replace = (changed: Notification) =>
-    client.setQueryData(
-      LIST_KEY,
-      list()?.map((item) => (item.id === id ? changed : item)),
-    );
-  const before = list()?.find((item) => item.id === id);
-  if (before) replace({ ...before, status: 'answered', updated_at: new Date().toISOString() });
-  return () => {
-    if (before) replace(before);
-    void client.invalidateQueries({ queryKey: LIST_KEY });
-  };
+  const changed = new Set(ids);
+  client.setQueryData<readonly Notification[]>(LIST_KEY, (list) =>
+    change === 'remove'
+      ? list?.filter(({ id }) => !changed.has(id))
+      : list?.map((item) => (changed.has(item.id) ? ({ ...item, ...change } as Notification) : item)),
+  );
+}
+
+type AnsweredDetail = Partial<Pick<NotificationDetail, 'outcome' | 'undo_until' | 'answered_by'>> & {
+  answer: object | null;
+};
+
+/** `detail` is what is known of it until it is loaded. */
+export function showAsAnswered(client: QueryClient, ids: readonly number[], detail: AnsweredDetail): void {
+  const change = { status: 'answered', updated_at: new Date().toISOString() } as const;
+  changeInList(client, ids, change);
+  for (const id of ids) changeDetail(client, id, { ...change, ...detail } as Partial<NotificationDetail>);
+}
+
+export function showAsPending(client: QueryClient, ids: readonly number[]): void {
+  changeInList(client, ids, { status: 'requested' });
+  const pending = { status: 'requested', answer: null, outcome: null, undo_until: null } as const;
+  for (const id of ids) changeDetail(client, id, pending);
+}
+
+export function showAsDeleted(client: QueryClient, ids: readonly number[]): void {
+  changeInList(client, ids, 'remove');
+  for (const id of ids) client.removeQueries({ queryKey: detailKey(id) });
+}
+
+function changeDetail(client: QueryClient, id: number, change: Partial<NotificationDetail>): void {
+  void client.cancelQueries({ queryKey: detailKey(id) });
+  client.setQueryData<NotificationDetail>(detailKey(id), (item) =>
+    item ? ({ ...item, ...change } as NotificationDetail) : item,
+  );
 }
 
 const DETAILS_KEY = ['notification'] as const;

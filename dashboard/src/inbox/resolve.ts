@@ -1,30 +1,47 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { removeDraft } from '../answer/drafts.ts';
+import type { ResolveResult } from '../../../src/contract/reopen.ts';
+import { keepSentDraft } from '../answer/drafts.ts';
+import { undo } from '../answer/undo.ts';
 import { calls } from '../api/calls.ts';
-import { request } from '../api/client.ts';
-import { ApiError, ignoreNotFound } from '../api/error.ts';
-import { runAfterDelay } from '../shell/undo.ts';
-import { refreshInbox } from './notifications.ts';
-import { pendingResolves } from './pendingResolves.ts';
+import { inSlices, request } from '../api/client.ts';
+import { undoSecondsOf } from '../shell/merchant.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { refreshInbox, showAsAnswered } from './notifications.ts';
 import { deselect } from './view.ts';
 
-async function resolve(id: number, options: { keepalive?: boolean }): Promise<void> {
+/** It can be reopened later too, with the text that the user had begun. */
+const DRAFT_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Resolves the notifications without a reply. */
+export async function resolveNotifications(client: QueryClient, ids: readonly number[]): Promise<void> {
+  deselect(ids);
+  const undoSeconds = await undoSecondsOf(client);
+  const resolved: number[] = [];
+  // Those that somebody else has answered or deleted are done, too.
+  let failed = false;
   try {
-    await request(calls.answer(id, { resolve_only: true }), options);
-    removeDraft(id);
-  } catch (error) {
-    // Someone else answered first: it is closed already, and their answer is shown.
-    if (!(error instanceof ApiError && error.code === 'ALREADY_ANSWERED')) ignoreNotFound(error);
+    for (const slice of inSlices(ids)) {
+      const { results } = await request<{ results: ResolveResult[] }>(calls.resolveMany(slice, undoSeconds));
+      for (const { id, status } of results) if (status === 'resolved') resolved.push(id);
+    }
+  } catch {
+    failed = true;
   }
+  for (const id of resolved) keepSentDraft(id, DRAFT_KEPT_MS);
+  showAsAnswered(client, resolved, { outcome: 'resolved', answer: { resolve_only: true } });
+  if (resolved.length > 0) {
+    const close = showToast('resolved', {
+      values: { n: resolved.length },
+      durationMs: Math.max(undoSeconds, RESOLVED_SHOWN_SECONDS_MIN) * 1000,
+      undo() {
+        close();
+        void undo(client, resolved);
+      },
+    });
+  }
+  if (failed) showToast('resolveFailed', { values: { n: ids.length - resolved.length }, tone: 'error' });
+  await refreshInbox(client);
 }
 
-/** Shows the notifications as answered at once and resolves them when the time to undo is over. */
-export function resolveNotifications(client: QueryClient, ids: readonly number[]): void {
-  deselect(ids);
-  runAfterDelay(ids, {
-    shown: pendingResolves,
-    run: resolve,
-    refresh: () => refreshInbox(client),
-    texts: { done: 'resolved', undone: 'resolvedUndone', failed: 'resolveFailed' },
-  });
-}
+/** A resolved notification can be reopened at any time. */
+const RESOLVED_SHOWN_SECONDS_MIN = 5;

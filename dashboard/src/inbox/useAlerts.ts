@@ -1,17 +1,14 @@
 import { useEffect, useRef } from 'react';
 import type { Notification } from '../api/types.ts';
 import { readPreferences, usePreferences } from '../settings/preferences.ts';
-import { useStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { playBell } from './sound.ts';
-import { hidden } from './view.ts';
 
 /** Plays a sound for new notifications and shows the pending count in the tab title. Returns the count. */
 export function useAlerts(items: readonly Notification[] | undefined, appName: string): number {
   const { badge } = usePreferences();
   const newestId = useRef<number | undefined>(undefined);
-  const deletedIds = useStore(hidden);
-  const count = items?.filter(({ id, status }) => status === 'requested' && !deletedIds.has(id)).length ?? 0;
+  const count = items?.filter(({ status }) => status === 'requested').length ?? 0;
 
   useEffect(() => {
     document.title = badge && count > 0 ? `(${count}) ${appName}` : appName;

@@ -86,12 +86,11 @@ export function useInboxShortcuts({
       const pending = pendingAmong(listed, new Set(targetIds()));
       if (pending.length === 0) return;
       selection.set(new Set());
-      resolveNotifications(client, pending);
+      void resolveNotifications(client, pending);
     },
-    '#'() {
+    async '#'() {
       const deletedIds = targetIds();
-      if (deletedIds.length === 0) return;
-      deleteNotifications(client, deletedIds);
+      if (deletedIds.length === 0 || !(await deleteNotifications(client, deletedIds))) return;
       if (openId === undefined || !deletedIds.includes(openId)) return;
       const after = shown.slice(lastIndex).find(({ id }) => !deletedIds.includes(id));
       cursor.set(after?.id);

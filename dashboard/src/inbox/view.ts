@@ -2,7 +2,6 @@ import type { Notification, NotificationType } from '../api/types.ts';
 import { searchable } from '../searchable.ts';
 import type { Query } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
-import type { UndoableIds } from '../shell/undo.ts';
 import type { Conversation } from './conversations.ts';
 import { textOfNotification } from './notifications.ts';
 
@@ -36,8 +35,6 @@ export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());
 /** Those of the open group that an action is about. */
 export const tickedInGroup = createStore<ReadonlySet<number> | undefined>(undefined);
-/** Deleted on the screen; can still be undone. */
-export const hidden = createStore<UndoableIds>(new Map());
 
 /** Selects them, or none of them if all are selected. */
 export function toggleSelected(ids: readonly number[]): void {
@@ -61,14 +58,12 @@ export function applyView(
   items: readonly Notification[],
   { state, type, search }: View,
   options: {
-    hidden: UndoableIds;
     conversations: ReadonlyMap<number, Conversation>;
     oldestFirst: boolean;
   },
 ): Notification[] {
   const words = searchable(search).split(/\s+/).filter(Boolean);
   const matches = (item: Notification) => {
-    if (options.hidden.has(item.id)) return false;
     if (state !== 'all' && item.status !== state) return false;
     if (type !== 'all' && item.notification_type !== type) return false;
     if (words.length === 0) return true;
@@ -93,14 +88,10 @@ export interface Counts {
   all: number;
 }
 
-export function countStates(
-  items: readonly Notification[],
-  type: View['type'],
-  deletedIds: UndoableIds,
-): Counts {
+export function countStates(items: readonly Notification[], type: View['type']): Counts {
   const counts: Counts = { requested: 0, answered: 0, all: 0 };
-  for (const { id, status, notification_type } of items) {
-    if (deletedIds.has(id) || (type !== 'all' && notification_type !== type)) continue;
+  for (const { status, notification_type } of items) {
+    if (type !== 'all' && notification_type !== type) continue;
     counts[status] += 1;
     counts.all += 1;
   }

@@ -11,10 +11,9 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { navigate } from '../shell/route.ts';
-import { useStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { DocumentEditor } from './DocumentEditor.tsx';
-import { deleteDocument, hiddenDocuments } from './delete.ts';
+import { deleteDocument } from './delete.ts';
 import { readDocumentDraft } from './drafts.ts';
 import { VersionHistory } from './VersionHistory.tsx';
 import { Wordings } from './Wordings.tsx';
@@ -40,10 +39,9 @@ export function DocumentPane({ id }: { id: number }) {
     onSettled: refresh,
   });
 
-  const deleted = useStore(hiddenDocuments).has(id);
   const document = query.data;
-  if (!document || deleted) {
-    return query.isError || deleted ? (
+  if (!document) {
+    return query.isError ? (
       <EmptyState icon="knowledge" title={t('documentNotFound')}>
         <Button variant="default" onClick={() => navigate({ page: 'knowledge', id: undefined })}>
           {t('back')}
@@ -104,8 +102,9 @@ export function DocumentPane({ id }: { id: number }) {
                 className="danger"
                 leftSection={<Icon name="trash" size={18} />}
                 onClick={() => {
-                  deleteDocument(client, id);
-                  navigate({ page: 'knowledge', id: undefined }, 'replace');
+                  void deleteDocument(client, translation, document).then(
+                    (done) => done && navigate({ page: 'knowledge', id: undefined }, 'replace'),
+                  );
                 }}
               >
                 {t('delete')}

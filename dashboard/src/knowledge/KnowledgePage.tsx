@@ -9,12 +9,10 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { navigate, pathOf } from '../shell/route.ts';
-import { useStore } from '../shell/store.ts';
 import { useNow } from '../shell/useNow.ts';
 import { useWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
-import { hiddenDocuments } from './delete.ts';
 
 // Loaded on demand: it is used less often than the list.
 const ConfidenceDialog = lazy(async () => ({
@@ -48,10 +46,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
     getNextPageParam: ({ nextPath }) => nextPath,
     placeholderData: keepPreviousData,
   });
-  const deletedIds = useStore(hiddenDocuments);
-  const documents = (query.data?.pages ?? [])
-    .flatMap((page) => page.documents)
-    .filter((document) => !deletedIds.has(document.id));
+  const documents = (query.data?.pages ?? []).flatMap((page) => page.documents);
   const at = documents.findIndex((document) => document.id === id);
   const move = (step: number) => {
     const document = documents[Math.max(0, Math.min(at + step, documents.length - 1))];

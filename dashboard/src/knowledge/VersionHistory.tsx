@@ -10,6 +10,7 @@ import { errorMessage } from '../shell/errorMessage.ts';
 import { navigate } from '../shell/route.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
+import { Diff } from './Diff.tsx';
 
 const REASONS: Record<DocumentVersion['what'], TextKey> = {
   answer: 'byAnswer',
@@ -40,9 +41,10 @@ export function VersionHistory({
     <section className="versions">
       <h3>{t('versions')}</h3>
       <ol>
-        {document.versions.map((version) => {
+        {document.versions.map((version, index) => {
           const current = version.version === document.version;
           const { title, body } = version;
+          const previous = document.versions[index + 1];
           return (
             <li key={version.version}>
               <details>
@@ -55,6 +57,14 @@ export function VersionHistory({
                     {relative(version.created_at, now)}
                   </time>
                 </summary>
+                {previous && (
+                  <>
+                    <h4>{t('diffTitle')}</h4>
+                    {previous.title !== title && <Diff before={previous.title} after={title} />}
+                    {previous.body !== body && <Diff before={previous.body} after={body} />}
+                    <h4>{t('diffFullText')}</h4>
+                  </>
+                )}
                 <p className="version-title" dir="auto">
                   {title}
                 </p>

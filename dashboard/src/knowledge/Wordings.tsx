@@ -9,43 +9,42 @@ import { type Translation, useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { useStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
-import { hiddenWordings, removeWording } from './removeWording.ts';
+import { removeWording } from './removeWording.ts';
 
 /** Of a long list, these are shown first. */
 const SHOWN_FIRST = 3;
 
 /** Other wordings of the title, and a field to add one. */
 export function Wordings({ document, onAdded }: { document: DocumentDetail; onAdded: () => void }) {
-  const { t } = useTranslation();
+  const translation = useTranslation();
+  const { t } = translation;
   const client = useQueryClient();
-  const removed = useStore(hiddenWordings);
   const [all, setAll] = useState(false);
-  const wordings = document.wordings.filter(({ id }) => !removed.has(id));
+  const { wordings } = document;
   return (
     <section className="wordings" aria-labelledby="wordings-title">
       <h3 id="wordings-title">{t('wordings')}</h3>
       <p className="muted">{t('wordingsHint')}</p>
       {wordings.length > 0 && (
         <ul>
-          {wordings.slice(0, all ? undefined : SHOWN_FIRST).map(({ id, text }) => (
-            <li key={id}>
+          {wordings.slice(0, all ? undefined : SHOWN_FIRST).map((wording) => (
+            <li key={wording.id}>
               <span className="wording-text" dir="auto">
-                {text}
+                {wording.text}
               </span>
               <Tooltip label={t('wordingRemove')}>
                 <ActionIcon
                   variant="subtle"
                   color="gray"
                   size={44}
-                  aria-label={`${t('wordingRemove')}: ${text}`}
-                  onClick={() => removeWording(client, document.id, id)}
+                  aria-label={`${t('wordingRemove')}: ${wording.text}`}
+                  onClick={() => void removeWording(client, translation, document, wording)}
                 >
                   <Icon name="close" size={16} />
                 </ActionIcon>
               </Tooltip>
-              <CurlButton call={calls.removeWording(document.id, id)} label={t('wordingRemove')} />
+              <CurlButton call={calls.removeWording(document.id, wording.id)} label={t('wordingRemove')} />
             </li>
           ))}
         </ul>

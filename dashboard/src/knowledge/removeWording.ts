@@ -2,21 +2,25 @@ import type { QueryClient } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ignoreNotFound } from '../api/error.ts';
-import { createStore } from '../shell/store.ts';
-import { runAfterDelay, type UndoableIds } from '../shell/undo.ts';
+import type { DocumentDetail, DocumentWording } from '../api/types.ts';
+import type { Translation } from '../i18n/translation.tsx';
+import { askFirst } from '../shell/confirmation.ts';
+import { showToast } from '../shell/toasts.tsx';
 
-/** Removed on the screen; can still be undone. */
-export const hiddenWordings = createStore<UndoableIds>(new Map());
-
-export function removeWording(client: QueryClient, documentId: number, id: number): void {
-  runAfterDelay([id], {
-    shown: hiddenWordings,
-    run: (wordingId, options) =>
-      request(calls.removeWording(documentId, wordingId), options).catch(ignoreNotFound),
-    async refresh() {
-      await client.invalidateQueries({ queryKey: ['document', documentId] });
-      await client.invalidateQueries({ queryKey: ['documents'] });
-    },
-    texts: { done: 'wordingRemoved', undone: 'wordingRemovedUndone', failed: 'wordingRemoveFailed' },
-  });
+/** Asks first: it cannot be undone. */
+export async function removeWording(
+  client: QueryClient,
+  { t }: Translation,
+  { id: documentId }: DocumentDetail,
+  { id, text }: DocumentWording,
+): Promise<void> {
+  if (!(await askFirst({ title: t('wordingRemoveAsk'), text, action: 'wordingRemove' }))) return;
+  try {
+    await request(calls.removeWording(documentId, id)).catch(ignoreNotFound);
+    showToast('wordingRemoved');
+  } catch {
+    showToast('wordingRemoveFailed', { tone: 'error' });
+  }
+  await client.invalidateQueries({ queryKey: ['document', documentId] });
+  await client.invalidateQueries({ queryKey: ['documents'] });
 }

@@ -115,13 +115,17 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
       text: t('keyReply'),
       run: () => setTimeout(() => document.querySelector<HTMLElement>('[data-reply]')?.focus()),
     });
-    commands.push({ icon: 'check', text: t('resolve'), run: () => resolveNotifications(client, [open.id]) });
+    commands.push({
+      icon: 'check',
+      text: t('resolve'),
+      run: () => void resolveNotifications(client, [open.id]),
+    });
   }
   if (open) {
     commands.push({
       icon: 'trash',
       text: t('delete'),
-      run: () => deleteNotifications(client, [open.id]),
+      run: () => void deleteNotifications(client, [open.id]),
       last: true,
     });
     commands.push({

@@ -4,8 +4,7 @@ import { ApiError, networkError, readApiError } from '../api/error.ts';
 import { removeAllDrafts, setDraftOwner } from '../shell/draftStorage.ts';
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
-import { showToast } from '../shell/toasts.tsx';
-import { discardAll, hasPendingActions, runAllNow } from '../shell/undo.ts';
+import { closeToasts, showToast } from '../shell/toasts.tsx';
 
 /** `user`: the user signed out. `expired`: the server ended the session. */
 export type SignedOutReason = 'firstVisit' | 'user' | 'expired';
@@ -26,27 +25,16 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 const COOKIE_HINT_KEY = 'deskbell.session';
 /** The id of the user whose page this tab shows or showed last. It survives a reload. */
 const TAB_USER_KEY = 'deskbell.tabUser';
-/**
- * Between tabs. `leaving`: a tab is about to sign out; tabs with pending actions reply `busy`, and `done` when the server
- * has them. `out`: it has signed out. An id: it has signed in as this user.
- */
-type TabMessage = 'leaving' | 'busy' | 'done' | 'out' | { userId: number };
+/** Between tabs. `out`: a tab has signed out. An id: it has signed in as this user. */
+type TabMessage = 'out' | { userId: number };
 const channel = new BroadcastChannel('deskbell.session');
 channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
-  if (data === 'leaving' && hasPendingActions()) {
-    broadcast('busy');
-    void runAllNow().finally(() => broadcast('done'));
-  }
   if (data === 'out') endSession('user');
   if (typeof data !== 'object') return;
   if (isAnotherUser(data.userId)) void startAgain();
   else if (session.get().status === 'signedOut') void continueSession();
 };
 const broadcast = (message: TabMessage) => channel.postMessage(message);
-
-/** How long a tab that signs out waits for others to reply, and to finish. A busy machine needs a while for the first. */
-const REPLY_WITHIN_MS = 500;
-const DONE_WITHIN_MS = 5000;
 
 /** The token is refreshed after 80% of its lifetime, before it expires. */
 const REFRESH_AT_SHARE = 0.8;
@@ -97,7 +85,6 @@ function isAnotherUser(userId: number): boolean {
  * token.
  */
 function startAgain(): Promise<never> {
-  discardAll();
   location.replace('/');
   return new Promise(() => {});
 }
@@ -192,7 +179,6 @@ async function continueSession(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await Promise.all([runAllNow(), runInOtherTabs()]);
   // If this fails, the cookie is still valid, so the error is shown.
   await call('logout');
   broadcast('out');
@@ -200,31 +186,11 @@ export async function signOut(): Promise<void> {
   removeAllDrafts();
 }
 
-/** The session is shared, so the other tabs must send their pending actions before it ends. */
-function runInOtherTabs(): Promise<void> {
-  return new Promise((resolve) => {
-    let busyTabs = 0;
-    const finish = () => {
-      channel.removeEventListener('message', onMessage);
-      resolve();
-    };
-    const onMessage = ({ data }: MessageEvent<TabMessage>) => {
-      if (data === 'busy') busyTabs += 1;
-      if (data === 'done') busyTabs -= 1;
-      if (data === 'done' && busyTabs === 0) finish();
-    };
-    channel.addEventListener('message', onMessage);
-    setTimeout(() => busyTabs === 0 && finish(), REPLY_WITHIN_MS);
-    setTimeout(finish, DONE_WITHIN_MS);
-    broadcast('leaving');
-  });
-}
-
 function endSession(reason: 'user' | 'expired'): void {
   accessToken = undefined;
   clearTimeout(timer);
   setCookieHint(false);
-  discardAll();
+  closeToasts();
   session.set({ status: 'signedOut', reason });
 }
 

@@ -11,11 +11,13 @@ import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
+import { confirmation } from './confirmation.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
 import { Navigation, PAGES } from './Navigation.tsx';
 import { PageLoading } from './PageLoading.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
+import { useStore } from './store.ts';
 import { showToast, undoLast } from './toasts.tsx';
 import { UnknownPage } from './UnknownPage.tsx';
 
@@ -35,6 +37,9 @@ const ShortcutHelp = lazy(async () => ({
 const SettingsDialog = lazy(async () => ({
   default: (await import('../settings/SettingsDialog.tsx')).SettingsDialog,
 }));
+const ConfirmationDialog = lazy(async () => ({
+  default: (await import('./ConfirmationDialog.tsx')).ConfirmationDialog,
+}));
 const SignOutDialog = lazy(async () => ({
   default: (await import('../session/SignOutDialog.tsx')).SignOutDialog,
 }));
@@ -49,6 +54,7 @@ export function Shell({ user }: { user: User }) {
   const pending = useAlerts(items, t('appName'));
   const withTestPhone = useHasTestPhone();
   const { dialog, open, close } = useDialog();
+  const asked = useStore(confirmation) !== undefined;
   const leave = async () => {
     if (dialog !== 'signOut' && hasDrafts()) return open('signOut');
     await signOut().catch(() => showToast('errorNetwork', { tone: 'error' }));
@@ -102,6 +108,7 @@ export function Shell({ user }: { user: User }) {
             onSignOut={leave}
           />
         )}
+        {asked && <ConfirmationDialog />}
         {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>
     </div>

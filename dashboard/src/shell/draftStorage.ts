@@ -37,7 +37,15 @@ export function removeStoredDraft(name: string | number): void {
   localStorage.removeItem(keyOf(name));
 }
 
-export const hasDrafts = (): boolean => keysWith(keyOf('')).length > 0;
+/** Of those that are not sent. */
+export const hasDrafts = (): boolean => keysWith(keyOf('')).some((key) => !key.startsWith(keyOf(SENT)));
+
+/** What was sent, as long as it can be undone: the names of these drafts begin so. */
+export const SENT = 'sent.';
+
+/** The names of the drafts that begin so. */
+export const draftNames = (start: string): string[] =>
+  keysWith(keyOf(start)).map((key) => key.slice(keyOf('').length));
 
 /** Removes the drafts of the user who has just signed out. */
 export const removeAllDrafts = (): void => removeAll(keyOf(''));

@@ -1,7 +1,9 @@
 import { Button, Kbd } from '@mantine/core';
+import { useState } from 'react';
 import type { TextKey, Values } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { createStore, useStore } from './store.ts';
+import { useSecondsLeft } from './useNow.ts';
 
 interface Toast {
   id: number;
@@ -9,7 +11,8 @@ interface Toast {
   values?: Values | undefined;
   tone: 'info' | 'error';
   undo?: (() => void) | undefined;
-  durationMs: number;
+  /** Ends at this time. The text may contain the seconds that are left, as `{s}`. */
+  until: number;
 }
 
 const toasts = createStore<readonly Toast[]>([]);
@@ -29,38 +32,52 @@ export function showToast(
   const others = toasts.get();
   const newest = others.filter((toast) => !toast.undo).slice(-WITHOUT_UNDO_MAX);
   const kept = others.filter((toast) => toast.undo || newest.includes(toast));
-  toasts.set([...kept, { id, key, values, tone, undo, durationMs }]);
+  toasts.set([...kept, { id, key, values, tone, undo, until: Date.now() + durationMs }]);
   setTimeout(close, durationMs);
   return close;
 }
+
+/** The next user must not undo what the previous one did. */
+export const closeToasts = (): void => toasts.set([]);
 
 const lastUndoable = () => toasts.get().findLast(({ undo }) => undo);
 
 export const undoLast = (): void => lastUndoable()?.undo?.();
 
 export function Toasts() {
-  const { t } = useTranslation();
   const shown = useStore(toasts);
   const last = lastUndoable();
   return (
     <div className="toasts" role="status" aria-live="polite">
-      {shown.map(({ id, key, values, tone, undo, durationMs }) => (
-        <div key={id} className="toast" data-tone={tone}>
-          <span>{t(key, values)}</span>
-          {undo && (
-            <Button
-              size="compact-sm"
-              variant="white"
-              className="toast-undo"
-              rightSection={id === last?.id && <Kbd className="key-hint on-accent">z</Kbd>}
-              onClick={undo}
-            >
-              {t('undo')}
-            </Button>
-          )}
-          {undo && <span className="toast-time" style={{ animationDuration: `${durationMs}ms` }} />}
-        </div>
+      {shown.map((toast) => (
+        <ToastBox key={toast.id} toast={toast} hasKey={toast.id === last?.id} />
       ))}
+    </div>
+  );
+}
+
+function ToastBox({ toast, hasKey }: { toast: Toast; hasKey: boolean }) {
+  const { key, values, tone, undo, until } = toast;
+  const { t } = useTranslation();
+  const secondsLeft = useSecondsLeft(until);
+  const [first] = useState({ seconds: secondsLeft, durationMs: until - Date.now() });
+  return (
+    <div className="toast" data-tone={tone}>
+      {/* Screen readers read it once, not every second. */}
+      <span className="visually-hidden">{t(key, { ...values, s: first.seconds })}</span>
+      <span aria-hidden="true">{t(key, { ...values, s: secondsLeft })}</span>
+      {undo && (
+        <Button
+          size="compact-sm"
+          variant="white"
+          className="toast-undo"
+          rightSection={hasKey && <Kbd className="key-hint on-accent">z</Kbd>}
+          onClick={undo}
+        >
+          {t('undo')}
+        </Button>
+      )}
+      {undo && <span className="toast-time" style={{ animationDuration: `${first.durationMs}ms` }} />}
     </div>
   );
 }

@@ -55,6 +55,9 @@ export function forgetFocus(): void {
   focused = undefined;
 }
 
+/** The page has moved on by itself: the next keys may be meant for what was there before. */
+export const turnOffShortcuts = (): void => disarm();
+
 /** Returns whether the shortcuts were off before. */
 export function armByEscape(event: KeyboardEvent): boolean {
   const wasOff = !mayAct(event);

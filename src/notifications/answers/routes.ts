@@ -1,9 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { authorOf, merchantOf, requireMerchant } from '../../auth/guard.ts';
+import { authorOf, merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
 import { MessageOf } from '../../contract/common.ts';
 import { WriteHeaders } from '../../contract/notifications.ts';
-import { ReopenedMany, ReopenManyBody, ResolvedMany, ResolveManyBody } from '../../contract/reopen.ts';
+import {
+  DeletedMany,
+  DeleteManyBody,
+  ReopenedMany,
+  ReopenManyBody,
+  ResolvedMany,
+  ResolveManyBody,
+} from '../../contract/reopen.ts';
 import { TeachingProposal } from '../../contract/teaching.ts';
 import { CHANGES, type Database } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
@@ -20,6 +27,7 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
 import type { Storage } from '../../merchants/storage.ts';
+import { deleteForever } from '../delete.ts';
 import { idsInvalid, readIds, readUndoSeconds } from '../groups/answerMany.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { undoSecondsInvalid } from '../rules.ts';
@@ -42,7 +50,7 @@ const MANY_ERRORS = [
   ...[idempotencyKeyReused(), idempotencyKeyInFlight()],
 ];
 
-/** Undo an answer, resolve and reopen many, and what an answer could teach. */
+/** Undo an answer; resolve, reopen and delete many; and what an answer could teach. */
 export function answerRoutes({
   database,
   outbox,
@@ -143,6 +151,38 @@ export function answerRoutes({
           return { id, status: 'reopened' as const, message: REOPENED };
         };
         return inParts(request, reply, () => forEach(ids, reopenOne));
+      },
+    );
+
+    app.post(
+      '/delete-many',
+      {
+        config: { area: 'notification', scopes: ['answer'] },
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Delete many notifications', {
+            operationId: 'deleteManyNotifications',
+            headers: ['Idempotency-Replayed'],
+            description:
+              'Deletes each of them permanently, answered or not. Nothing is sent to the customers. If the call fails, ' +
+              'repeat it: it deletes the rest.',
+            errors: MANY_ERRORS,
+            area: 'notification',
+          }),
+          headers: WriteHeaders,
+          body: DeleteManyBody,
+          response: { 200: DeletedMany },
+        },
+      },
+      async (request, reply) => {
+        const ids = readIds(bodyOf(request).ids);
+        const merchantId = merchantOf(request);
+        const by = { author: authorOf(request), who: whoOf(request) };
+        const deleteOne = async (id: number) => {
+          await deleteForever(database, merchantId, id, { ...by, at: now() });
+          return { id, status: 'deleted' as const, message: 'Notification deleted.' };
+        };
+        return inParts(request, reply, () => forEach(ids, deleteOne));
       },
     );
 

@@ -1,14 +1,13 @@
 import type { QueryClient } from '@tanstack/react-query';
-import type { AnswerResult } from '../../../src/contract/groups.ts';
-import { calls } from '../api/calls.ts';
-import { request } from '../api/client.ts';
-import { detailKey, refreshInbox } from '../inbox/notifications.ts';
-import { createStore } from '../shell/store.ts';
-import { showToast } from '../shell/toasts.tsx';
-import { readDraft, removeDraft } from './drafts.ts';
-
-/** What the server takes in one call. */
-const ANSWERED_TOGETHER_MAX = 100;
+import type { AnswerResult } from '../../../../src/contract/groups.ts';
+import { calls } from '../../api/calls.ts';
+import { inSlices, request } from '../../api/client.ts';
+import { detailKey, refreshInbox } from '../../inbox/notifications.ts';
+import { undoSecondsOf } from '../../shell/merchant.ts';
+import { createStore } from '../../shell/store.ts';
+import { showToast } from '../../shell/toasts.tsx';
+import { keepSentDraft, readDraft } from '../drafts.ts';
+import { undo } from '../undo.ts';
 
 /** Refusals of those who wait no longer. */
 const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
@@ -35,19 +34,23 @@ export const sentToMany = createStore<SentToMany>({ results: [], complete: true,
 export async function sendToMany(
   client: QueryClient,
   draftId: number,
-  { ids, ...rest }: ManyAnswer,
+  { ids, teach, ...rest }: ManyAnswer,
+  customers: number,
 ): Promise<void> {
   const results: AnswerResult[] = [];
   let documentId: number | null = null;
   let complete = false;
   sentToMany.set({ ...sentToMany.get(), sending: true });
+  const undoSeconds = await undoSecondsOf(client);
   try {
-    for (let from = 0; from < ids.length; from += ANSWERED_TOGETHER_MAX) {
-      const slice = ids.slice(from, from + ANSWERED_TOGETHER_MAX);
+    for (const [index, slice] of inSlices(ids).entries()) {
       const reply: { results: AnswerResult[]; document_id: number | null } = await request({
         ...calls.answerMany({
           ...{ ids: slice, ...rest },
+          // As long as it can be undone, there is no document yet that the others could name: it is learned once.
+          teach: teach && (index === 0 || undoSeconds === 0 || rest.document_id !== undefined),
           ...(documentId === null ? {} : { document_id: documentId }),
+          ...(undoSeconds > 0 ? { undo_seconds: undoSeconds } : {}),
         }),
         headers: { 'Idempotency-Key': keyOf(draftId, slice) },
       });
@@ -55,15 +58,39 @@ export async function sendToMany(
       results.push(...reply.results);
     }
     complete = true;
+    const sent = results.filter(({ status }) => status === 'answered').map(({ id }) => id);
     // Somebody who still waits can get the same text.
-    if (!results.some((one) => one.status === 'refused' && !DONE_CODES.has(one.code))) removeDraft(draftId);
-    if (results.some(({ status }) => status === 'answered')) showToast('answerSent');
+    if (!results.some((one) => one.status === 'refused' && !DONE_CODES.has(one.code)))
+      keepSentDraft(draftId, undoSeconds * 1000);
+    if (sent.length > 0) showSent(client, draftId, sent, customers, undoSeconds);
   } finally {
     // Shown from the list until they are loaded again: they would be shown as pending for a moment.
     for (const { id } of results) client.removeQueries({ queryKey: detailKey(id) });
     await refreshInbox(client);
     sentToMany.set({ results, complete, sending: false });
   }
+}
+
+function showSent(
+  client: QueryClient,
+  draftId: number,
+  ids: readonly number[],
+  customers: number,
+  undoSeconds: number,
+): void {
+  if (undoSeconds === 0) {
+    showToast('answerSent');
+    return;
+  }
+  const close = showToast('sentToManyIn', {
+    values: { n: customers },
+    durationMs: undoSeconds * 1000,
+    undo() {
+      close();
+      sentToMany.set({ results: [], complete: true, sending: false });
+      void undo(client, ids, draftId);
+    },
+  });
 }
 
 /** The same text to the same customers has the same key. */

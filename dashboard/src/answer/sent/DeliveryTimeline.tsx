@@ -1,16 +1,16 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { calls } from '../api/calls.ts';
-import { request } from '../api/client.ts';
-import type { DeliveryDetail, DeliveryState } from '../api/types.ts';
-import type { TextKey } from '../i18n/texts.ts';
-import { useTranslation } from '../i18n/translation.tsx';
-import { LimitGauge } from '../overview/LimitGauge.tsx';
-import { CurlButton } from '../shell/CurlButton.tsx';
-import { errorMessage } from '../shell/errorMessage.ts';
-import { showToast } from '../shell/toasts.tsx';
-import { useNow } from '../shell/useNow.ts';
-import { Ticks } from '../testPhone/Ticks.tsx';
+import { calls } from '../../api/calls.ts';
+import { request } from '../../api/client.ts';
+import type { DeliveryDetail, DeliveryState } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useTranslation } from '../../i18n/translation.tsx';
+import { LimitGauge } from '../../overview/LimitGauge.tsx';
+import { CurlButton } from '../../shell/CurlButton.tsx';
+import { errorMessage } from '../../shell/errorMessage.ts';
+import { showToast } from '../../shell/toasts.tsx';
+import { useNow } from '../../shell/useNow.ts';
+import { Ticks } from '../../testPhone/Ticks.tsx';
 
 const STATE_TEXTS: Record<DeliveryState, TextKey> = {
   queued: 'stateQueued',

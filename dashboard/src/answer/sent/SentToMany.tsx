@@ -1,10 +1,10 @@
 import { useMemo } from 'react';
-import type { AnswerResult } from '../../../src/contract/groups.ts';
-import type { Notification } from '../api/types.ts';
-import { useTranslation } from '../i18n/translation.tsx';
-import { useConversations } from '../inbox/conversations.ts';
-import { useStore } from '../shell/store.ts';
-import { sentToMany } from './sendToMany.ts';
+import type { AnswerResult } from '../../../../src/contract/groups.ts';
+import type { Notification } from '../../api/types.ts';
+import { useTranslation } from '../../i18n/translation.tsx';
+import { useConversations } from '../../inbox/conversations.ts';
+import { useStore } from '../../shell/store.ts';
+import { sentToMany } from '../group/sendToMany.ts';
 
 /** Who did not get the answer, and who did, if this notification was answered together with others. */
 export function SentToMany({ id, items }: { id: number; items: readonly Notification[] }) {

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react';
-import type { AnswerResult } from '../../../src/contract/groups.ts';
-import type { Notification } from '../api/types.ts';
-import type { Group, Rows } from '../inbox/groups.ts';
-import { navigate } from '../shell/route.ts';
-import { useStore } from '../shell/store.ts';
+import type { AnswerResult } from '../../../../src/contract/groups.ts';
+import type { Notification } from '../../api/types.ts';
+import type { Group, Rows } from '../../inbox/groups.ts';
+import { navigate } from '../../shell/route.ts';
+import { useStore } from '../../shell/store.ts';
 import { sentToMany } from './sendToMany.ts';
 
 interface Opening {

@@ -1,29 +1,31 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
-import { calls } from '../api/calls.ts';
-import { request } from '../api/client.ts';
-import type { Notification } from '../api/types.ts';
-import { useTranslation } from '../i18n/translation.tsx';
-import { isRelayed, useAsks } from '../inbox/asks.ts';
-import { useConversations } from '../inbox/conversations.ts';
-import { customersIn, type Group } from '../inbox/groups.ts';
-import { refreshInbox, textOfNotification } from '../inbox/notifications.ts';
-import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
-import { TypeIcon } from '../inbox/TypeIcon.tsx';
-import { tickedInGroup } from '../inbox/view.ts';
-import { BackButton } from '../shell/BackButton.tsx';
-import { showToast } from '../shell/toasts.tsx';
-import { useNow } from '../shell/useNow.ts';
-import { readDraft } from './drafts.ts';
+import { calls } from '../../api/calls.ts';
+import { request } from '../../api/client.ts';
+import type { Notification } from '../../api/types.ts';
+import { useTranslation } from '../../i18n/translation.tsx';
+import { isRelayed, useAsks } from '../../inbox/asks.ts';
+import { useConversations } from '../../inbox/conversations.ts';
+import { customersIn, type Group } from '../../inbox/groups.ts';
+import { refreshInbox, textOfNotification } from '../../inbox/notifications.ts';
+import { ReplyWindow } from '../../inbox/ReplyWindow.tsx';
+import { TypeIcon } from '../../inbox/TypeIcon.tsx';
+import { tickedInGroup } from '../../inbox/view.ts';
+import { BackButton } from '../../shell/BackButton.tsx';
+import { showToast } from '../../shell/toasts.tsx';
+import { useNow } from '../../shell/useNow.ts';
+import { readDraft } from '../drafts.ts';
+import { useFocusAfterMove } from '../moveOn.ts';
+import { QuestionText } from '../QuestionText.tsx';
+import { Suggestions } from '../Suggestions.tsx';
 import { GroupForm } from './GroupForm.tsx';
-import { QuestionText } from './QuestionText.tsx';
-import { Suggestions } from './Suggestions.tsx';
 
 /** One answer for all customers who ask the same. */
 export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: number) => void }) {
   const { t } = useTranslation();
   const first = oldestOf(group);
+  const heading = useFocusAfterMove(group[0]!.id);
   // A question that arrives while the user reads or writes is not ticked: nobody has looked at it.
   const [ticked, setTicked] = useState(() => tickedFirst(group));
   const chosen = group.filter(({ id }) => ticked.has(id));
@@ -43,7 +45,9 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
           <BackButton to={{ page: 'inbox', id: undefined }} />
           <TypeIcon type={first.notification_type} />
           <div className="pane-customer">
-            <h2>{t('groupTitle', { n: customersIn(group) })}</h2>
+            <h2 ref={heading} tabIndex={-1}>
+              {t('groupTitle', { n: customersIn(group) })}
+            </h2>
             <p>{t('groupHint')}</p>
           </div>
         </div>

@@ -1,0 +1,50 @@
+import type { QueryClient } from '@tanstack/react-query';
+import type { ReopenResult } from '../../../src/contract/reopen.ts';
+import { calls } from '../api/calls.ts';
+import { inSlices, request } from '../api/client.ts';
+import type { NotificationDetail } from '../api/types.ts';
+import { detailKey, refreshInbox, showAsPending } from '../inbox/notifications.ts';
+import { navigate } from '../shell/route.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { restoreSentDraft } from './drafts.ts';
+
+/**
+ * Takes answers back while the server holds them, or reopens what was resolved without a reply. The texts and the choices
+ * come back, too. A single one is opened, and so is the group whose draft is that of `draftId`.
+ */
+export async function undo(client: QueryClient, ids: readonly number[], draftId?: number): Promise<void> {
+  const results: ReopenResult[] = [];
+  try {
+    for (const slice of inSlices(ids))
+      results.push(...(await request<{ results: ReopenResult[] }>(calls.reopenMany(slice))).results);
+  } catch {
+    showToast('undoFailed', { tone: 'error' });
+  }
+  const reopened = results.filter(({ status }) => status === 'reopened').map(({ id }) => id);
+  const isOne = ids.length === 1 && draftId === undefined;
+  for (const id of reopened) restoreSentDraft(id, isOne ? answerIn(client, id) : {});
+  if (draftId !== undefined && reopened.length > 0) restoreSentDraft(draftId);
+  showAsPending(client, reopened);
+  const late = results.filter((result) => result.status === 'refused' && result.code === 'TOO_LATE');
+  if (late.length > 0) showToast('tooLate', { values: { n: late.length }, tone: 'error' });
+  // First, so that a group is one again when it is opened.
+  const refreshed = refreshInbox(client);
+  if (isOne) {
+    if (results.length > 0) navigate({ page: 'inbox', id: ids[0] });
+  } else if (draftId !== undefined && reopened.length > 0) {
+    await refreshed;
+    navigate({ page: 'inbox', id: reopened.includes(draftId) ? draftId : reopened[0] });
+  }
+  await refreshed;
+}
+
+/** The texts of an answer that this device did not write. */
+function answerIn(client: QueryClient, id: number): Record<string, string> {
+  const item = client.getQueryData<NotificationDetail>(detailKey(id));
+  const answer = (item?.answer ?? {}) as Record<string, unknown>;
+  const texts = (item?.answered_fields ?? []).flatMap((field) => {
+    const text = answer[field];
+    return typeof text === 'string' ? [[field, text] as const] : [];
+  });
+  return Object.fromEntries(texts);
+}
