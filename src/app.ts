@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { createNoteLooked } from './alerts/positions.ts';
+import { alertRoutes } from './alerts/routes.ts';
+import { createVapidKeys } from './alerts/vapid.ts';
 import type { Assistant } from './assistant/assistant.ts';
 import { auditRoutes } from './audit/routes.ts';
 import type { Factors } from './auth/factors/factors.ts';
@@ -22,15 +25,19 @@ import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
 import { messageRoutes } from './conversations/messageRoutes.ts';
+import { readConversationVersions } from './conversations/messages.ts';
 import { customerMessages } from './conversations/received.ts';
 import { conversationRoutes } from './conversations/routes.ts';
+import { savedReplyRoutes } from './conversations/savedReplies/routes.ts';
 import { findCustomerPhone } from './conversations/store.ts';
+import { talkRoutes } from './conversations/talkRoutes.ts';
+import { timelineRoutes } from './conversations/timeline/routes.ts';
 import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
 import { createChannelStates } from './delivery/channels/state.ts';
-import { createWindows } from './delivery/channels/windows.ts';
+import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
 import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
@@ -84,6 +91,7 @@ import { createWriteOnce } from './notifications/idempotency.ts';
 import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
 import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
+import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
 import { teamRoutes } from './notifications/team/routes.ts';
@@ -190,17 +198,20 @@ export async function buildApp(
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
+  const noteLooked = createNoteLooked(parts.database);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
-    await app.register(routesOf({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
+    await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
   await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
   await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
   await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
-  const conversationParts = { ...parts, ...config, windowsOf, writeOnce };
-  for (const routesOf of [conversationRoutes, messageRoutes])
+  const sendingTo = createSendingTo(parts);
+  const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };
+  for (const routesOf of [conversationRoutes, messageRoutes, timelineRoutes, talkRoutes])
     await app.register(routesOf(conversationParts), { prefix: '/api/v1/conversation' });
+  await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
   for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
@@ -209,6 +220,9 @@ export async function buildApp(
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
+  const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);
+  const alertParts = { ...parts, ...config, vapidKeys, noteLooked, mailAvailable: false };
+  await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
   const inboundParts = {
@@ -223,7 +237,7 @@ export async function buildApp(
     const routesOf = await inbound.routes();
     await app.register(routesOf(inboundParts), { prefix: inbound.prefix });
   }
-  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions];
+  const readers = [readInboxVersions, readDeliveryVersions, readKnowledgeVersions, readConversationVersions];
   const hub = createHub({ ...parts, readers });
   app.addHook('onListen', async () => hub.start());
   // Before the server waits for open connections: streams would stay open.

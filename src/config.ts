@@ -63,6 +63,8 @@ export interface Config {
   workerConcurrency: { total: number; perChannel: number };
   /** Whether merchants' webhook endpoints may be in a private network. */
   webhookEndpointsAllowPrivate: boolean;
+  /** Whether alerts may go to push services in a private network. */
+  pushAllowPrivate: boolean;
   /** The channel of merchants without their own channel. */
   channel: ChannelConfig;
   /** Distinct customers per day, for merchants without their own limit. */
@@ -190,6 +192,7 @@ export function readConfig(env: Environment = process.env): Config {
       perChannel: integer('WORKER_CONCURRENCY_PER_ENDPOINT', 4, 1, 1000),
     },
     webhookEndpointsAllowPrivate: flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isLocal),
+    pushAllowPrivate: flag('PUSH_ALLOW_PRIVATE') ?? false,
     channel: readChannel(choice('CHANNEL', CHANNEL_NAMES, 'simulator'), reader, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),

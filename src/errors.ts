@@ -35,7 +35,9 @@ const STATUS = {
   INSUFFICIENT_SCOPE: everywhere(403),
   KEY_NOT_FOUND: everywhere(404),
   CONFLICT: everywhere(409),
+  WINDOW_CLOSED: everywhere(409),
   TOO_LATE: everywhere(409),
+  SAVED_REPLY_NOT_FOUND: everywhere(404),
   TOO_MANY_PASSKEYS: everywhere(409),
   BAD_REQUEST: everywhere(400),
   NOT_FOUND: everywhere(404),
@@ -232,6 +234,26 @@ export const phoneDiffers = () =>
   );
 export const customerRequired = () => invalid('customer.reference', 'customer needs a reference or a phone');
 
+// Conversations
+/** Free text can be sent only for 24 hours after the customer wrote. */
+export const windowClosed = (lastWroteAt: string | undefined) =>
+  new ApiError(
+    'WINDOW_CLOSED',
+    lastWroteAt === undefined
+      ? 'The customer has not written yet. You can write to them for 24 hours after they write, or at any time with a template.'
+      : `The customer last wrote at ${lastWroteAt}. You can write to them for 24 hours after they write, or at any time with a template.`,
+  );
+export const customerUnreachable = () =>
+  new ApiError('CONFLICT', 'The customer of this conversation has no valid phone number.');
+export const customerChanged = () =>
+  new ApiError('CONFLICT', 'The customer’s phone number has just changed. Try again.');
+export const replyToInvalid = () =>
+  invalid('reply_to', 'reply_to must be the id of a message that the customer wrote in this conversation');
+export const sentAlready = () => new ApiError('TOO_LATE', 'The message is already being sent, or was sent.');
+export const savedReplyNotFound = () => new ApiError('SAVED_REPLY_NOT_FOUND', 'Saved reply not found.');
+export const tooManySavedReplies = (max: number) =>
+  new ApiError('CONFLICT', `The merchant already has ${max} saved replies. Remove one first.`);
+
 // Deliveries
 /** The caller of a webhook did not sign its request correctly. */
 export const forbidden = () =>
@@ -259,6 +281,12 @@ export const recipientNotForKeys = () =>
   });
 export const recipientInvalid = () =>
   invalid('recipient', 'recipient must be a phone number with + and its country code');
+
+// Alerts
+export const tooManyDevices = (max: number) =>
+  new ApiError('CONFLICT', `You already get alerts in ${max} browsers. Turn them off in one first.`);
+export const noDevices = () =>
+  new ApiError('CONFLICT', 'None of your browsers gets alerts. Turn them on in one first.');
 
 // Knowledge
 export const documentNotFound = () => new ApiError('DOCUMENT_NOT_FOUND', 'Document not found.');

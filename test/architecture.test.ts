@@ -44,6 +44,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'live/',
       'mcp/',
       'webhooks/',
+      'alerts/',
     ],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
@@ -58,7 +59,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/columns.ts',
     'auth/guard.ts',
     'auth/people.ts',
-    ...['conversations/columns.ts', 'conversations/rules.ts', 'conversations/store.ts'],
+    ...[
+      'conversations/columns.ts',
+      'conversations/rules.ts',
+      'conversations/store.ts',
+      'conversations/wire.ts',
+    ],
     'delivery/attention.ts',
     'delivery/phone.ts',
     'delivery/queue/attention.ts',
@@ -90,7 +96,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   conversations: [
     ...FEATURE_IMPORTS,
-    ...['auth/guard.ts', 'delivery/phone.ts', 'delivery/queue/deliveries.ts', 'events/record.ts'],
+    ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
+    ...['delivery/queue/control.ts', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
+    'events/record.ts',
     ...['merchants/storage.ts', 'merchants/store.ts'],
   ],
   // Every feature logs its events, so this one imports no other.
@@ -100,6 +108,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   webhooks: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/guard.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+  ],
+  // Alerts use the queue and the worker of delivery, too.
+  alerts: [
+    ...FEATURE_IMPORTS,
+    ...['auth/columns.ts', 'auth/guard.ts', 'auth/people.ts', 'delivery/', 'events/log.ts', 'secrets.ts'],
+    ...['notifications/brief.ts', 'notifications/team/store.ts'],
+  ],
+  'endpointChannels.ts': [
+    'alerts/',
+    'config.ts',
+    PORT,
+    'delivery/',
+    'secrets.ts',
+    'webhooks/',
+    'merchants/store.ts',
   ],
   // It replaces a merchant's own assistant, which can use only the API, so it gets functions instead of imports.
   assistant: ['contract/'],
@@ -160,7 +183,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
   ],
-  conversations: ['conversations', 'conversation_messages', 'conversation_storage'],
+  conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: [
@@ -178,6 +201,7 @@ const TABLES: Record<string, readonly string[]> = {
     ...['reached_customers', 'customer_windows', 'former_channels', 'inbound_updates', 'simulator_messages'],
   ],
   webhooks: ['webhook_endpoints'],
+  alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

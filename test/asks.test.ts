@@ -44,6 +44,7 @@ onEachEngine('asking the merchant', (engine) => {
       deliver: 'deskbell',
       expires_at: null,
       duplicate: false,
+      taken_over: null,
       candidates: rest.candidates,
     });
     assert.equal(asked.headers.get('location'), `${ASK}/${id}`);

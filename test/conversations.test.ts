@@ -28,6 +28,7 @@ onEachEngine('conversations', (engine) => {
       customer_name: 'Lucía Fernández',
       customer_phone: '+34611550101',
       window_open_until: null,
+      taken_over: null,
     });
     assert.ok(Date.parse(created_at) <= Date.parse(updated_at));
   });
@@ -113,7 +114,7 @@ onEachEngine('conversations', (engine) => {
       {
         ...{ status: 200, id: created.id, reference: 'chat-1' },
         ...{ customer_name: 'Lucía', customer_phone: '+34611550177' },
-        ...{ created_at: at, updated_at: at, window_open_until: null },
+        ...{ created_at: at, updated_at: at, window_open_until: null, taken_over: null },
       },
     );
     await deskbell.clock.advance(60);

@@ -86,11 +86,27 @@ const ROUTES = {
   'get /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
+  'get /api/v1/alerts/key': 'alerts',
+  'put /api/v1/alerts/subscriptions': 'alerts',
+  'delete /api/v1/alerts/subscriptions': 'alerts',
+  'get /api/v1/alerts/settings': 'alerts',
+  'patch /api/v1/alerts/settings': 'alerts',
+  'post /api/v1/alerts/test': 'alerts',
+  'put /api/v1/alerts/looked': 'alerts',
   'get /api/v1/conversation/': 'conversations',
   'post /api/v1/conversation/': 'conversations',
   'get /api/v1/conversation/{conversation_id}': 'conversations',
   'post /api/v1/conversation/{conversation_id}/messages': 'conversations',
   'get /api/v1/conversation/{conversation_id}/messages': 'conversations',
+  'get /api/v1/conversation/{conversation_id}/timeline': 'conversations',
+  'post /api/v1/conversation/{conversation_id}/send': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/sent/{delivery_id}': 'conversations',
+  'put /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'delete /api/v1/conversation/{conversation_id}/takeover': 'conversations',
+  'get /api/v1/saved-replies': 'conversations',
+  'post /api/v1/saved-replies': 'conversations',
+  'patch /api/v1/saved-replies/{saved_reply_id}': 'conversations',
+  'delete /api/v1/saved-replies/{saved_reply_id}': 'conversations',
   'get /api/v1/overview': 'notifications',
   'get /api/v1/inbox': 'notifications',
   'get /api/v1/inbox/counts': 'notifications',
@@ -150,6 +166,7 @@ describe('the OpenAPI document', () => {
         'simulator',
         'audit',
         'webhooks',
+        'alerts',
         'live',
         'operations',
       ],
@@ -185,7 +202,7 @@ describe('the OpenAPI document', () => {
         /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/(outcome|assignee|presence)$|^delete \/api\/v1\/auth\/(totp|passkeys)/.test(
+        /^(post|patch) |^put .*\/(outcome|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
           name,
         ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);

@@ -109,6 +109,15 @@ const ENDPOINTS: [method: string, path: string][] = [
   ['GET', `${CONVERSATIONS}/abc`],
   ['GET', `${CONVERSATIONS}/1/messages`],
   ['POST', `${CONVERSATIONS}/1/messages`],
+  ['GET', `${CONVERSATIONS}/1/timeline`],
+  ['POST', `${CONVERSATIONS}/1/send`],
+  ['DELETE', `${CONVERSATIONS}/1/sent/1`],
+  ['PUT', `${CONVERSATIONS}/1/takeover`],
+  ['DELETE', `${CONVERSATIONS}/1/takeover`],
+  ['GET', '/api/v1/saved-replies'],
+  ['POST', '/api/v1/saved-replies'],
+  ['PATCH', '/api/v1/saved-replies/1'],
+  ['DELETE', '/api/v1/saved-replies/1'],
 ];
 
 /** Everything that a client can see of a response, except its time. */

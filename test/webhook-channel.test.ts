@@ -30,6 +30,7 @@ const MESSAGE = {
   // Numbers and spaces that a second JSON.parse would change.
   context: '{"order": 12345678901234567890, "total": 1.50}',
   createdAt: '2026-01-15T09:29:58.123Z',
+  replyTo: null,
 } as const;
 
 const webhook = (url: string, options: WebhookOptions & { allowPrivate?: boolean } = {}) =>

@@ -96,10 +96,15 @@ onEachEngine('a webhook endpoint that is repaired', (engine) => {
       const later = new Date(deskbell.clock.now().getTime() + 3_600_000);
       for (let batch = 0; batch < 11; batch += 1) {
         const events = Array.from({ length: 100 }, (_, n) => ({
-          ...{ webhookId: `evt_${merchantId}_many_${batch}_${n}`, eventId: null, type: 'webhook.test' },
+          ...{
+            endpointId: id,
+            webhookId: `evt_${merchantId}_many_${batch}_${n}`,
+            eventId: null,
+            type: 'webhook.test',
+          },
           body: JSON.stringify({ type: 'webhook.test', timestamp: since, data: {} }),
         }));
-        await deskbell.database.transaction((tx) => enqueueEvents(tx, merchantId, id, events, later));
+        await deskbell.database.transaction((tx) => enqueueEvents(tx, merchantId, events, later));
       }
       assertError(await call('POST', `/${id}/test`), 409, 'CONFLICT');
       assert.equal((await call('POST', `/${id}/replay`, { body: { event_id } })).status, 200);
@@ -151,10 +156,10 @@ onEachEngine('a webhook endpoint that is repaired', (engine) => {
     try {
       const [first] = await attempts(id);
       const { webhook_id: webhookId, event_id: eventId, type } = first;
-      const copy = { webhookId, eventId, type, body: '{}' };
+      const copy = { endpointId: id, webhookId, eventId, type, body: '{}' };
       const merchantId = await merchantOf();
       const at = deskbell.clock.now();
-      await deskbell.database.transaction((tx) => enqueueEvents(tx, merchantId, id, [copy], at));
+      await deskbell.database.transaction((tx) => enqueueEvents(tx, merchantId, [copy], at));
       // Wakes the worker, which finds that it is held.
       await call('PATCH', `/${id}`, { body: { description: 'Ours' } });
       await deskbell.allSent();

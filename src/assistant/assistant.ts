@@ -9,8 +9,14 @@ export interface AssistantParts {
   /** Matching documents, best first, with a score from 0 to 1. */
   findAnswers(merchantId: MerchantId, question: string): Promise<Found[]>;
   raise(merchantId: MerchantId, conversationId: number, context: Record<string, string>): Promise<void>;
-  /** Shows a message on the customer's phone. */
-  say(merchantId: MerchantId, phone: string, text: string): Promise<void>;
+  /** Shows a message on the customer's phone, and records it in the conversation. */
+  say(
+    merchantId: MerchantId,
+    to: Pick<CustomerMessage, 'conversationId' | 'phone'>,
+    text: string,
+  ): Promise<void>;
+  /** Whether a person speaks to the customer. Then it is silent. */
+  isTakenOver(merchantId: MerchantId, conversationId: number): Promise<boolean>;
   log: Logger;
 }
 
@@ -36,18 +42,22 @@ const ASKING = 'Good question. Let me ask a colleague. I will send you the answe
 
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
 
-export function createAssistant({ findAnswers, raise, say, log }: AssistantParts): Assistant {
+export function createAssistant({ findAnswers, raise, say, isTakenOver, log }: AssistantParts): Assistant {
   return async (merchantId, { conversationId, phone, text }) => {
     const question = text.trim();
     if (question === '') return;
     try {
+      if (await isTakenOver(merchantId, conversationId)) {
+        await raise(merchantId, conversationId, { question, lead_phone: phone });
+        return;
+      }
       const [best, second] = await findAnswers(merchantId, question);
       if (best && question.split(/\s+/).length >= WORDS_MIN && isSure(best, second)) {
-        await say(merchantId, phone, best.answer);
+        await say(merchantId, { conversationId, phone }, best.answer);
         return;
       }
       await raise(merchantId, conversationId, { question, lead_phone: phone });
-      await say(merchantId, phone, ASKING);
+      await say(merchantId, { conversationId, phone }, ASKING);
     } catch (err) {
       // The customer's message is stored. Only the demo's reply is missing.
       log.warn({ err, merchant_id: merchantId }, 'demo assistant failed');

@@ -10,6 +10,14 @@ export const userNameOf = (userId: string) => `(select u.name from users u where
 export const personWire = (engine: Engine, userId: string) =>
   `(select concat('{"id":', u.id, ',"name":', ${JSON_TEXT[engine]('u.name')}, '}') from users u where u.id = ${userId})`;
 
+/** The condition that somebody can sign in. */
+export const isActiveUser = (userId: string) =>
+  `exists (select 1 from users u where u.id = ${userId} and u.disabled_at is null)`;
+
+/** The condition that a session has not ended. */
+export const isSessionOpenAt = (sessionId: string, at: string) =>
+  `exists (select 1 from sessions s where s.id = ${sessionId} and s.revoked_at is null and s.expires_at > ${at})`;
+
 /** A key's name as a sub-select, for another statement. Revoked keys keep theirs. */
 export const keyNameOf = (merchantId: string, keyId: string) =>
   `(select k.name from machine_keys k where k.merchant_id = ${merchantId} and k.id = ${keyId})`;

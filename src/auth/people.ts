@@ -21,3 +21,27 @@ export const listPeople = (
       order by id limit ${PEOPLE_MAX}`,
     [merchantId],
   );
+
+/** The name of one of a merchant's people. */
+export async function nameOfPerson(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<string | undefined> {
+  const row = await queries.one<PersonName>('select id, name from users where id = $2 and merchant_id = $1', [
+    merchantId,
+    id,
+  ]);
+  return row?.name;
+}
+
+/** Undefined if there is no such person, or they cannot sign in. */
+export const findPerson = (
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<(PersonName & { email: string }) | undefined> =>
+  queries.one(
+    'select id, name, email from users where id = $2 and merchant_id = $1 and disabled_at is null',
+    [merchantId, id],
+  );

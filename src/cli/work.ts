@@ -7,12 +7,12 @@ import { createChannels } from '../delivery/channels/merchantChannels.ts';
 import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
 import { startWorker } from '../delivery/worker/worker.ts';
+import { openEndpointChannels } from '../endpointChannels.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
 import { startInboxIndexer } from '../notifications/inbox/search/indexer.ts';
-import { createEndpoints } from '../webhooks/channel.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
@@ -44,7 +44,7 @@ async function work(database: Database, config: Config): Promise<number> {
   const worker = startWorker({
     database,
     channels,
-    endpoints: createEndpoints({ database, vault, log, now, ...config }),
+    endpoints: openEndpointChannels({ config, database, vault, log, now }),
     log,
     now,
     concurrency: config.workerConcurrency,

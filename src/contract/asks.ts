@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
+import { TakenOver } from './conversations.ts';
 import { DELIVERY_STATES } from './deliveryStates.ts';
 import { candidates, QUESTION_LENGTH_MAX } from './find.ts';
 import { waitSeconds } from './live.ts';
@@ -106,6 +107,7 @@ const asking = {
   duplicate: Type.Boolean({
     description: 'True if this customer’s same question was waiting already. It was not raised again.',
   }),
+  taken_over: TakenOver,
   candidates,
 };
 const Delivery = Type.Object(
@@ -187,6 +189,7 @@ export const AskReply = Type.Union(
         ),
         reference: base.reference,
         metadata: base.metadata,
+        taken_over: Type.Null({ description: 'Always null: while a person speaks, nothing is `known`.' }),
         candidates,
       },
       { title: 'ReplyKnown' },
@@ -197,7 +200,7 @@ export const AskReply = Type.Union(
   {
     title: 'AskReply',
     description: 'A known answer, the new question, or its final state if it ended while this call waited.',
-    examples: [{ status: 'asked', ...baseExample, duplicate: false, candidates: [] }],
+    examples: [{ status: 'asked', ...baseExample, duplicate: false, taken_over: null, candidates: [] }],
   },
 );
 

@@ -28,7 +28,17 @@ const conversationExample = {
   created_at: '2026-01-15T09:30:00.000Z',
   updated_at: '2026-01-15T09:30:00.000Z',
   window_open_until: '2026-01-16T09:30:00.000Z',
+  taken_over: null,
 };
+
+/** While it is not null, a person speaks to the customer and the assistant is silent. */
+export const TakenOver = NullOr(
+  Type.Object(
+    { at: Timestamp, by: NullOr(Type.String({ description: 'The name of the person or key.' })) },
+    { title: 'TakenOver' },
+  ),
+  'Since when a person speaks to the customer. The assistant must be silent until the conversation is handed back.',
+);
 
 export const Conversation = Type.Object(
   {
@@ -44,6 +54,7 @@ export const Conversation = Type.Object(
       Timestamp,
       'The end of the 24-hour window in which free text can be sent; null if it is closed.',
     ),
+    taken_over: TakenOver,
   },
   { title: 'Conversation', description: 'A conversation with a customer.', examples: [conversationExample] },
 );

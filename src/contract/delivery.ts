@@ -12,9 +12,10 @@ export const DeliveryStateName = Type.Enum([...DELIVERY_STATES], {
 
 const deliveryFields = {
   id: Type.Integer(),
-  notification_id: Type.Integer({
-    description: 'The notification that was answered; it may be deleted by now.',
-  }),
+  notification_id: NullOr(
+    Type.Integer(),
+    'The notification that was answered; it may be deleted by now. Null if somebody wrote it without one.',
+  ),
   conversation_id: Type.Integer(),
   recipient: Type.String({
     description: 'The customer’s phone number. If it is not valid: the text that was entered.',

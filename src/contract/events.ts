@@ -22,6 +22,8 @@ export const EVENT_TYPES = {
   'delivery.read': OF_NOTIFICATIONS,
   'delivery.failed': OF_NOTIFICATIONS,
   'message.received': OF_NOTIFICATIONS,
+  'conversation.taken_over': OF_NOTIFICATIONS,
+  'conversation.handed_back': OF_NOTIFICATIONS,
   'knowledge.updated': ['knowledge:read', 'webhooks'],
 } as const satisfies Record<string, readonly Scope[]>;
 export type EventType = keyof typeof EVENT_TYPES;

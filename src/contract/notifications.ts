@@ -3,7 +3,7 @@ import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 import { Lesson, lesson, Teach } from './teaching.ts';
-import { AssignedTo, NotesCount } from './team.ts';
+import { AssignedTo, NotesCount } from './teamwork.ts';
 
 export const NOTIFICATION_TYPES = ['user_question_request', 'user_support_request'] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];

@@ -9,7 +9,7 @@ import {
   ThreadQuery,
 } from '../contract/conversations.ts';
 import { WriteHeaders } from '../contract/notifications.ts';
-import { inTransaction } from '../database/database.ts';
+import { CHANGES, inTransaction } from '../database/database.ts';
 import { conversationNotFound, invalid, required, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { collectPage, cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
@@ -74,6 +74,7 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
             return { body: { stored, repeated: messages.length - stored }, headers: {} };
           }),
         );
+        if (body.stored > 0) database.signal(CHANGES);
         return body;
       },
     );

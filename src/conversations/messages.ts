@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { ThreadMessage } from '../contract/conversations.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
+import { idIn, ownIdIn } from '../database/ids.ts';
 import { listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
@@ -66,7 +68,7 @@ export interface Position {
   id: number;
 }
 
-interface StoredMessage {
+export interface StoredMessage {
   id: number;
   sender: NewMessage['from'];
   text: string;
@@ -125,6 +127,68 @@ const ofDelivery = ({
     delivery: { id, state },
   },
 });
+
+/** The last messages before a time, newest first. */
+export function listMessagesBefore(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  { before, limit }: { before: { at: string; id: number }; limit: number },
+): Promise<StoredMessage[]> {
+  return queries.all<StoredMessage>(
+    `select id, sender, text, at, message_id from conversation_messages
+      where merchant_id = $1 and conversation_id = $2 and (at, id) < ($3, $4) order by at desc, id desc limit $5`,
+    [merchantId, conversationId, before.at, before.id, limit],
+  );
+}
+
+/** Those of these messages that are in the conversation. */
+export async function findMessages(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  ids: readonly number[],
+): Promise<StoredMessage[]> {
+  if (ids.length === 0) return [];
+  return queries.all<StoredMessage>(
+    `select id, sender, text, at, message_id from conversation_messages
+      where ${ownIdIn(queries.engine, '$1', '$2')} and conversation_id = $3`,
+    [merchantId, ids, conversationId],
+  );
+}
+
+/** Counts a message to the customer that answers no notification. Such messages are never removed. */
+export async function countSent(tx: Queries, merchantId: MerchantId, bytes: number): Promise<void> {
+  await tx.run(
+    `insert into conversation_storage (merchant_id, bytes) values ($1, $2)
+      on conflict (merchant_id) do update set bytes = conversation_storage.bytes + excluded.bytes
+      returning merchant_id`,
+    [merchantId, bytes],
+  );
+}
+
+export const bytesOfSent = (text: string) => Buffer.byteLength(text) + ROW_BYTES;
+
+/** For changes that no trigger sees. */
+export async function renewVersion(tx: Queries, merchantId: MerchantId): Promise<void> {
+  await tx.run(
+    `insert into conversation_storage (merchant_id, bytes, version) values ($1, 0, $2)
+      on conflict (merchant_id) do update set version = excluded.version returning merchant_id`,
+    [merchantId, randomBytes(12).toString('hex')],
+  );
+}
+
+/** A merchant's version is a new random value after every message, and when a conversation is taken over. */
+export async function readConversationVersions(
+  queries: Queries,
+  merchantIds: readonly MerchantId[],
+): Promise<Map<MerchantId, { conversations: string }>> {
+  const rows = await queries.all<{ merchant_id: MerchantId; version: string }>(
+    `select merchant_id, version from conversation_storage where ${idIn(queries.engine, 'merchant_id', '$1')}`,
+    [merchantIds],
+  );
+  return new Map(rows.map(({ merchant_id, version }) => [merchant_id, { conversations: version }]));
+}
 
 export const expiringMessages = (days: number): Expiring => ({
   table: 'conversation_messages',

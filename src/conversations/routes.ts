@@ -12,6 +12,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { WriteHeaders } from '../contract/notifications.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import { storableText } from '../database/text.ts';
+import type { WindowsOf } from '../delivery/channels/windows.ts';
 import type { CountryCode } from '../delivery/phone.ts';
 import {
   conversationNotFound,
@@ -28,6 +29,7 @@ import type { Storage } from '../merchants/storage.ts';
 import { countryOf } from '../merchants/store.ts';
 import { checkConversation } from './rules.ts';
 import * as store from './store.ts';
+import { wiresOf } from './wire.ts';
 
 export interface ConversationParts {
   database: Database;
@@ -36,7 +38,7 @@ export interface ConversationParts {
   defaultCountry: CountryCode | undefined;
   now: () => Date;
   /** Until when each of these customers may receive free text. */
-  windowsOf: (merchantId: MerchantId, phones: readonly string[]) => Promise<(Date | undefined)[]>;
+  windowsOf: WindowsOf;
   /** Performs a write, only once if the request has an Idempotency-Key. */
   writeOnce: <T>(
     request: FastifyRequest,
@@ -57,13 +59,8 @@ const NAMES = { reference: 'reference', name: 'customer_name', phone: 'customer_
 export function conversationRoutes(parts: ConversationParts): FastifyPluginAsyncTypebox {
   const { database, storage, defaultCountry, now, windowsOf, writeOnce } = parts;
 
-  async function withWindows(merchantId: MerchantId, rows: readonly store.Conversation[]) {
-    const windows = await windowsOf(
-      merchantId,
-      rows.map(({ customer_phone }) => customer_phone),
-    );
-    return rows.map((row, index) => ({ ...row, window_open_until: windows[index]?.toISOString() ?? null }));
-  }
+  const withWindows = (merchantId: MerchantId, rows: readonly store.Conversation[]) =>
+    wiresOf(windowsOf, merchantId, rows);
 
   return async (app) => {
     requireMerchant(app);

@@ -10,9 +10,12 @@ export interface Conversation {
   customer_phone: string;
   created_at: string;
   updated_at: string;
+  taken_over_at: string | null;
+  taken_over_by: string | null;
 }
 
-const COLUMNS = 'id, reference, customer_name, customer_phone, created_at, updated_at';
+const COLUMNS =
+  'id, reference, customer_name, customer_phone, created_at, updated_at, taken_over_at, taken_over_by';
 
 /** The name of a customer of whom neither name nor number is known. */
 const NO_NAME = 'Customer';

@@ -43,6 +43,7 @@ export const TAGS = [
   { name: 'simulator', description: 'A simulated customer phone, for the demo.' },
   { name: 'audit', description: 'Who did what, for the merchant’s owners.' },
   { name: 'webhooks', description: 'Your own systems that receive events.' },
+  { name: 'alerts', description: 'How people hear of questions on their devices and by e-mail.' },
   { name: 'live', description: 'Live changes (server-sent events).' },
   { name: 'operations', description: 'Health, metrics and keys, for operators.' },
 ] as const;

@@ -46,6 +46,12 @@ export async function compileSchemasWhenUsed(app: FastifyInstance): Promise<void
   });
 }
 
+/** Only bodies are checked by their schemas: a text in the address that is not an id is not found. */
+export function checkBodiesOnly(app: FastifyInstance): void {
+  const { validatorCompiler } = app;
+  app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+}
+
 /** Fastify's own. An app has them only after it compiled schemas, so this one has some. */
 async function fastifyCompilers(): Promise<Compilers> {
   const app = Fastify({ ajv: { customOptions: AJV_OPTIONS } });

@@ -2,7 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
 
 /** What a client can subscribe to. Each topic has a version, which the database renews with every change. */
-export const TOPICS = ['inbox', 'presence', 'deliveries', 'knowledge'] as const;
+export const TOPICS = ['inbox', 'presence', 'deliveries', 'knowledge', 'conversations'] as const;
 export type Topic = (typeof TOPICS)[number];
 export type Versions = Readonly<Record<Topic, string>>;
 
@@ -12,7 +12,9 @@ export type VersionReader = (
   merchantIds: readonly MerchantId[],
 ) => Promise<ReadonlyMap<MerchantId, Partial<Versions>>>;
 
-const NO_CHANGES: Versions = { inbox: 'empty', presence: '', deliveries: 'empty', knowledge: 'empty' };
+const NO_CHANGES: Versions = {
+  ...{ inbox: 'empty', presence: '', deliveries: 'empty', knowledge: 'empty', conversations: 'empty' },
+};
 
 /** One statement per feature, for any number of merchants. */
 export async function readVersions(

@@ -12,7 +12,7 @@ import { declaresTasks, serveTasks, TASKS, taskResult } from './tasks.ts';
 import { TOOLS, type ToolEntry } from './tools.ts';
 
 const INSTRUCTIONS =
-  'Deskbell connects you with the merchant of a shop. When a customer asks something that you do not know: call find_answer; if no candidate answers it, call ask_merchant and tell the customer that you are asking; call get_answer until the merchant has answered. With deliver “deskbell” (the default) Deskbell itself sends the answer to the customer’s phone: do not repeat it. With deliver “assistant” nobody else tells the customer: you do. Call request_human when the customer needs a person. Never invent an answer about the shop.';
+  'Deskbell connects you with the merchant of a shop. When a customer asks something that you do not know: call find_answer; if no candidate answers it, call ask_merchant and tell the customer that you are asking; call get_answer until the merchant has answered. With deliver “deskbell” (the default) Deskbell itself sends the answer to the customer’s phone: do not repeat it. With deliver “assistant” nobody else tells the customer: you do. If `taken_over` in a result is not null, a person speaks to this customer: send the customer nothing until it is null again. Call request_human when the customer needs a person. Never invent an answer about the shop.';
 
 /** The tools that a key with these scopes may use, for one request over HTTP or one connection over stdio. */
 export function createServer(call: Call, keyScopes: ReadonlySet<string>, { era }: McpRequestContext): Server {

@@ -41,12 +41,16 @@ export const webhookIdOf = (merchantId: MerchantId, eventId: number) => `evt_${m
 
 /** The body is fixed here: every attempt sends the same bytes. */
 export function eventDelivery(
-  merchantId: MerchantId,
+  {
+    merchant_id: merchantId,
+    id: endpointId,
+    includeContent,
+  }: Pick<Endpoint, 'merchant_id' | 'id' | 'includeContent'>,
   logged: LoggedEvent,
-  includeContent: boolean,
 ): NewEventDelivery {
   const { id, type, timestamp, data }: Event = eventOf(logged, includeContent);
   return {
+    endpointId,
     webhookId: webhookIdOf(merchantId, id),
     eventId: id,
     type,
@@ -110,14 +114,14 @@ async function dispatchNew(
   endpoint: Endpoint,
   { last, limit }: { last: number; limit: number },
 ): Promise<number> {
-  const { merchant_id: merchantId, id, position } = endpoint;
+  const { merchant_id: merchantId, position } = endpoint;
   const read = await readEvents(database, merchantId, { after: position, limit });
   const { events, deliveries } = takeBatch(endpoint, read, () => true);
   // Without any, those up to `last` have been removed by now. Later ones may have been added meanwhile.
   const to = events.at(-1)?.id ?? last;
   await database.transaction(async (tx) => {
     if (!(await movePosition(tx, endpoint, { from: position, to }))) return;
-    await enqueueEvents(tx, merchantId, id, deliveries, now());
+    await enqueueEvents(tx, merchantId, deliveries, now());
   });
   return events.length;
 }
@@ -143,14 +147,14 @@ async function replay({ database, now }: DispatchParts, endpoint: Endpoint, room
   await database.transaction(async (tx) => {
     if (!(await moveReplay(tx, endpoint, { from, to }))) return;
     await hurryEvents(tx, merchantId, id, hurried, now());
-    await enqueueEvents(tx, merchantId, id, added.slice(0, room), now());
+    await enqueueEvents(tx, merchantId, added.slice(0, room), now());
   });
   return events.length;
 }
 
 /** As many of the events as fit into one transaction, and the deliveries of those that the endpoint wants. */
 function takeBatch(
-  { merchant_id, events: types, includeContent }: Endpoint,
+  endpoint: Endpoint,
   read: readonly LoggedEvent[],
   isWanted: (event: LoggedEvent) => boolean,
 ): { events: LoggedEvent[]; deliveries: NewEventDelivery[] } {
@@ -160,8 +164,8 @@ function takeBatch(
   for (const event of read) {
     if (length > BODIES_LENGTH_MAX) break;
     events.push(event);
-    if ((types !== null && !types.includes(event.type)) || !isWanted(event)) continue;
-    const delivery = eventDelivery(merchant_id, event, includeContent);
+    if ((endpoint.events !== null && !endpoint.events.includes(event.type)) || !isWanted(event)) continue;
+    const delivery = eventDelivery(endpoint, event);
     length += delivery.body.length;
     deliveries.push(delivery);
   }

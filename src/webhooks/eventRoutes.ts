@@ -84,7 +84,12 @@ export function webhookEventRoutes({
           if (await isFull(tx, merchantId, endpoint)) throw webhookQueueFull();
           const data = { event_id: null, webhook_endpoint_id: endpoint.id };
           const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
-          await enqueueEvents(tx, merchantId, endpoint.id, [{ webhookId, eventId: null, type, body }], at);
+          await enqueueEvents(
+            tx,
+            merchantId,
+            [{ endpointId: endpoint.id, webhookId, eventId: null, type, body }],
+            at,
+          );
         });
         outbox.announce();
         return { message: 'The test event is queued.', webhook_id: webhookId };
@@ -145,8 +150,8 @@ export function webhookEventRoutes({
             return false;
           }
           if (await isFull(tx, merchantId, endpoint)) throw webhookQueueFull();
-          const delivery = eventDelivery(merchantId, event, endpoint.includeContent);
-          await enqueueEvents(tx, merchantId, endpoint.id, [delivery], now());
+          const delivery = eventDelivery(endpoint, event);
+          await enqueueEvents(tx, merchantId, [delivery], now());
           return true;
         });
         outbox.announce();

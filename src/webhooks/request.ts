@@ -6,6 +6,7 @@ import type { Database, Queries } from '../database/database.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
 import { insufficientScope, ownerRequired, TOKEN_ERRORS, webhookNotFound } from '../errors.ts';
 import { readId } from '../http/ids.ts';
+import { checkBodiesOnly } from '../http/schemas.ts';
 import type { Vault } from '../secrets.ts';
 import { type Endpoint, findEndpoint } from './store.ts';
 
@@ -21,11 +22,10 @@ export interface WebhookParts {
 export const SCOPES = { config: { scopes: ['webhooks'] } } as const;
 export const ERRORS = [...TOKEN_ERRORS, ownerRequired(), insufficientScope(SCOPES.config.scopes)];
 
-/** For owners and keys. Only bodies are checked by their schemas: a text that is not an id is not found. */
+/** For owners and keys. */
 export function guardWebhooks(app: FastifyInstance): void {
   requireOwnerOrKey(app);
-  const { validatorCompiler } = app;
-  app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+  checkBodiesOnly(app);
 }
 
 export function idOf(request: FastifyRequest): number {

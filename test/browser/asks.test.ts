@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { before, it } from 'node:test';
 import { QUESTION } from '../harness.ts';
 import { createKey } from '../machineKeys.ts';
 import { answerField, apiOf, button, inBrowser, rowOf, sentAnswer, waitUntilLive } from './browser.ts';
 
 inBrowser('questions of an assistant that asks for itself', (dashboard) => {
-  const { readAnswered, createNotification } = apiOf(dashboard);
+  const { readAnswered, createNotification, setUndoSeconds } = apiOf(dashboard);
+  before(() => setUndoSeconds(0));
   let key: Promise<string> | undefined;
   const call = async (method: string, path: string, body?: unknown) => {
     key ??= createKey(dashboard.deskbell);
@@ -39,6 +40,8 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
       .waitFor();
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
+    await readAnswered(String(id));
+    await page.goto(`/inbox/${id}`);
     await sentAnswer(page).waitFor();
     await page.getByText('Delivered').first().waitFor();
     assert.equal((await call('GET', `/api/v1/ask/${id}`)).late, true);
@@ -73,6 +76,8 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     assert.equal(await rowOf(page, id).locator('.row-phone, .reply-window').count(), 0);
     await answerField(page).fill('Yes, from nine.');
     await button(page, 'Send answer').click();
+    await readAnswered(String(id));
+    await page.goto(`/inbox/${id}`);
     await sentAnswer(page).waitFor();
     await page.getByText('The assistant passes your reply on to the customer.').waitFor();
     await readAnswered(String(id));

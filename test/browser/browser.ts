@@ -232,7 +232,12 @@ export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]'
 export const button = (page: Page, name: string) =>
   page.getByRole('button', { name: new RegExp(`^${name}`) });
 
-export const answerField = (page: Page) => page.getByRole('textbox', { name: 'Your answer' });
+/** The field with what the customer gets. */
+export const answerField = (page: Page) =>
+  page.getByRole('textbox', { name: /^(.+ gets|Each customer gets)\b/ });
+
+/** The message after an answer was sent. It has the button to undo it. */
+export const sentToast = (page: Page) => page.locator('.toast', { hasText: /^Sent to / });
 
 /** The heading above an answer that was sent. */
 export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Answer\b/ });
@@ -269,6 +274,8 @@ export function apiOf(dashboard: Dashboard) {
         await sleep(20);
       }
     },
+    /** How long answers can be undone from now on. Long enough for a slow machine, or 0. */
+    setUndoSeconds: (undo_seconds: number) => api('PATCH', '/api/v1/merchant', { undo_seconds }),
     /** Creates a notification and returns its id. */
     createNotification: async (body: unknown = newQuestion()) =>
       (await raise(dashboard.deskbell, await signIn(), body)).split('/').at(-1)!,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { addUser } from '../harness.ts';
 import {
   answerField,
   apiOf,
@@ -37,7 +38,7 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
     assert.equal(await focused(page), 'answer');
     assert.equal(new URL(page.url()).pathname, `/inbox/${id}`);
     assert.equal((await read(other)).status, 'requested');
-    assert.equal(await button(page, 'Send').count(), 0);
+    assert.equal(await button(page, 'Send answer').count(), 0);
     assert.equal(await button(page, 'Resolve').count(), 0);
     await button(page, 'Copy my text').click();
     await button(page, 'Copied').waitFor();
@@ -51,6 +52,39 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
     await page.getByText('Yes, on Fridays.').waitFor();
     assert.equal(await answerField(page).count(), 0);
     await window.close();
+  });
+
+  it('can be followed by my text as another message, and nobody gets it twice', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('Also on Mondays.');
+    await answer(id, { answer: 'Yes, on Fridays.' });
+    const { conversation_id } = await read(id);
+    await button(page, 'Send as a follow-up').click();
+    await sentAnswer(page).waitFor();
+    await page.getByText('Your message is on its way.').first().waitFor();
+    const { json } = await api('GET', `/api/v1/conversation/${conversation_id}/timeline?limit=50`);
+    const texts = JSON.stringify(json.items);
+    assert.equal(texts.split('Also on Mondays.').length, 2, texts);
+    await window.close();
+  });
+
+  it('is announced: I see who else has the question open and who is typing before it comes to that', async () => {
+    const id = await createNotification();
+    const colleague = await addUser(dashboard.deskbell);
+    const [mine, theirs] = await Promise.all([
+      dashboard.open({ path: `/inbox/${id}` }),
+      dashboard.open({ path: `/inbox/${id}`, user: colleague }),
+    ]);
+    await mine.page.getByText(/has this open/).waitFor();
+    await theirs.page.locator('[data-reply]').pressSequentially('Yes');
+    await mine.page.getByText(/is writing an answer/).waitFor();
+    await theirs.page.goto('/healthz');
+    await mine.page.getByText(/is writing an answer/).waitFor({ state: 'detached' });
+    await mine.close();
+    await theirs.close();
   });
 
   it('is shown instead of an empty form, because nothing would be lost', async () => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { before, it } from 'node:test';
 import { QUESTION } from '../harness.ts';
 import { answerField, apiOf, button, inBrowser, rowOf, turnOnShortcuts, waitUntilLive } from './browser.ts';
 
 inBrowser('customers who ask the same', (dashboard) => {
-  const { api, read, readAnswered, createNotification } = apiOf(dashboard);
+  const { api, read, readAnswered, createNotification, setUndoSeconds } = apiOf(dashboard);
+  before(() => setUndoSeconds(0));
 
   /** From each of the three customers. */
   const ask = async (question: string) => {
@@ -72,6 +73,10 @@ inBrowser('customers who ask the same', (dashboard) => {
     await page
       .getByText('Their questions will be added to “How to store coffee beans” as other wordings.')
       .waitFor();
+    assert.equal(
+      await page.getByRole('combobox').locator('option:checked').textContent(),
+      'Other wordings for “How to store coffee beans”',
+    );
     await page.keyboard.type(' Or ask us.');
     await page.getByText('Each customer gets your answer, and the assistant learns it once.').waitFor();
     await window.close();
@@ -113,6 +118,27 @@ inBrowser('customers who ask the same', (dashboard) => {
     await readAnswered(first!);
     await readAnswered(second!);
     assert.equal((await read(third!)).status, 'requested');
+    await window.close();
+  });
+
+  it('can be undone together: nobody gets it, and the text and who was left out are back', async () => {
+    await setUndoSeconds(60);
+    const [first, second, third] = await ask('Do you sell sour cherries?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    const layla = page.locator('.group-members').getByRole('checkbox', { name: /Layla Haddad/ });
+    await layla.uncheck();
+    await answerField(page).fill('In June.');
+    await button(page, 'Send to 2 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 2 customers' }).waitFor();
+    assert.equal((await read(first!)).delivery, null);
+    await page.locator('.toast').getByRole('button', { name: /^Undo/ }).click();
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    assert.equal(await answerField(page).inputValue(), 'In June.');
+    assert.equal(await layla.isChecked(), false);
+    for (const id of [first, second, third]) assert.equal((await read(id!)).status, 'requested');
+    await setUndoSeconds(0);
     await window.close();
   });
 

@@ -9,7 +9,7 @@ import {
   focused,
   inBrowser,
   rowOf,
-  sentAnswer,
+  sentToast,
   waitUntilLive,
 } from './browser.ts';
 
@@ -285,9 +285,9 @@ inBrowser('an access token that expires', (dashboard) => {
     await waitUntilLive(page);
     await dashboard.deskbell.clock.advance(901);
     await rowOf(page, 9).click();
-    await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes, a Colombian one.');
+    await answerField(page).fill('Yes, a Colombian one.');
     await button(page, 'Send answer').click();
-    await sentAnswer(page).waitFor();
+    await sentToast(page).waitFor();
     const { answer } = await apiOf(dashboard).readAnswered('9');
     assert.equal(answer.answer, 'Yes, a Colombian one.');
     await window.close();
@@ -303,9 +303,9 @@ inBrowser(
       await window.signIn();
       await waitUntilLive(page);
       await rowOf(page, 9).click();
-      await page.getByRole('textbox', { name: 'Your answer' }).fill('Yes.');
+      await answerField(page).fill('Yes.');
       await button(page, 'Send answer').click();
-      await sentAnswer(page).waitFor();
+      await sentToast(page).waitFor();
       const token = await dashboard.deskbell.signIn();
       await dashboard.deskbell.call('POST', '/api/v1/simulator/2', {
         token,

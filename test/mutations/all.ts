@@ -1,6 +1,7 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
+import { CONVERSATION_MUTATIONS } from './conversations.ts';
 import { DASHBOARD_MUTATIONS } from './dashboard.ts';
 import { DATA_MUTATIONS } from './data.ts';
 import { DELIVERY_MUTATIONS } from './delivery.ts';
@@ -17,6 +18,7 @@ import { TEAM_MUTATIONS } from './team.ts';
 /** Everything that `npm run test:mutations` plants, one after another. */
 export const MUTATIONS: readonly Mutation[] = [
   ...DATA_MUTATIONS,
+  ...CONVERSATION_MUTATIONS,
   ...KNOWLEDGE_MUTATIONS,
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,

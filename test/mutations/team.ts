@@ -1,6 +1,6 @@
 import { caughtBy, type Mutation } from './mutation.ts';
 
-/** Colleagues who work on the same notifications. */
+/** Colleagues who work on the same notifications, and how they hear of them. */
 export const TEAM_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/notes.test.ts', [
     {
@@ -46,6 +46,43 @@ export const TEAM_MUTATIONS: readonly Mutation[] = [
       find: 'if (last !== null && at.getTime() - Date.parse(last) < waitMs) return undefined;',
       replace: '',
       test: 'writes a repeated state only after 5 seconds, typing after 3, however often it is sent',
+    },
+  ]),
+  ...caughtBy('test/alerts.test.ts', [
+    {
+      name: 'a device is rung for a question that was answered',
+      file: 'src/alerts/rules.ts',
+      find: "return what === 'all' && status === 'requested';",
+      replace: "return what === 'all' && status !== undefined;",
+      test: 'are not sent for what was answered meanwhile',
+    },
+    {
+      name: 'a device is rung after its person has signed out',
+      file: 'src/alerts/channel.ts',
+      find: 'if (subscription?.isActive) return open(subscription, parts);',
+      replace: 'if (subscription) return open(subscription, parts);',
+      test: 'end with the session, with the account, and when somebody else uses the browser',
+    },
+    {
+      name: 'an alert has the customer’s name although texts are hidden',
+      file: 'src/alerts/message.ts',
+      find: 'if (hidesText) return JSON.stringify(payload);',
+      replace: '',
+      test: 'have no text and no name if the person hides them, and are off if they are turned off',
+    },
+    {
+      name: 'a browser keeps the alerts of its former user',
+      file: 'src/alerts/subscriptions.ts',
+      find: 'if (merchant_id !== merchantId || user_id !== userId)',
+      replace: 'if (merchant_id === merchantId && user_id !== userId)',
+      test: 'end with the session, with the account, and when somebody else uses the browser',
+    },
+    {
+      name: 'two workers make the same alert',
+      file: 'src/alerts/dispatch.ts',
+      find: 'if (!(await movePosition(tx, log, to))) return;',
+      replace: 'await movePosition(tx, log, to);',
+      test: 'have one key, and send each alert once',
     },
   ]),
 ];

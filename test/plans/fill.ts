@@ -11,7 +11,7 @@ const MERCHANTS = 4;
 /** The number of rows in a table without a merchant column. */
 const SHARED_ROWS = 4000;
 /** Tables that stay small: one row per version, key or schema, or one per merchant and topic. */
-const SMALL = ['schema_migrations', 'signing_keys', 'answer_schemas', 'live_versions'];
+const SMALL = ['schema_migrations', 'signing_keys', 'answer_schemas', 'live_versions', 'vapid_keys'];
 
 /**
  * Copies the rows of merchant 1 in every table to other merchants. It reads the columns from the schema, so a new table

@@ -54,6 +54,16 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     await deskbell.call('POST', `${NOTIFICATIONS}/${id}/ungroup`, { token });
     await useTeam(deskbell, token, `${NOTIFICATIONS}/${id}`);
   }
+  // Devices that get no alerts, so that none is sent.
+  const key = (await deskbell.call('GET', '/api/v1/alerts/key', { token })).json.public_key;
+  const settings = { push: false, email_after_minutes: 1440 };
+  await deskbell.call('PATCH', '/api/v1/alerts/settings', { token, body: settings });
+  for (let n = 0; n < rows / 4; n += 1)
+    await deskbell.database.run(
+      `insert into push_subscriptions (merchant_id, user_id, session_id, fingerprint, sealed, language, created_at)
+        values (1, $1, 'session', $2, $3, 'en', '2026-01-15T09:30:00.000Z')`,
+      [1000 + n, `device ${n}`, key],
+    );
   // A person has few of them at a time.
   for (let n = 0; n < rows; n += 1)
     await deskbell.database.run(

@@ -16,6 +16,7 @@ import {
 import { listen } from '../listening.ts';
 import { startReceiver } from '../receiver.ts';
 import { until } from '../shops.ts';
+import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
@@ -53,6 +54,34 @@ async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
   }
 }
 
+/** A device that gets alerts, and one that is gone. */
+async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
+  const service = await startPushService();
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/alerts${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  try {
+    const [one, other] = [service.browser(), service.browser()];
+    for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
+    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('POST', '/test');
+    const address = await raise(deskbell, token);
+    await useTeam(deskbell, token, address);
+    await deskbell.allSent();
+    assert.ok(service.accepted.length > 2);
+    await call('PUT', '/looked');
+    service.answer = (response, { endpoint }) => {
+      response.writeHead(endpoint === other.endpoint ? 410 : 201).end();
+    };
+    await raise(deskbell, token);
+    await deskbell.allSent();
+    await call('DELETE', '/subscriptions', { endpoint: one.endpoint });
+  } finally {
+    await service.close();
+  }
+}
+
 /** Runs every operation of the API, all kinds of lists and searches, the worker and the clean-up. */
 export async function useEverything(deskbell: Deskbell): Promise<void> {
   // Waits until the server has got over the copied rows.
@@ -73,6 +102,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
   await useWebhooks(deskbell, token);
+  await useAlerts(deskbell, token);
 
   const [document] = (await call('GET', `${KNOWLEDGE}/?limit=1`)).json;
   const answers: [raised: object, answer: object][] = [
@@ -105,6 +135,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await answerTogether(deskbell, token, document.id);
   await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
+  await talk(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(
@@ -137,6 +168,33 @@ async function answerTogether(deskbell: Deskbell, token: string, documentId: num
     );
     assert.equal((await call('POST', '/answer-many', { ids, answer: 'Yes, it is.', ...more })).status, 200);
   }
+}
+
+/** A person writes to the customer of the demo's first conversation, which has a long timeline. */
+async function talk(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1/${path}`, { token, ...(body ? { body } : {}) });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.json;
+  };
+  const messages = [
+    { from: 'customer', text: 'Is it vegan?' },
+    { from: 'assistant', text: 'It is.', message_id: 'wamid.1' },
+  ];
+  await call('POST', 'conversation/1/messages', { messages });
+  const { items, next_before } = await call('GET', 'conversation/1/timeline?limit=20');
+  await call('GET', `conversation/1/timeline?limit=20&before=${next_before}`);
+  const reply_to = items.find((turn: { can_quote: boolean }) => turn.can_quote).id;
+  const { delivery_id } = await call('POST', 'conversation/1/send', {
+    ...{ text: 'Hello', undo_seconds: 60, reply_to },
+  });
+  await call('GET', 'conversation/1/timeline');
+  await call('DELETE', `conversation/1/sent/${delivery_id}`);
+  await call('PUT', 'conversation/1/takeover');
+  await call('DELETE', 'conversation/1/takeover');
+  const { id } = await call('POST', 'saved-replies', { title: 'Hello', text: 'Hello' });
+  await call('PATCH', `saved-replies/${id}`, { text: 'Hi' });
+  await call('DELETE', `saved-replies/${id}`);
 }
 
 /** Answers that can be undone: taken back, reopened when they are resolved, and sent when they are due. */
@@ -241,6 +299,8 @@ const LISTS = [
   '/api/v1/conversation/?ids=1,2,3',
   '/api/v1/conversation/?reference=c-7',
   '/api/v1/conversation/1/messages?limit=5',
+  '/api/v1/conversation/1/timeline?limit=5',
+  '/api/v1/saved-replies',
   '/api/v1/overview?days=90',
   '/api/v1/limits',
   '/api/v1/audit?limit=5',

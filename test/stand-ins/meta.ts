@@ -66,6 +66,7 @@ interface Options {
 }
 
 interface Body {
+  context?: unknown;
   messaging_product?: unknown;
   to?: unknown;
   type?: unknown;

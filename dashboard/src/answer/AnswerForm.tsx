@@ -10,6 +10,7 @@ import { resolveNotifications } from '../inbox/resolve.ts';
 import { selection } from '../inbox/view.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { useStore } from '../shell/store.ts';
+import { reportTyping } from '../team/presence.ts';
 import type { OthersAnswer } from './contested.ts';
 import { type Draft, readDraft, removeDraft, saveDraft } from './drafts.ts';
 import { CONTENT_MAX, canTeach, fieldTexts } from './fields.ts';
@@ -38,7 +39,8 @@ export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: An
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
-  const { name } = useCustomer(item);
+  const customer = useCustomer(item);
+  const name = customer.loading ? t('theCustomer') : customer.name;
   const locked = others !== undefined;
   const sending = useStore(beingSent).has(item.id);
   const rejection = useStore(rejections).get(item.id);
@@ -131,7 +133,10 @@ export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: An
             {...(isReply ? { 'data-reply': true } : {})}
             value={fields[field] ?? ''}
             error={errorOf(field)}
-            onChange={(event) => change({ fields: { ...fields, [field]: event.currentTarget.value } })}
+            onChange={(event) => {
+              reportTyping(item.id);
+              change({ fields: { ...fields, [field]: event.currentTarget.value } });
+            }}
           />
         );
       })}

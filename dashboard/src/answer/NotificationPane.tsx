@@ -6,12 +6,16 @@ import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { Notification, NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { isRelayed } from '../inbox/asks.ts';
 import { detailKey, toDetail } from '../inbox/notifications.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
+import { showToast } from '../shell/toasts.tsx';
+import { Presence } from '../team/Presence.tsx';
 import { AnswerForm } from './AnswerForm.tsx';
 import { othersAnswer } from './contested.ts';
+import { readDraft } from './drafts.ts';
 import { moveOn } from './moveOn.ts';
 import { NotificationHeader } from './NotificationHeader.tsx';
 import { Suggestions } from './Suggestions.tsx';
@@ -72,18 +76,26 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
   const pending = item.status === 'requested';
   const others = othersAnswer(item);
   const next = nextPending(shown, id);
+  /** The text that came too late is another message to the customer. */
+  const followUp = async (text: string) => {
+    const headers = { 'Idempotency-Key': readDraft(id).key };
+    await request({ ...calls.writeTo(item.conversation_id, text), headers });
+    showToast('followUpSent');
+  };
   return (
     <div className="pane">
       <NotificationHeader item={item} />
       <div className="pane-body">
         <div className="pane-main">
           {!pending && <SentToMany id={id} items={all} />}
+          {(pending || others) && <Presence id={id} />}
           {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
           {pending || others ? (
             <AnswerForm
               key={id}
               item={item}
               others={others}
+              onFollowUp={isRelayed(item.ask) ? undefined : followUp}
               onSent={() => moveOn(id, next?.id)}
               onDiscarded={renderAgain}
             />

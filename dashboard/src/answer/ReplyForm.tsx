@@ -6,6 +6,7 @@ import { CurlButton } from '../shell/CurlButton.tsx';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
 import { REPLY_FIELD } from './fields.ts';
+import { hasJustMoved } from './moveOn.ts';
 import { textToInsert } from './textToInsert.ts';
 
 interface ReplyFormProps {
@@ -98,7 +99,7 @@ export function ReplyActions({ send, resolve }: ActionsProps) {
             variant="default"
             disabled={(resolve.disabled ?? false) || send.loading}
             rightSection={resolve.withKey && <Kbd className="key-hint">e</Kbd>}
-            onClick={resolve.onClick}
+            onClick={() => hasJustMoved() || resolve.onClick()}
           >
             {t('resolve')}
           </Button>

@@ -13,19 +13,32 @@ export interface OthersAnswer {
 
 const draftText = (id: number): string => Object.values(readDraft(id).fields).join('').trim();
 
+const isOwn = ({ answered_by }: NotificationDetail): boolean => {
+  const state = session.get();
+  return state.status === 'signedIn' && state.user.name === answered_by;
+};
+
+const sentText = ({ answer, answered_fields: [field = 'answer'] }: NotificationDetail): string => {
+  const text = (answer as Record<string, unknown> | null)?.[field];
+  return typeof text === 'string' ? text : '';
+};
+
+/** The server has what the user has written, although its response may not have arrived. */
+export function isOwnDraft(item: NotificationDetail): boolean {
+  const [field = 'answer'] = item.answered_fields;
+  const text = sentText(item).trim();
+  return text !== '' && isOwn(item) && readDraft(item.id).fields[field]?.trim() === text;
+}
+
 /** Undefined if nobody else has answered, or if there is no text of the user that would be lost. */
 export function othersAnswer(item: NotificationDetail): OthersAnswer | undefined {
   if (item.status !== 'answered' || isBeingSent(item.id) || draftText(item.id) === '') return undefined;
   // Not loaded yet.
-  if (!item.answer) return undefined;
+  if (!item.answer || isOwnDraft(item)) return undefined;
   const answer = item.answer as Record<string, unknown>;
-  const name = item.answered_by ?? null;
-  const [field = 'answer'] = item.answered_fields;
-  const text = typeof answer[field] === 'string' ? answer[field] : '';
-  if (answer.cancelled === true) return { kind: 'cancelled', name, text };
-  if (answer.resolve_only !== true) return { kind: 'answered', name, text };
+  const done = { name: item.answered_by ?? null, text: sentText(item) };
+  if (answer.cancelled === true) return { kind: 'cancelled', ...done };
+  if (answer.resolve_only !== true) return { kind: 'answered', ...done };
   // The user resolved it: the text is kept in case that is undone.
-  const state = session.get();
-  const isOwn = state.status === 'signedIn' && state.user.name === name;
-  return isOwn ? undefined : { kind: 'resolved', name, text };
+  return isOwn(item) ? undefined : { kind: 'resolved', ...done };
 }

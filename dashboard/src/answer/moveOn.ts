@@ -4,6 +4,12 @@ import { turnOffShortcuts } from '../shortcuts/armed.ts';
 
 /** The notification that was opened because the one before is done. */
 let movedTo: number | undefined;
+let movedAt = Number.NEGATIVE_INFINITY;
+/** A second click, or a click that was meant for the question before, comes within this time. */
+const CLICKS_IGNORED_MS = 800;
+
+/** Whether a click may still be meant for the question before. */
+export const hasJustMoved = (): boolean => performance.now() - movedAt < CLICKS_IGNORED_MS;
 
 /**
  * Opens the next notification after the answer to `id` was sent, unless the user has opened something else meanwhile.
@@ -14,6 +20,7 @@ export function moveOn(id: number, next: number | undefined): void {
   if (route.page !== 'inbox' || route.id !== id || next === undefined) return;
   turnOffShortcuts();
   movedTo = next;
+  movedAt = performance.now();
   navigate({ page: 'inbox', id: next }, 'replace');
 }
 

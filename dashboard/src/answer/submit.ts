@@ -44,6 +44,15 @@ function setBeingSent(id: number, sending: boolean): void {
   beingSent.set(next);
 }
 
+const UNDO_MAX_MS = 60_000;
+
+/** Its draft is no longer one. Undoing brings it back. */
+export function afterSending(id: number): void {
+  if (isBeingSent(id)) return;
+  setRejection(id, undefined);
+  keepSentDraft(id, UNDO_MAX_MS);
+}
+
 /** The notification answered last in this tab. Its answer gets the keyboard focus. */
 let lastSubmittedId: number | undefined;
 export const wasJustSubmitted = (id: number): boolean => lastSubmittedId === id;

@@ -85,6 +85,11 @@ export const calls = {
     method: 'GET',
     path: `/api/v1/conversation/${ids ? `?ids=${ids.join(',')}` : ''}`,
   }),
+  writeTo: (conversationId: number, text: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/conversation/${conversationId}/send`,
+    body: { text },
+  }),
   delivery: (id: number): Call => ({ method: 'GET', path: `/api/v1/delivery/${id}` }),
   retryDelivery: (id: number): Call => ({ method: 'POST', path: `/api/v1/delivery/${id}/retry` }),
   limits: (): Call => ({ method: 'GET', path: '/api/v1/limits' }),

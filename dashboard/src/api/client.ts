@@ -14,13 +14,16 @@ export interface ApiResponse<T> {
   headers: Headers;
 }
 
-export async function request<T>(call: Call, options: { signal?: AbortSignal } = {}): Promise<T> {
+export async function request<T>(
+  call: Call,
+  options: { signal?: AbortSignal; keepalive?: boolean } = {},
+): Promise<T> {
   return (await requestWithHeaders<T>(call, options)).body;
 }
 
 export async function requestWithHeaders<T>(
   call: Call,
-  options: { signal?: AbortSignal } = {},
+  options: { signal?: AbortSignal; keepalive?: boolean } = {},
 ): Promise<ApiResponse<T>> {
   let response = await send(call, await getAccessToken(), options);
   // A sleeping device misses the scheduled refresh: retry once with a new token.

@@ -26,7 +26,7 @@ export function duration(language: Language, seconds: number): string {
 type HourCycle = 'h12' | 'h23';
 
 /** Whether people here write 3:10 PM or 15:10. That depends on the region, not on the language. */
-export const hourCycleHere = (): HourCycle =>
+const hourCycleHere = (): HourCycle =>
   ['h11', 'h12'].includes(dateFormat(undefined, { hour: 'numeric' }).resolvedOptions().hourCycle ?? '')
     ? 'h12'
     : 'h23';

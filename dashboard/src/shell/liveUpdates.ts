@@ -11,11 +11,12 @@ import { currentRoute } from './route.ts';
 const QUERIES_BY_EVENT: Record<string, readonly (readonly string[])[]> = {
   inbox: [
     ...[['inbox', 'items'], ['inbox', 'newest'], ['groups'], ['notification'], ['overview']],
-    ...[['conversations'], ['testPhone']],
+    ...[['conversations'], ['testPhone'], ['notes']],
   ],
   // A message that fails needs attention.
   deliveries: [['notification'], ['delivery'], ['limits'], ['testPhone']],
-  knowledge: [['documents'], ['document'], ['suggestions']],
+  knowledge: [['documents'], ['document'], ['suggestions'], ['teaching']],
+  presence: [['presence']],
 };
 const LIST_EVENTS = ['inbox', 'deliveries', 'open'];
 /** Events that arrive together cause one refresh. */

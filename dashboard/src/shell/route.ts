@@ -10,7 +10,7 @@ export type Query = Readonly<Record<string, string>>;
 export interface Route extends Target {
   query: Query;
 }
-export type PageName = Route['page'];
+type PageName = Route['page'];
 
 /** Stored with each entry of the browser's history. */
 interface EntryState {

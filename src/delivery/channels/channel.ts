@@ -18,7 +18,7 @@ export interface ChannelType {
   readonly sendsEvents?: true;
 }
 
-/** The webhook endpoints of merchants. Each is the channel of its own queue. */
+/** The webhook endpoints of merchants, and the devices of their people. Each is the channel of its own queue. */
 export interface EndpointChannels {
   /** Undefined if it is turned off or removed. */
   of(merchantId: MerchantId, endpointId: number): Promise<Channel | undefined>;
@@ -92,8 +92,8 @@ export interface Channel {
   readonly type: ChannelType;
   /** Identifies its number or address, as `type` or `type:…`. Slots, stops and windows are kept per id. */
   readonly id: string;
-  /** In which form the message may be sent now. */
-  plan(message: Outgoing): Promise<Plan>;
+  /** In which form a message to this customer may be sent now. */
+  plan(message: Pick<Outgoing, 'recipient' | 'mode'>): Promise<Plan>;
   send(message: Outgoing, form: Form): Promise<SendResult>;
   /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
@@ -113,7 +113,8 @@ export interface Outgoing {
   /** The same for every attempt, so that a receiver can recognise a repeated message. */
   key: string;
   deliveryId: number;
-  notificationId: number;
+  /** Null if it answers no notification. */
+  notificationId: number | null;
   conversationId: number;
   /** The conversation's name in the system it comes from. */
   reference: string | null;
@@ -125,11 +126,19 @@ export interface Outgoing {
   /** When the answer was given. */
   createdAt: string;
   attempts: number;
+  /** The channel's id of the customer's message that it quotes. */
+  replyTo: string | null;
 }
 
 /** A template reaches a customer outside the window. It uses the daily quota, as a campaign does. */
 export type Form = 'text' | 'template';
-export type Plan = { go: Form } | { wait: 'customer'; reason: string };
+export type Plan =
+  | { go: Form }
+  | { wait: 'customer'; reason: string }
+  /** Not before this time: then it is planned again. */
+  | { until: Date; reason: string }
+  /** Nobody needs it any more. */
+  | { drop: string };
 
 export type SendResult =
   | { outcome: 'sent'; messageId: string | undefined; state: 'sent' | 'delivered' }

@@ -1,5 +1,6 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import { phoneOrText } from '../phone.ts';
+import type { Form } from './channel.ts';
 import type { Channels } from './merchantChannels.ts';
 
 const WINDOW_MS = 24 * 60 * 60_000;
@@ -17,5 +18,25 @@ export function createWindows({ channels, now }: { channels: Channels; now: () =
       const end = until.get(number) ?? 0;
       return end > now().getTime() ? new Date(end) : undefined;
     });
+  };
+}
+
+export interface Sending {
+  /** In which form a message may be sent now. Absent: only when the customer has written again. */
+  form: Form | undefined;
+  /** When the customer last wrote, if the channel knows it. */
+  lastWroteAt: string | undefined;
+}
+
+/** How a message to this customer would be sent now. The number is E.164. */
+export type SendingTo = (merchantId: MerchantId, phone: string) => Promise<Sending>;
+
+export function createSendingTo({ channels }: { channels: Channels }): SendingTo {
+  return async (merchantId, phone) => {
+    const channel = await channels.of(merchantId);
+    const plan = await channel.plan({ recipient: phone, mode: 'reply' });
+    if ('go' in plan) return { form: plan.go, lastWroteAt: undefined };
+    const [wrote] = (await channel.lastWrote?.(merchantId, [phone])) ?? [];
+    return { form: undefined, lastWroteAt: wrote?.at };
   };
 }

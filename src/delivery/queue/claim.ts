@@ -3,7 +3,7 @@ import type { Database, Engine, Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { wakeAll } from './release.ts';
 import { waitForStatus } from './settle.ts';
-import { firstOfLane, NEVER, OPEN, type Queue, REST_MAX_MS } from './table.ts';
+import { firstOfLane, NEVER, notificationIdOf, OPEN, type Queue, REST_MAX_MS } from './table.ts';
 
 /**
  * How a worker gets its messages. It reads without locks, first the queues, then the messages of one queue, and takes
@@ -14,7 +14,7 @@ import { firstOfLane, NEVER, OPEN, type Queue, REST_MAX_MS } from './table.ts';
 export interface Claimed extends Queue {
   id: number;
   key: string;
-  notification_id: number;
+  notification_id: number | null;
   conversation_id: number;
   reference: string | null;
   context: string;
@@ -26,10 +26,12 @@ export interface Claimed extends Queue {
   due_at: string;
   channel_id: string | null;
   created_at: string;
+  /** The channel's id of the customer's message that it quotes. */
+  reply_to_message: string | null;
 }
 
-export const CLAIMED_COLUMNS = `id, merchant_id, endpoint_id, key, notification_id, conversation_id, reference, context,
-  recipient, mode, content, attempts, due_at, channel_id, created_at`;
+export const CLAIMED_COLUMNS = `id, merchant_id, endpoint_id, key, ${notificationIdOf()} as notification_id, conversation_id,
+  reference, context, recipient, mode, content, attempts, due_at, channel_id, created_at, reply_to_message`;
 
 /** How many queues one look returns. */
 export const QUEUES_MAX = 64;

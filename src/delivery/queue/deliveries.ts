@@ -1,8 +1,8 @@
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
-import type { Queries } from '../../database/database.ts';
-import { idIn } from '../../database/ids.ts';
-import { type DeliveryState, NEVER } from './table.ts';
+import type { Engine, Queries } from '../../database/database.ts';
+import { idIn, inSelect } from '../../database/ids.ts';
+import { type DeliveryState, NEVER, notificationIdOf, TAKEN_BACK } from './table.ts';
 
 /** What the merchant sees of its messages to customers. Events for webhook endpoints are not among them. */
 
@@ -10,7 +10,7 @@ import { type DeliveryState, NEVER } from './table.ts';
 const RESTS_UNTIL = `(select q.due_at from delivery_queues q
   where q.merchant_id = $1 and q.endpoint_id = 0 and q.due_at > $2 and deliveries.due_at <= $2 and deliveries.state = 'queued')`;
 
-const COLUMNS = `id, notification_id, conversation_id, recipient, mode, content, state, waiting_for,
+const COLUMNS = `id, ${notificationIdOf()} as notification_id, conversation_id, recipient, mode, content, state, waiting_for,
   coalesce(reason, case when state = 'queued' and due_at = '${NEVER}'
       then 'It will be sent after an earlier message to the same customer.' end,
     case when ${RESTS_UNTIL} is not null
@@ -63,10 +63,60 @@ export function listSentIn(
   { after, limit }: { after: { at: string; id: number }; limit: number },
 ): Promise<SentMessage[]> {
   return queries.all<SentMessage>(
-    `select id, notification_id, content, state, created_at, channel_message_id from deliveries
+    `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) > ($3, $4) order by created_at, id limit $5`,
     [merchantId, conversationId, after.at, after.id, limit],
   );
+}
+
+export interface SentTurn extends SentMessage {
+  reason: string | null;
+  attempts: number;
+  due_at: string;
+  updated_at: string;
+  sent_by: string | null;
+  reply_to: number | null;
+}
+
+/** The last messages of a conversation before a time, newest first. Those that were taken back are not among them. */
+export function listSentBefore(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  { before, limit }: { before: { at: string; id: number }; limit: number },
+): Promise<SentTurn[]> {
+  return queries.all<SentTurn>(
+    `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id, reason,
+        attempts, due_at, updated_at, sent_by, reply_to from deliveries
+      where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) < ($3, $4)
+        and (last_code is null or last_code <> '${TAKEN_BACK}')
+      order by created_at desc, id desc limit $5`,
+    [merchantId, conversationId, before.at, before.id, limit],
+  );
+}
+
+const TEXTS: Readonly<Record<Engine, string>> = {
+  sqlite: 'select value from json_each($3)',
+  postgres: 'select json_array_elements_text(cast($3 as json))',
+};
+
+/** Which of these ids of the channel are ids of messages that Deskbell sent in this conversation. */
+export async function findSentIds(
+  queries: Queries,
+  merchantId: MerchantId,
+  conversationId: number,
+  messageIds: readonly string[],
+): Promise<string[]> {
+  if (messageIds.length === 0) return [];
+  // SQLite would read all of the merchant's deliveries. A plus keeps it from using that column's indexes.
+  const merchant = queries.engine === 'sqlite' ? '+merchant_id' : 'merchant_id';
+  const rows = await queries.all<{ channel_message_id: string }>(
+    `select channel_message_id from deliveries
+      where ${merchant} = $1 and conversation_id = $2
+        and ${inSelect(queries.engine, 'channel_message_id', TEXTS[queries.engine])}`,
+    [merchantId, conversationId, JSON.stringify(messageIds)],
+  );
+  return rows.map(({ channel_message_id }) => channel_message_id);
 }
 
 /** The delivery of a notification as JSON text, or null: a sub-select for the notification's own statement. */
@@ -74,6 +124,10 @@ export const deliveryWire = (merchantId: string, notificationId: string) =>
   `(select concat('{"id":', d.id, ',"state":"', d.state, '","updated_at":"', d.updated_at, '"}')
     from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId}
     order by d.id desc limit 1)`;
+
+/** A sub-select for the notification's own statement: 1 if a message has its answer, or null. */
+export const isSent = (merchantId: string, notificationId: string) =>
+  `(select 1 from deliveries d where d.merchant_id = ${merchantId} and d.notification_id = ${notificationId} limit 1)`;
 
 /** A merchant's version is a new random value after every change to one of its messages. */
 export async function readDeliveryVersions(

@@ -15,9 +15,10 @@ import {
   queueStep,
 } from './table.ts';
 
-/** The queue of one webhook endpoint. Each event has a lane of its own, so that none waits for another. */
+/** The queues of webhook endpoints and of devices. Each event has a lane of its own, so that none waits for another. */
 
 export interface NewEventDelivery {
+  endpointId: number;
   /** The same in every attempt, and when the event is sent again. */
   webhookId: string;
   /** Null for a test. */
@@ -32,7 +33,6 @@ const laneOf = (endpointId: number, webhookId: string) => `endpoint ${endpointId
 export async function enqueueEvents(
   tx: Queries,
   merchantId: MerchantId,
-  endpointId: number,
   events: readonly NewEventDelivery[],
   at: Date,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export async function enqueueEvents(
           content: 'text',
           at: 'text',
         },
-        values: events.map(({ webhookId, eventId, type, body }) => ({
+        values: events.map(({ endpointId, webhookId, eventId, type, body }) => ({
           merchant_id: merchantId,
           endpoint_id: endpointId,
           key: randomUUID(),
@@ -159,6 +159,22 @@ export async function countQueued(
     [merchantId, endpointId, max],
   );
   return row?.queued ?? 0;
+}
+
+/** The same for several queues at once, with their ids. Those without any are absent. */
+export async function countQueuedOf(
+  queries: Queries,
+  merchantId: MerchantId,
+  endpointIds: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  if (endpointIds.length === 0) return new Map();
+  const rows = await queries.all<{ endpoint_id: number; queued: number }>(
+    `select endpoint_id, count(*) as queued from deliveries
+      where ${ownIdIn(queries.engine, '$1', '$2', 'endpoint_id')} and mode = 'reply' and state in ${OPEN}
+      group by endpoint_id`,
+    [merchantId, endpointIds],
+  );
+  return new Map(rows.map(({ endpoint_id, queued }) => [endpoint_id, queued]));
 }
 
 /** Like `hurryQueue`, and forgets that the endpoint did not answer: its address may be another now. */

@@ -6,11 +6,12 @@ import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
 import { failedReportStep, firstEventsStep } from './events.ts';
-import { NEW_DELIVERY, newDeliveriesQueueStep } from './table.ts';
+import { NEW_DELIVERY, NO_NOTIFICATION, newDeliveriesQueueStep } from './table.ts';
 
 /** A message to a customer. It is written together with the answer that it contains. */
 export interface NewDelivery {
-  notificationId: number;
+  /** Null if it answers no notification. */
+  notificationId: number | null;
   conversationId: number;
   /** The conversation's name in the system it comes from. */
   reference: string | null;
@@ -23,7 +24,16 @@ export interface NewDelivery {
   mode: 'reply' | 'campaign';
   content: string;
   at: Date;
+  /** When it may be sent, if not now: until then it can be taken back. */
+  dueAt?: Date | undefined;
+  /** The name of whoever wrote it, if it answers no notification. */
+  sentBy?: string | null | undefined;
+  /** The customer's message that it quotes. */
+  replyTo?: { id: number; messageId: string | null } | undefined;
 }
+
+/** A message that somebody writes to a customer without a question. */
+export type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
 export interface Outbox {
   /**
@@ -36,6 +46,8 @@ export interface Outbox {
     delivery: NewDelivery,
     after: string,
   ): Promise<{ steps: Step[]; waitsUntil: Date | undefined }>;
+  /** Puts a message into the queue that answers no notification, and returns its id. Undefined if its number is not valid. */
+  send(tx: Queries, merchantId: MerchantId, message: DirectMessage): Promise<number | undefined>;
   /** Call it after the commit, so that a worker looks immediately. */
   announce(): void;
 }
@@ -60,6 +72,13 @@ export function createOutbox(
           ? await quotaFreeAt(queries, merchantId, address.recipient, channelDailyLimit, delivery.at)
           : undefined;
       return { steps: enqueueSteps(merchantId, delivery, address, after), waitsUntil };
+    },
+    async send(tx, merchantId, message) {
+      const address = readAddress(message, defaultCountry);
+      if (address.state === 'failed') return undefined;
+      const delivery = { ...message, notificationId: null, context: '{}', mode: 'reply' as const };
+      const [row] = await tx.chain<{ id: number }>(enqueueSteps(merchantId, delivery, address));
+      return row?.id;
     },
     announce: () => database.signal(DELIVERIES),
   };
@@ -112,12 +131,16 @@ export function enqueueSteps(
           reason: 'text',
           last_code: 'text',
           at: 'text',
+          due_at: 'text',
+          sent_by: 'text',
+          reply_to: 'bigint',
+          reply_to_message: 'text',
         },
         values: [
           {
             merchant_id: merchantId,
             key: randomUUID(),
-            notification_id: delivery.notificationId,
+            notification_id: delivery.notificationId ?? NO_NOTIFICATION,
             conversation_id: delivery.conversationId,
             reference: delivery.reference,
             context: delivery.context,
@@ -129,13 +152,19 @@ export function enqueueSteps(
             reason: address.state === 'failed' ? address.reason : null,
             last_code: address.state === 'failed' ? NO_PHONE_NUMBER : null,
             at: delivery.at.toISOString(),
+            due_at: (delivery.dueAt ?? delivery.at).toISOString(),
+            sent_by: delivery.sentBy ?? null,
+            reply_to: delivery.replyTo?.id ?? null,
+            reply_to_message: delivery.replyTo?.messageId ?? null,
           },
         ],
       },
       sql: `insert into deliveries (merchant_id, key, notification_id, conversation_id, reference, context, recipient,
-          mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at)
+          mode, content, uses_quota, state, reason, last_code, due_at, created_at, updated_at, sent_by, reply_to,
+          reply_to_message)
         select r.merchant_id, r.key, r.notification_id, r.conversation_id, r.reference, r.context, r.recipient, r.mode,
-          r.content, r.uses_quota, r.state, r.reason, r.last_code, r.at, r.at, r.at from delivery_rows r
+          r.content, r.uses_quota, r.state, r.reason, r.last_code, r.due_at, r.at, r.at, r.sent_by,
+          r.reply_to, r.reply_to_message from delivery_rows r
           ${after ? `join ${after} a on a.merchant_id = r.merchant_id and a.id = r.notification_id` : ''}
         returning ${NEW_DELIVERY}`,
     },

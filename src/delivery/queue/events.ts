@@ -2,7 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
 import type { Queries } from '../../database/database.ts';
 import { logStep } from '../../events/record.ts';
-import { type DeliveryState, textOrNull } from './table.ts';
+import { type DeliveryState, notificationIdOf, textOrNull } from './table.ts';
 
 /** What happened to a delivery, in order. */
 export interface DeliveryEvent {
@@ -56,7 +56,7 @@ const REPORTED: Partial<Record<DeliveryState, true>> = {
 const quoted = (code: string) => `concat('"', replace(replace(${code}, '\\', ''), '"', ''), '"')`;
 
 const dataOf = (delivery: string, state: string, code: string) =>
-  `concat('{"delivery_id":', ${delivery}.id, ',"notification_id":', ${delivery}.notification_id,
+  `concat('{"delivery_id":', ${delivery}.id, ',"notification_id":', coalesce(cast(${notificationIdOf(`${delivery}.`)} as text), 'null'),
     ',"conversation_id":', ${delivery}.conversation_id, ',"state":"', ${state}, '","code":',
     case when ${code} is null then 'null' else ${quoted(code)} end, '}')`;
 
@@ -68,7 +68,7 @@ export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEve
   return [
     record,
     logStep(
-      `select e.merchant_id, concat('delivery.', e.state), e.at, d.notification_id, ${dataOf('d', 'e.state', 'e.code')},
+      `select e.merchant_id, concat('delivery.', e.state), e.at, ${notificationIdOf('d.')}, ${dataOf('d', 'e.state', 'e.code')},
           cast(null as text)
         from event e join deliveries d on d.merchant_id = e.merchant_id and d.id = e.delivery_id
         where e.state in (${states}) and d.endpoint_id = 0`,
@@ -79,7 +79,7 @@ export function recordSteps(merchantId: MerchantId, events: readonly DeliveryEve
 /** Of a delivery that cannot be sent because its number is not valid. */
 export const failedReportStep: Step = {
   ...logStep(
-    `select d.merchant_id, 'delivery.failed', d.created_at, d.notification_id,
+    `select d.merchant_id, 'delivery.failed', d.created_at, ${notificationIdOf('d.')},
         ${dataOf('d', 'd.state', 'd.last_code')}, cast(null as text)
       from delivery d`,
   ),

@@ -13,17 +13,24 @@ export type DeliveryState = Delivery['state'];
 export const OPEN = `('queued', 'sending', 'waiting')`;
 
 /**
- * A merchant has a queue for its messages to customers and one for each of its webhook endpoints. They share nothing:
+ * A merchant has a queue for its messages to customers, and one for each of its webhook endpoints and for each device of
+ * its people. They share nothing:
  * an endpoint that does not answer delays neither the customers' messages nor other endpoints.
  */
 export interface Queue {
   merchant_id: MerchantId;
-  /** `MESSAGES` or a webhook endpoint. */
+  /** `MESSAGES`, a webhook endpoint, or `PUSH_QUEUES` plus somebody's device. */
   endpoint_id: number;
 }
 
 /** The queue of the messages to customers. */
 export const MESSAGES = 0;
+/** Devices that get alerts begin here. No webhook endpoint has such an id. */
+export const PUSH_QUEUES = 2 ** 40;
+
+/** The notification of a message that somebody wrote without a question. Callers see null. */
+export const NO_NOTIFICATION = 0;
+export const notificationIdOf = (row = '') => `nullif(${row}notification_id, ${NO_NOTIFICATION})`;
 
 /** The id of an endpoint's channel starts with this. */
 export const ENDPOINT = 'webhook_endpoint';
@@ -49,6 +56,9 @@ export const firstOfLane: Record<Engine, (merchant: string, recipient: string, m
       where f.merchant_id = ${merchant} and (f.recipient, f.mode, f.id) >= (${recipient}, ${mode}, 0) and f.state in ${OPEN}
       order by f.recipient, f.mode, f.id limit 1)`,
 };
+
+/** The code of a message that its author took back before it was sent. */
+export const TAKEN_BACK = 'TAKEN_BACK';
 
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;

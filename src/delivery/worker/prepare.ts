@@ -38,6 +38,11 @@ export async function prepare(parts: PrepareParts, channel: Channel, delivery: C
       recheck: async () => 'go' in (await channel.plan(message)),
     };
   }
+  if ('until' in plan) {
+    const { until: dueAt, reason } = plan;
+    return { settlement: { state: 'queued', dueAt, reason, notCounted: true } };
+  }
+  if ('drop' in plan) return { settlement: { state: 'cancelled', reason: plan.drop, notCounted: true } };
   if (delivery.mode === 'campaign' || plan.go === 'template') {
     const freeAt = await waitForQuota(parts, delivery);
     if (freeAt) {
@@ -82,4 +87,5 @@ const outgoing = (delivery: Claimed): Outgoing => ({
   content: delivery.content,
   createdAt: delivery.created_at,
   attempts: delivery.attempts,
+  replyTo: delivery.reply_to_message,
 });

@@ -11,6 +11,7 @@ import {
   findConversation,
   insertConversation,
 } from '../../conversations/store.ts';
+import { takenOverOf } from '../../conversations/wire.ts';
 import { type Database, inTransaction, type Transaction } from '../../database/database.ts';
 import { type CountryCode, phoneOrText } from '../../delivery/phone.ts';
 import {
@@ -34,7 +35,9 @@ export interface AskParts {
   defaultCountry: CountryCode | undefined;
 }
 
-export type Asked = { known: Candidate; conversationId: number | null } | { id: number; duplicate: boolean };
+export type Asked =
+  | { known: Candidate; conversationId: number | null }
+  | { id: number; duplicate: boolean; takenOver: ReturnType<typeof takenOverOf> };
 
 /** Answers from the knowledge base if it can, otherwise raises the question once. All or nothing. */
 export function ask(
@@ -59,10 +62,13 @@ export function ask(
             )
           : await findConversation(tx, merchantId, id);
       if (id !== undefined && !conversation) throw conversationNotFound();
-      await recordKnown(tx, merchantId, {
-        ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
-      });
-      return { known: recognised, conversationId: conversation?.id ?? null };
+      // A person speaks to this customer: the assistant must not answer, so that person gets the question.
+      if (!conversation?.taken_over_at) {
+        await recordKnown(tx, merchantId, {
+          ...{ question: question.text, documentId: recognised.document_id, score: recognised.score, at },
+        });
+        return { known: recognised, conversationId: conversation?.id ?? null };
+      }
     }
     const conversationId = await conversationOf(tx, parts, merchantId, { body, deliver, at });
     const expiresAt =
@@ -71,12 +77,14 @@ export function ask(
         : new Date(at.getTime() + body.expires_in_seconds * 1000);
     // The same question of this customer may arrive at the same time.
     await tx.lock(`ask ${merchantId} ${conversationId}`);
+    const conversation = await findConversation(tx, merchantId, conversationId);
+    const takenOver = conversation ? takenOverOf(conversation) : null;
     const pending = await findPendingAsk(tx, merchantId, conversationId, question.key);
     if (pending) {
       // The list shows that it had expired, so it must be read again.
       if (pending.status === 'expired') await touchNotification(tx, merchantId, pending.id, at);
       await waitAgain(tx, merchantId, pending.id, expiresAt);
-      return { id: pending.id, duplicate: true };
+      return { id: pending.id, duplicate: true, takenOver };
     }
     const contextText = JSON.stringify(question.context);
     const bytes = Buffer.byteLength(contextText) + Buffer.byteLength(question.metadata ?? '') + 2 * ROW_BYTES;
@@ -99,7 +107,7 @@ export function ask(
       const { document_id: documentId, score } = recognised;
       await recordAsked(tx, merchantId, { documentId, score, notificationId: id, at });
     }
-    return { id, duplicate: false };
+    return { id, duplicate: false, takenOver };
   });
 }
 

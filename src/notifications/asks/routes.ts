@@ -165,6 +165,7 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
             conversation_id: asked.conversationId,
             reference: question.reference,
             metadata: body.metadata ?? null,
+            taken_over: null,
             candidates,
           };
         }
@@ -173,8 +174,9 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const seconds = body.wait_seconds ?? 0;
         const state = await wait(request, reply, { id, seconds, whenFull: 'return' });
         const status = state.status === 'waiting' ? 'asked' : state.status;
-        const { duplicate } = asked;
-        return sendJson(reply, JSON.stringify({ ...state, status, duplicate, candidates }));
+        const { duplicate, takenOver } = asked;
+        const reported = { ...state, status, duplicate, taken_over: takenOver ?? null, candidates };
+        return sendJson(reply, JSON.stringify(reported));
       },
     );
 

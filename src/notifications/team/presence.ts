@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { userNameOf } from '../../auth/columns.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import type { Presence, PresenceState } from '../../contract/team.ts';
+import type { Presence, PresenceState } from '../../contract/teamwork.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { merchantOf, personOf, requireMerchant, userOf } from '../../auth/guard.ts';
 import { listPeople } from '../../auth/people.ts';
 import { MessageOf } from '../../contract/common.ts';
+import type { MerchantId } from '../../contract/ids.ts';
 import { WriteHeaders } from '../../contract/notifications.ts';
 import {
   Assignee,
@@ -13,7 +14,7 @@ import {
   Notes,
   PresenceBody,
   Presences,
-} from '../../contract/team.ts';
+} from '../../contract/teamwork.ts';
 import { CHANGES, type Database, inTransaction } from '../../database/database.ts';
 import {
   idempotencyKeyInFlight,
@@ -56,13 +57,16 @@ export interface TeamParts {
   database: Database;
   storage: Storage;
   writeOnce: WriteOnce;
+  /** Called when somebody looks at a notification. */
+  noteLooked: (merchantId: MerchantId, at: Date) => Promise<void>;
   now: () => Date;
 }
 
 const AREA = { area: 'notification' } as const;
 
 /** Colleagues work on the same notifications: for people, not for keys. */
-export function teamRoutes({ database, storage, writeOnce, now }: TeamParts): FastifyPluginAsyncTypebox {
+export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
+  const { database, storage, writeOnce, noteLooked, now } = parts;
   async function othersAt(request: FastifyRequest, who: Parameters<typeof listPresent>[2]) {
     const others = await listPresent(database, merchantOf(request), who);
     if (!others) throw notificationNotFound();
@@ -230,6 +234,7 @@ export function teamRoutes({ database, storage, writeOnce, now }: TeamParts): Fa
         const state = readPresence(request.body);
         const isVisible = await recordPresence(database, merchantId, { ...who, state });
         if (isVisible) database.signal(CHANGES);
+        if (state !== 'gone') await noteLooked(merchantId, who.at);
         return othersAt(request, who);
       },
     );

@@ -1,5 +1,5 @@
 import type { PersonName } from '../../auth/people.ts';
-import { MENTIONS_MAX, NOTE_MAX, PRESENCE_STATES, type PresenceState } from '../../contract/team.ts';
+import { MENTIONS_MAX, NOTE_MAX, PRESENCE_STATES, type PresenceState } from '../../contract/teamwork.ts';
 import { storableText } from '../../database/text.ts';
 import { invalid, required } from '../../errors.ts';
 import { findMentions } from './mentions.ts';

@@ -1,6 +1,6 @@
 import { listPeople } from '../../auth/people.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import { NOTES_MAX, type Note } from '../../contract/team.ts';
+import { NOTES_MAX, type Note } from '../../contract/teamwork.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { noteNotFound, noteNotYours, notificationNotFound, tooManyNotes } from '../../errors.ts';
 import { logEvents, logStep } from '../../events/record.ts';
@@ -135,4 +135,17 @@ export async function notesWire(
     mentions: (JSON.parse(mentions) as number[]).flatMap((one) => people.get(one) ?? []),
     created_at,
   }));
+}
+
+export async function readNoteText(
+  queries: Queries,
+  merchantId: MerchantId,
+  notificationId: number,
+  noteId: number,
+): Promise<string | undefined> {
+  const row = await queries.one<{ text: string }>(
+    'select text from notification_notes where merchant_id = $1 and id = $3 and notification_id = $2',
+    [merchantId, notificationId, noteId],
+  );
+  return row?.text;
 }

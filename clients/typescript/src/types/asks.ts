@@ -139,10 +139,20 @@ export interface Known {
   conversation_id: number | null;
   reference: string | null;
   metadata: Metadata | null;
+  taken_over: null;
+}
+
+/** A person speaks to the customer: be silent in this conversation until it is handed back. */
+export interface TakenOver {
+  at: string;
+  /** The name of the person or key. */
+  by: string | null;
 }
 
 /** What a new question has beside its state. */
 export interface Raised {
+  /** Null if nobody has taken the conversation over. */
+  taken_over: TakenOver | null;
   /** This customer's same question is already open: none was raised again. */
   duplicate: boolean;
   /** Similar answers, best first. */

@@ -1,4 +1,4 @@
-import type { DeliveryState } from './asks.ts';
+import type { DeliveryState, TakenOver } from './asks.ts';
 
 /** A customer's conversation with the assistant. */
 export interface Conversation {
@@ -12,6 +12,8 @@ export interface Conversation {
   updated_at: string;
   /** Until then the customer can receive free text. Null if that time is over. */
   window_open_until: string | null;
+  /** Not null: a person speaks to the customer, and the assistant must be silent. */
+  taken_over: TakenOver | null;
 }
 
 /** Creates a conversation, or updates the one with this `reference`. */

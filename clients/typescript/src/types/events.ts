@@ -59,7 +59,8 @@ export interface NotedData extends About {
 /** A message to a customer. */
 export interface DeliveryData extends About {
   delivery_id: number;
-  notification_id: number;
+  /** Null if a person wrote it without a question. */
+  notification_id: number | null;
   conversation_id: number;
   state: DeliveryState;
   /** Why it failed. */
@@ -71,6 +72,12 @@ export interface MessageData extends About {
   conversation_id: number;
   message_id: string;
   text?: string;
+}
+
+/** A person has taken a conversation over, or handed it back to the assistant. */
+export interface TakeoverData extends About {
+  conversation_id: number;
+  conversation_reference: string | null;
 }
 
 /** A document of the knowledge base changed. After an import there is one event with the number of documents. */
@@ -96,6 +103,8 @@ interface DataByType {
   'delivery.read': DeliveryData;
   'delivery.failed': DeliveryData;
   'message.received': MessageData;
+  'conversation.taken_over': TakeoverData;
+  'conversation.handed_back': TakeoverData;
   'knowledge.updated': KnowledgeData;
 }
 

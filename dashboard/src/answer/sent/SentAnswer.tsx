@@ -7,8 +7,9 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { isRelayed } from '../../inbox/asks.ts';
 import { CurlButton } from '../../shell/CurlButton.tsx';
 import { useNow, useSecondsLeft } from '../../shell/useNow.ts';
+import { isOwnDraft } from '../contested.ts';
 import { fieldTexts } from '../fields.ts';
-import { wasJustSubmitted } from '../submit.ts';
+import { afterSending, wasJustSubmitted } from '../submit.ts';
 import { undo } from '../undo.ts';
 import { DeliveryTimeline } from './DeliveryTimeline.tsx';
 import { Learned } from './Learned.tsx';
@@ -30,11 +31,19 @@ export function SentAnswer({ item, loading }: { item: NotificationDetail; loadin
     if (isFocusLost && (wasJustSubmitted(item.id) || withoutReply))
       heading.current?.focus({ preventScroll: true });
   }, [item.id, withoutReply]);
+  const isDraft = isOwnDraft(item);
+  useEffect(() => {
+    if (isDraft) afterSending(item.id);
+  }, [isDraft, item.id]);
   return (
     <div className="sent-answer">
       <h3 ref={heading} tabIndex={-1}>
         {t(cancelled ? 'cancelled' : withoutReply ? 'resolvedTitle' : 'answer')}{' '}
-        {item.answered_by && <bdi className="muted">{item.answered_by}, </bdi>}
+        {item.answered_by && (
+          <span className="muted">
+            <bdi>{item.answered_by}</bdi> ·{' '}
+          </span>
+        )}
         <time className="muted" dateTime={item.updated_at} title={dateTime(item.updated_at)}>
           {relative(item.updated_at, now)}
         </time>

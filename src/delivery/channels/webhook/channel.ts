@@ -92,6 +92,7 @@ function bodyOf(message: Outgoing): string {
     recipient: message.recipient,
     mode: message.mode,
     content: message.content,
+    ...(message.replyTo !== null && { reply_to: message.replyTo }),
   });
   // The context is already JSON text and is sent unchanged: parsing it again could change its numbers.
   const dataWithContext = `${data.slice(0, -1)},"context":${message.context}}`;

@@ -8,7 +8,7 @@ import { hostOf, publicLookup, type Resolve, refusesLiteral } from './publicAddr
 export interface Post {
   url: URL;
   headers: Record<string, string>;
-  body: string;
+  body: string | Buffer;
 }
 
 export interface PostRules {

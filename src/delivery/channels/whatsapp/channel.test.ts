@@ -27,6 +27,7 @@ const MESSAGE: Outgoing = {
   reference: null,
   context: '{}',
   createdAt: '2026-01-15T09:31:00.000Z',
+  replyTo: null,
 };
 
 /** The channel needs it to keep to the rate limit. */

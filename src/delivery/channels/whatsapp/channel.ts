@@ -55,7 +55,7 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): 
       signal: AbortSignal.timeout(timeoutMs),
     });
 
-  async function plan({ recipient, mode }: Outgoing): Promise<Plan> {
+  async function plan({ recipient, mode }: Pick<Outgoing, 'recipient' | 'mode'>): Promise<Plan> {
     // `send` fails it. Waiting for a customer without a number would never end.
     if (!isPhone(recipient)) return { go: 'text' };
     if (mode === 'campaign' && template !== undefined) return { go: 'template' };
@@ -147,13 +147,17 @@ const notYet = (code: string, ms: number): SendResult => ({
   notCounted: true,
 });
 
-function bodyOf({ recipient, content, key }: Outgoing, form: Form, settings: WhatsAppSettings) {
+/** Other ids were recorded by an assistant. WhatsApp would refuse the message because of them. */
+const isWamid = (id: string | null) => id?.startsWith('wamid.') === true;
+
+function bodyOf({ recipient, content, key, replyTo }: Outgoing, form: Form, settings: WhatsAppSettings) {
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
     to: recipient,
     // Every status repeats it. If the response is lost, only this key tells which message a status is about.
     biz_opaque_callback_data: key,
+    ...(isWamid(replyTo) && { context: { message_id: replyTo } }),
     ...(form === 'text'
       ? { type: 'text', text: { preview_url: false, body: content } }
       : {

@@ -1,0 +1,57 @@
+import { request } from '../api/client.ts';
+
+/** The last list of open questions, to read while there is no connection. It is removed when the session ends. */
+export interface OfflineCopy {
+  userId: number;
+  at: string;
+  items: readonly OfflineItem[];
+}
+
+export interface OfflineItem {
+  id: number;
+  customer: string;
+  question: string;
+  created_at: string;
+}
+
+const KEY = 'deskbell.offline';
+const ITEMS_MAX = 50;
+const QUESTION_MAX = 500;
+
+interface Listed {
+  id: number;
+  created_at: string;
+  context: { question?: string; support_request_reason?: string };
+  customer?: { name: string } | null;
+}
+
+/** Loads and stores the list. Without a connection the earlier one stays. */
+export async function keepOfflineCopy(userId: number): Promise<void> {
+  try {
+    const call = { method: 'GET', path: `/api/v1/inbox?tab=open&limit=${ITEMS_MAX}` } as const;
+    const { items } = await request<{ items: readonly Listed[] }>(call);
+    const copy: OfflineCopy = {
+      userId,
+      at: new Date().toISOString(),
+      items: items.map(({ id, created_at, context, customer }) => ({
+        id,
+        created_at,
+        customer: customer?.name ?? '',
+        question: (context.question ?? context.support_request_reason ?? '').slice(0, QUESTION_MAX),
+      })),
+    };
+    localStorage.setItem(KEY, JSON.stringify(copy));
+  } catch {
+    // No connection, or storage is full.
+  }
+}
+
+export function readOfflineCopy(): OfflineCopy | undefined {
+  try {
+    return (JSON.parse(localStorage.getItem(KEY) ?? 'null') as OfflineCopy | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const removeOfflineCopy = (): void => localStorage.removeItem(KEY);

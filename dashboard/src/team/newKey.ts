@@ -1,0 +1,5 @@
+/** A random key. Not `randomUUID`, which a page over plain HTTP does not have. */
+export const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  );

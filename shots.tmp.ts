@@ -1,0 +1,44 @@
+import { chromium } from 'playwright-core';
+import { AURORA, QUESTION, raise, startDeskbell } from './test/harness.ts';
+import { prepareDemoDatabases } from './test/databases.ts';
+const demo = await prepareDemoDatabases();
+const d = await startDeskbell('sqlite');
+const token = await d.signIn();
+await d.call('PATCH', '/api/v1/merchant', { token, body: { undo_seconds: 60 } });
+const a = (await raise(d, token, { ...QUESTION, context: { question: 'How long does a parcel to Lugo take, and can I choose the day?', document_id: 1 } })).split('/').at(-1);
+const b = (await raise(d, token, { ...QUESTION, conversation_id: 2, context: { question: 'Do you sell vouchers?' } })).split('/').at(-1);
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+const only = process.argv[2];
+for (const [name, w, h, scheme, lang] of [['1400', 1400, 900, 'light', 'en'], ['1400d', 1400, 900, 'dark', 'en'], ['1100', 1100, 800, 'light', 'en'], ['390', 390, 800, 'light', 'en'], ['390ar', 390, 800, 'dark', 'ar'], ['1400ar', 1400, 900, 'light', 'ar']] as const) {
+  if (only && only !== name) continue;
+  const c = await browser.newContext({ baseURL: d.url, viewport: { width: w, height: h }, colorScheme: scheme, locale: 'en-GB' });
+  await c.request.post('/session/login', { headers: { 'x-deskbell-dashboard': '1' }, data: AURORA });
+  const page = await c.newPage();
+  await page.goto('/healthz');
+  await page.evaluate(`localStorage['deskbell.session']='1'; localStorage['deskbell.preferences']=JSON.stringify({language:'${lang}'})`);
+  await page.goto(`/inbox/${a}`);
+  const field = page.locator('[data-reply]');
+  await field.fill('About nine days, Lucía. Sorry!');
+  await page.waitForTimeout(800);
+  await page.screenshot({ path: `/tmp/shots/${name}-form.png` });
+  if (w < 900) { await page.locator('.teaching-line button').click(); }
+  await page.locator('.teaching select').selectOption({ index: 2 });
+  await page.waitForTimeout(600);
+  await page.screenshot({ path: `/tmp/shots/${name}-replace.png` });
+  await page.locator('.reply-actions button[type=submit]').click();
+  await page.waitForTimeout(1200);
+  await page.screenshot({ path: `/tmp/shots/${name}-sent.png` });
+  await page.goto(`/inbox/${a}`);
+  await page.locator('.sent-answer').waitFor();
+  await page.waitForTimeout(500);
+  await page.screenshot({ path: `/tmp/shots/${name}-held.png` });
+  await page.locator('.held-answer button').first().click();
+  await page.locator('[data-reply]').waitFor();
+  await page.locator('.pane-actions button').last().click();
+  await page.waitForTimeout(700);
+  await page.screenshot({ path: `/tmp/shots/${name}-delete.png` });
+  await c.close();
+}
+await browser.close();
+await d.close();
+await demo.remove();

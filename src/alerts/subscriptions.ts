@@ -1,0 +1,153 @@
+import { isActiveUser, isSessionOpenAt } from '../auth/columns.ts';
+import { SUBSCRIPTIONS_MAX } from '../contract/alerts.ts';
+import type { MerchantId, UserId } from '../contract/ids.ts';
+import type { Database, Queries, Transaction } from '../database/database.ts';
+import { removeQueue } from '../delivery/queue/endpointEvents.ts';
+import { PUSH_QUEUES } from '../delivery/queue/table.ts';
+import { tooManyDevices } from '../errors.ts';
+import type { Vault } from '../secrets.ts';
+import type { Browser, What } from './rules.ts';
+import { DEFAULTS } from './settings.ts';
+
+/** The browsers that get alerts: the only SQL on push_subscriptions. */
+
+const purposeOf = (merchantId: MerchantId) => `push subscriptions of merchant ${merchantId}`;
+const fingerprintOf = (vault: Vault, endpoint: string) => vault.fingerprint(endpoint, 'push endpoint');
+
+/** Of all people of a merchant together. */
+const PER_MERCHANT_MAX = 500;
+
+export interface NewSubscription {
+  userId: UserId;
+  sessionId: string | undefined;
+  browser: Browser;
+  language: string;
+  at: Date;
+}
+
+/** A browser has one owner: whoever turned alerts on last. */
+export async function subscribe(
+  database: Database,
+  vault: Vault,
+  merchantId: MerchantId,
+  { userId, sessionId, browser, language, at }: NewSubscription,
+): Promise<void> {
+  const fingerprint = fingerprintOf(vault, browser.endpoint);
+  const known = await database.all<{ merchant_id: MerchantId; id: number; user_id: number }>(
+    'select merchant_id, id, user_id from push_subscriptions where fingerprint = $1 limit 100',
+    [fingerprint],
+  );
+  for (const { merchant_id, id, user_id } of known) {
+    if (merchant_id !== merchantId || user_id !== userId)
+      await database.transaction((tx) => removeSubscription(tx, merchant_id, id));
+  }
+  await removeEnded(database, merchantId, userId, at);
+  await database.transaction(async (tx) => {
+    await tx.lock(`push subscriptions ${merchantId}`);
+    const { own, all } = (await tx.one<{ own: number; all: number }>(
+      `select count(case when user_id = $2 and fingerprint <> $3 then 1 end) as own,
+          count(*) as "all" from push_subscriptions where merchant_id = $1`,
+      [merchantId, userId, fingerprint],
+    ))!;
+    if (own >= SUBSCRIPTIONS_MAX || all >= PER_MERCHANT_MAX) throw tooManyDevices(SUBSCRIPTIONS_MAX);
+    await tx.run(
+      `insert into push_subscriptions (merchant_id, user_id, session_id, fingerprint, sealed, language, created_at)
+        values ($1, $2, $3, $4, $5, $6, $7)
+        on conflict (merchant_id, user_id, fingerprint) do update set session_id = excluded.session_id,
+          sealed = excluded.sealed, language = excluded.language returning id`,
+      [
+        ...[merchantId, userId, sessionId ?? null, fingerprint],
+        ...[vault.seal(JSON.stringify(browser), purposeOf(merchantId)), language, at.toISOString()],
+      ],
+    );
+  });
+}
+
+/** Those of a person who signed out there meanwhile. */
+async function removeEnded(
+  database: Database,
+  merchantId: MerchantId,
+  userId: UserId,
+  at: Date,
+): Promise<void> {
+  const ended = await database.all<{ id: number }>(
+    `select id from push_subscriptions where merchant_id = $1 and user_id = $2
+      and session_id is not null and not ${isSessionOpenAt('push_subscriptions.session_id', '$3')}`,
+    [merchantId, userId, at.toISOString()],
+  );
+  for (const { id } of ended) await database.transaction((tx) => removeSubscription(tx, merchantId, id));
+}
+
+/** What waits for it is not sent any more. */
+export async function removeSubscription(tx: Transaction, merchantId: MerchantId, id: number): Promise<void> {
+  await tx.run('delete from push_subscriptions where merchant_id = $1 and id = $2', [merchantId, id]);
+  await removeQueue(tx, merchantId, PUSH_QUEUES + id);
+}
+
+export async function unsubscribe(
+  database: Database,
+  vault: Vault,
+  merchantId: MerchantId,
+  userId: UserId,
+  endpoint: string,
+): Promise<void> {
+  const row = await database.one<{ id: number }>(
+    'select id from push_subscriptions where merchant_id = $1 and user_id = $2 and fingerprint = $3',
+    [merchantId, userId, fingerprintOf(vault, endpoint)],
+  );
+  if (row) await database.transaction((tx) => removeSubscription(tx, merchantId, row.id));
+}
+
+export async function listOwn(queries: Queries, merchantId: MerchantId, userId: UserId): Promise<number[]> {
+  const rows = await queries.all<{ id: number }>(
+    'select id from push_subscriptions where merchant_id = $1 and user_id = $2 order by id',
+    [merchantId, userId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export interface Subscriber {
+  id: number;
+  user_id: number;
+  what: What;
+}
+
+/** Those of people who want alerts on their devices. */
+export const listSubscribers = (queries: Queries, merchantId: MerchantId): Promise<Subscriber[]> =>
+  queries.all(
+    `select p.id, p.user_id, coalesce(s.what, '${DEFAULTS.what}') as what from push_subscriptions p
+      left join alert_settings s on s.merchant_id = p.merchant_id and s.user_id = p.user_id
+      where p.merchant_id = $1 and coalesce(s.push, 1) = 1 order by p.id limit ${PER_MERCHANT_MAX}`,
+    [merchantId],
+  );
+
+export interface Subscription {
+  merchantId: MerchantId;
+  id: number;
+  userId: UserId;
+  browser: Browser;
+  language: string;
+  /** Whether the person can sign in, and has not signed out there. */
+  isActive: boolean;
+}
+
+export async function findSubscription(
+  queries: Queries,
+  vault: Vault,
+  merchantId: MerchantId,
+  id: number,
+  at: Date,
+): Promise<Subscription | undefined> {
+  const row = await queries.one<{ user_id: UserId; sealed: string; language: string; active: number }>(
+    `select user_id, sealed, language,
+        case when ${isActiveUser('push_subscriptions.user_id')}
+          and (session_id is null or ${isSessionOpenAt('push_subscriptions.session_id', '$3')}) then 1 else 0 end as active
+      from push_subscriptions where merchant_id = $1 and id = $2`,
+    [merchantId, id, at.toISOString()],
+  );
+  if (!row) return undefined;
+  return {
+    ...{ merchantId, id, userId: row.user_id, language: row.language, isActive: row.active === 1 },
+    browser: JSON.parse(vault.open(row.sealed, purposeOf(merchantId))),
+  };
+}

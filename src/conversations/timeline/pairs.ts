@@ -1,0 +1,42 @@
+/** Which turns of a timeline are the same thing, recorded twice. */
+
+/** The customer's message and the question that was raised for it come within this time, and so does an echo. */
+export const NEAR_MS = 10 * 60_000;
+
+interface Said {
+  text: string;
+  at: string;
+}
+
+const wordsOf = (text: string) => text.normalize('NFC').replace(/\s+/g, ' ').trim().toLowerCase();
+
+const distance = (a: Said, b: Said) => Math.abs(Date.parse(a.at) - Date.parse(b.at));
+
+const isSame = (a: Said, b: Said) => distance(a, b) <= NEAR_MS && wordsOf(a.text) === wordsOf(b.text);
+
+/** The message that each question was raised for: the nearest one of the same text. A message belongs to one question. */
+export function pairQuestions<Message extends Said, Question extends Said>(
+  messages: readonly Message[],
+  questions: readonly Question[],
+): Map<Question, Message> {
+  const pairs = new Map<Question, Message>();
+  const taken = new Set<Message>();
+  for (const question of questions) {
+    const nearest = messages
+      .filter((message) => !taken.has(message) && isSame(message, question))
+      .sort((a, b) => distance(a, question) - distance(b, question))[0];
+    if (!nearest) continue;
+    taken.add(nearest);
+    pairs.set(question, nearest);
+  }
+  return pairs;
+}
+
+/** Whether an assistant has recorded what Deskbell sent, as some do with everything that they see in the channel. */
+export const isEcho = (
+  message: Said & { messageId: string | null },
+  sent: readonly (Said & { messageId: string | null })[],
+): boolean =>
+  sent.some(
+    (one) => (message.messageId !== null && message.messageId === one.messageId) || isSame(message, one),
+  );
