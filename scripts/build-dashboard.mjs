@@ -20,6 +20,7 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sourcesHash) {
     process.exit(0);
   });
   await build({ root: folder, configFile: join(folder, 'vite.config.ts'), logLevel: 'error' });
+  writeWorker();
   const script = compressAll();
   writeFileSync(stamp, sourcesHash);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -30,12 +31,22 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sourcesHash) {
 
 function hashSources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
-  const files = globSync(['*.{html,ts,json}', 'src/**/*'], { cwd: folder }).sort();
+  const files = globSync(['*.{html,ts,json}', 'src/**/*', 'public/**/*'], { cwd: folder }).sort();
   for (const name of files) {
     const path = join(folder, name);
     if (statSync(path).isFile()) hash.update(`${name}\n`).update(readFileSync(path));
   }
   return hash.digest('hex');
+}
+
+/** The service worker keeps the files of this build. */
+function writeWorker() {
+  const files = readdirSync(join(dist, 'assets'))
+    .filter((name) => /\.(js|css|svg)$/.test(name))
+    .map((name) => `/assets/${name}`);
+  const worker = readFileSync(join(folder, 'src', 'service-worker.js'), 'utf8');
+  const filled = worker.replace('__VERSION__', sourcesHash).replace('__FILES__', JSON.stringify(files));
+  writeFileSync(join(dist, 'service-worker.js'), filled);
 }
 
 /** Compresses every file once, at the highest level. Returns the KB of JavaScript that a first visit loads. */

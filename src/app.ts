@@ -13,7 +13,9 @@ import type { Keyring } from './auth/keys.ts';
 import { machineKeyRoutes } from './auth/machineKeys/routes.ts';
 import type { MachineKeys } from './auth/machineKeys/verify.ts';
 import { createChangeOwnPassword } from './auth/passwords/changeOwn.ts';
+import { createCheckPolicy } from './auth/passwords/checkPolicy.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
+import { resetRoutes } from './auth/passwords/resetRoutes.ts';
 import { passwordRoutes } from './auth/passwords/routes.ts';
 import { createRecheck } from './auth/recheck.ts';
 import { authRoutes } from './auth/routes.ts';
@@ -21,6 +23,8 @@ import type { Revocations } from './auth/sessions/revocations.ts';
 import { sessionRoutes } from './auth/sessions/routes.ts';
 import { createSessions } from './auth/sessions/sessions.ts';
 import { createSignIn } from './auth/signIn.ts';
+import { acceptRoutes } from './auth/team/acceptRoutes.ts';
+import { memberRoutes } from './auth/team/routes.ts';
 import type { Tokens } from './auth/tokens.ts';
 import type { Config } from './config.ts';
 import type { DemoUser } from './contract/auth.ts';
@@ -36,6 +40,7 @@ import type { Database } from './database/database.ts';
 import { DESCRIPTORS } from './delivery/channels/descriptors.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { channelRoutes } from './delivery/channels/routes.ts';
+import { channelSetupRoutes } from './delivery/channels/setup/routes.ts';
 import { createChannelStates } from './delivery/channels/state.ts';
 import { createSendingTo, createWindows } from './delivery/channels/windows.ts';
 import { manyDeliveryRoutes } from './delivery/manyRoutes.ts';
@@ -43,6 +48,8 @@ import { readDeliveryVersions } from './delivery/queue/deliveries.ts';
 import type { Outbox } from './delivery/queue/enqueue.ts';
 import { readQueueFigures } from './delivery/queue/state.ts';
 import { deliveryRoutes } from './delivery/routes.ts';
+import { exportRoutes } from './export/routes.ts';
+import { EXPORT_SECTIONS } from './exportSections.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
@@ -185,9 +192,15 @@ export async function buildApp(
   const signIn = createSignIn({ ...config, ...parts });
   const sessions = createSessions({ ...config, ...parts });
   await app.register(authRoutes({ ...parts, signIn, sessions }), { prefix: '/api/v1/auth' });
-  const merchantNameOf = async (id: number) => (await findMerchant(parts.database, id))?.name;
-  const changeOwnPassword = createChangeOwnPassword({ ...parts, merchantNameOf });
+  const shopOf = (id: number) => findMerchant(parts.database, id);
+  const merchantNameOf = async (id: number) => (await shopOf(id))?.name;
+  const checkPolicy = createCheckPolicy();
+  const changeOwnPassword = createChangeOwnPassword({ ...parts, checkPolicy, merchantNameOf });
   await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
+  const teamParts = { ...parts, ...config, checkPolicy, shopOf };
+  await app.register(resetRoutes(teamParts), { prefix: '/api/v1/auth' });
+  await app.register(memberRoutes(teamParts), { prefix: '/api/v1/team' });
+  await app.register(acceptRoutes(teamParts), { prefix: '/api/v1/invites' });
   await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
   await app.register(
     sessionRoutes({ ...parts, signIn, sessions, refreshTtlSeconds, production, publicUrl }),
@@ -197,6 +210,7 @@ export async function buildApp(
   );
   await app.register(machineKeyRoutes(parts), { prefix: '/api/v1/keys' });
   await app.register(merchantRoutes(parts), { prefix: '/api/v1' });
+  await app.register(exportRoutes({ ...parts, sections: EXPORT_SECTIONS }), { prefix: '/api/v1' });
   const writeOnce = createWriteOnce(parts);
   const noteLooked = createNoteLooked(parts.database);
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
@@ -225,6 +239,7 @@ export async function buildApp(
   await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });
+  await app.register(channelSetupRoutes({ ...parts, ...config }), { prefix: '/api/v1' });
   const inboundParts = {
     ...parts,
     customerPhoneOf: findCustomerPhone,

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type ChannelConfig, readChannel, readCountry } from './config/channel.ts';
+import { type ChannelConfig, readChannel, readCountry, readOperatorSettings } from './config/channel.ts';
 import { type EmbeddingsConfig, readEmbeddings } from './config/embeddings.ts';
 import { allowedHosts, readHosts, readOrigins, readPublicUrl, readTrustProxy } from './config/hosts.ts';
+import { type MailConfig, readMail } from './config/mail.ts';
 import { createReader, type Environment } from './config/values.ts';
 import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES } from './delivery/channels/descriptors.ts';
@@ -67,12 +68,16 @@ export interface Config {
   pushAllowPrivate: boolean;
   /** The channel of merchants without their own channel. */
   channel: ChannelConfig;
+  /** In merchants' own channels: what only the operator sets, by channel. */
+  operatorSettings: ReturnType<typeof readOperatorSettings>;
   /** Distinct customers per day, for merchants without their own limit. */
   channelDailyLimit: number;
   /** The country of phone numbers without a country code, for merchants without their own country. */
   defaultCountry: CountryCode | undefined;
   /** Absent: texts are compared by their words only. */
   embeddings: EmbeddingsConfig | undefined;
+  /** Absent: this server sends no e-mail. */
+  mail: MailConfig | undefined;
   /** How long audit events are kept. */
   auditRetentionDays: number;
   /** How long the messages of conversations are kept. */
@@ -149,6 +154,7 @@ export function readConfig(env: Environment = process.env): Config {
   const port = integer('PORT', 8000, 0, 65_535);
   const metricsPort = integer('METRICS_PORT', 0, 1, 65_535) || undefined;
   if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
+  const allowPrivate = flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isLocal);
   const config: Config = {
     host,
     isLocal,
@@ -191,8 +197,9 @@ export function readConfig(env: Environment = process.env): Config {
       total: integer('WORKER_CONCURRENCY', 16, 1, 1000),
       perChannel: integer('WORKER_CONCURRENCY_PER_ENDPOINT', 4, 1, 1000),
     },
-    webhookEndpointsAllowPrivate: flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isLocal),
+    webhookEndpointsAllowPrivate: allowPrivate,
     pushAllowPrivate: flag('PUSH_ALLOW_PRIVATE') ?? false,
+    operatorSettings: readOperatorSettings(reader, allowPrivate),
     channel: readChannel(choice('CHANNEL', CHANNEL_NAMES, 'simulator'), reader, problems),
     channelDailyLimit: integer('CHANNEL_DAILY_LIMIT', 250, 1, 1_000_000_000),
     defaultCountry: readCountry(text('DEFAULT_COUNTRY'), problems),
@@ -202,6 +209,15 @@ export function readConfig(env: Environment = process.env): Config {
         model: text('EMBEDDINGS_MODEL'),
         apiKey: text('EMBEDDINGS_API_KEY'),
         timeoutMs: integer('EMBEDDINGS_TIMEOUT_MS', 1000, 50, 4000),
+      },
+      problems,
+    ),
+    mail: readMail(
+      {
+        url: address('SMTP_URL', ['smtp:', 'smtps:']),
+        from: text('MAIL_FROM'),
+        requireTls: flag('SMTP_REQUIRE_TLS'),
+        publicUrl,
       },
       problems,
     ),

@@ -214,7 +214,11 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
   };
 
   for (const [index, { name, country }] of MERCHANTS.entries()) {
-    await insert('merchants', { id: index + 1, name, country, created_at: ago(50_000) });
+    await insert('merchants', {
+      ...{ id: index + 1, name, country },
+      developer_tools: 1,
+      created_at: ago(50_000),
+    });
   }
   for (const [index, user] of DEMO_USERS.entries()) {
     await insert('users', {

@@ -34,6 +34,11 @@ const STATUS = {
   FORBIDDEN: everywhere(403),
   INSUFFICIENT_SCOPE: everywhere(403),
   KEY_NOT_FOUND: everywhere(404),
+  INVITE_NOT_FOUND: everywhere(404),
+  LINK_NOT_FOUND: everywhere(404),
+  LAST_OWNER: everywhere(409),
+  MAIL_OFF: everywhere(409),
+  CHANNEL_TEST_FAILED: everywhere(409),
   CONFLICT: everywhere(409),
   WINDOW_CLOSED: everywhere(409),
   TOO_LATE: everywhere(409),
@@ -148,6 +153,27 @@ export const notFromDashboard = () =>
   new ApiError('FORBIDDEN', 'Only the dashboard can use this path. Programs sign in at /api/v1/auth/login.');
 export const userNotFound = () => new ApiError('USER_NOT_FOUND', 'The user does not exist.');
 export const sessionNotFound = () => new ApiError('SESSION_NOT_FOUND', 'Session not found.');
+
+// Team
+export const lastOwner = () =>
+  new ApiError('LAST_OWNER', 'This is the only owner who can sign in. Make somebody else an owner first.');
+export const inviteNotFound = () => new ApiError('INVITE_NOT_FOUND', 'Invitation not found.');
+export const tooManyInvites = (max: number) =>
+  new ApiError('CONFLICT', `There are already ${max} open invitations. Withdraw one first.`);
+export const teamFull = (max: number) => new ApiError('CONFLICT', `The team already has ${max} people.`);
+/** One error for a link that never existed, has expired, was used or withdrawn. */
+export const linkNotFound = () =>
+  new ApiError('LINK_NOT_FOUND', 'This link has expired or was used before. Ask for a new one.', {
+    field: 'token',
+  });
+export const addressUnusable = () => invalid('email', 'This address cannot be used.');
+export const resetLinkRefused = () =>
+  new ApiError(
+    'CONFLICT',
+    'There is no link for somebody who is disabled, or for yourself: change your own password in your account.',
+  );
+export const noMail = () =>
+  new ApiError('MAIL_OFF', 'This server sends no e-mail. Ask an owner of your team for a link.');
 
 // Second factor
 /** Not 401: the access token is fine. */
@@ -281,6 +307,10 @@ export const recipientNotForKeys = () =>
   });
 export const recipientInvalid = () =>
   invalid('recipient', 'recipient must be a phone number with + and its country code');
+
+export const channelUnknown = () => invalid('channel', 'This channel cannot be set up here.');
+/** `reason` is a sentence for the merchant. */
+export const channelTestFailed = (reason: string) => new ApiError('CHANNEL_TEST_FAILED', reason);
 
 // Alerts
 export const tooManyDevices = (max: number) =>

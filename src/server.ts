@@ -10,8 +10,10 @@ import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
 import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
 import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
+import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
 import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
 import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
+import { EXPIRING_INVITES } from './auth/team/invites.ts';
 import { createTokens } from './auth/tokens.ts';
 import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
@@ -42,6 +44,9 @@ import { createMeaning } from './knowledge/embeddings/meaning.ts';
 import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
+import { EXPIRING_MAILS } from './mail/queue.ts';
+import type { MailSender } from './mail/sender.ts';
+import { openMailSender } from './mailSender.ts';
 import { listMerchantIds } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { releaseAnswers } from './notifications/answers/release.ts';
@@ -60,6 +65,8 @@ export interface Server {
   database: Database;
   /** Absent if other processes send the messages. */
   worker: Worker | undefined;
+  /** Absent also if this server sends no mail. */
+  mailSender: MailSender | undefined;
   close(): Promise<void>;
 }
 
@@ -150,6 +157,7 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
         : undefined;
     const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
 
+    const mailSender = config.worker ? openMailSender({ config, database, vault, log, now }) : undefined;
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -158,12 +166,13 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
       app,
       database,
       worker,
+      mailSender,
       async close() {
         clearInterval(cleaning);
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop()]);
+        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop(), mailSender?.stop()]);
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -241,6 +250,9 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     ...EXPIRING_ATTEMPTS,
     ...EXPIRING_SESSIONS,
     EXPIRING_CHALLENGES,
+    EXPIRING_INVITES,
+    EXPIRING_RESETS,
+    EXPIRING_MAILS,
     expiringRevocations(config.accessTtlSeconds),
     EXPIRING_IDEMPOTENCY_KEYS,
     EXPIRING_ASKS,

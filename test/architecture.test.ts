@@ -46,10 +46,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
       'webhooks/',
       'alerts/',
     ],
+    ...['export/', 'exportSections.ts'],
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
+  // Other features enqueue mails, so this one imports none of them.
+  mail: [...FEATURE_IMPORTS, 'secrets.ts'],
   // Every feature records its events, so this one imports no other.
   audit: FEATURE_IMPORTS,
   // An answer enqueues its message and updates the knowledge base; neither of them imports notifications.
@@ -163,6 +166,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'merchants/storage.ts',
     'notifications/store.ts',
   ],
+  // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
+  'mailSender.ts': [
+    'auth/passwords/reset.ts',
+    'config.ts',
+    PORT,
+    'mail/',
+    'merchants/store.ts',
+    'secrets.ts',
+  ],
+  // It gets what to export as functions.
+  export: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts'],
+  'exportSections.ts': [
+    ...['auth/team/members.ts', 'conversations/export.ts', 'delivery/export.ts', 'export/'],
+    ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
+  ],
   'version.ts': [],
 };
 
@@ -182,6 +200,7 @@ const TABLES: Record<string, readonly string[]> = {
   auth: [
     ...['users', 'sessions', 'sign_in_failures', 'sign_in_places', 'signing_keys', 'revocations'],
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
+    ...['invites', 'password_resets'],
   ],
   conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
   events: ['new_events', 'events', 'event_logs'],
@@ -202,6 +221,7 @@ const TABLES: Record<string, readonly string[]> = {
   ],
   webhooks: ['webhook_endpoints'],
   alerts: ['vapid_keys', 'push_subscriptions', 'alert_settings', 'alert_logs'],
+  mail: ['mails'],
   database: ['schema_migrations'],
 };
 /** Files that use another feature's tables, with the reason. */

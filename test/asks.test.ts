@@ -46,6 +46,7 @@ onEachEngine('asking the merchant', (engine) => {
       duplicate: false,
       taken_over: null,
       candidates: rest.candidates,
+      waiting_message: null,
     });
     assert.equal(asked.headers.get('location'), `${ASK}/${id}`);
     const token = await deskbell.signIn();

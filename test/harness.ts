@@ -20,7 +20,7 @@ export interface Deskbell {
   /** Every line that the server logged. */
   logged: string[];
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
-  /** Resolves when no message and no webhook event is due, and none is being sent. */
+  /** Resolves when no message, no webhook event and no mail is due, and none is being sent. */
   allSent(): Promise<void>;
   /** Signs in and returns the access token. */
   signIn(email?: string, password?: string): Promise<string>;
@@ -141,7 +141,9 @@ export async function startDeskbell(
     { write: (line) => logged.push(line) },
   );
 
-  const allSent = () => server.worker?.idle() ?? Promise.resolve();
+  const allSent = async () => {
+    await Promise.all([server.worker?.idle(), server.mailSender?.idle()]);
+  };
   const clock = createClock(allSent);
   const server = await openServer(config, log, clock.now);
   const url = await server.app.listen({ host: '127.0.0.1', port: config.port });

@@ -5,6 +5,11 @@ import { addUser, assertError, BOREALIS, type CallOptions, onEachEngine, useDesk
 import { createKey } from './machineKeys.ts';
 
 const MERCHANT = '/api/v1/merchant';
+/** What the demo's shops have not said. The demo shows its tools. */
+const UNSAID = {
+  ...{ language: null, time_zone: null, opening_hours: null, quiet_hours: null, waiting_message: null },
+  developer_tools: true,
+};
 
 onEachEngine('the merchant’s settings', (engine) => {
   const deskbell = useDeskbell(engine);
@@ -28,6 +33,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: before.country,
       deliver: 'deskbell',
       confident: 'learned',
+      ...UNSAID,
       undo_seconds: 5,
     });
     assert.equal((await ask('Who sends this?')).deliver, 'deskbell');
@@ -48,6 +54,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: 'PT',
       deliver: 'deskbell',
       confident: 'learned',
+      ...UNSAID,
       undo_seconds: 5,
     });
     const cleared = await call('PATCH', { body: { country: null } });
@@ -56,6 +63,7 @@ onEachEngine('the merchant’s settings', (engine) => {
       country: null,
       deliver: 'deskbell',
       confident: 'learned',
+      ...UNSAID,
       undo_seconds: 5,
     });
     await call('PATCH', { body: { name: 'Aurora Coffee' } });
@@ -130,5 +138,68 @@ onEachEngine('the merchant’s settings', (engine) => {
       const refused = await command('set', '1', '--confident', wrong);
       assert.deepEqual([refused.code, /--confident is learned, off/.test(refused.stderr)], [2, true]);
     }
+  });
+
+  it('an owner says when the shop is open, when it is quiet, and what customers hear while they wait', async () => {
+    const closed = {
+      monday: [],
+      tuesday: [],
+      wednesday: [],
+      thursday: [],
+      friday: [],
+      saturday: [],
+      sunday: [],
+    };
+    const said = {
+      language: 'es',
+      time_zone: 'Europe/Madrid',
+      opening_hours: {
+        ...closed,
+        monday: [
+          { from: '09:00', to: '14:00' },
+          { from: '17:00', to: '24:00' },
+        ],
+      },
+      quiet_hours: { from: '22:30', to: '07:00' },
+      waiting_message: 'Un momento, pregunto a un compañero.',
+      developer_tools: false,
+    };
+    const changed = await call('PATCH', { body: said });
+    assert.equal(changed.status, 200, changed.text);
+    for (const [field, value] of Object.entries(said)) assert.deepEqual(changed.json[field], value);
+    assert.equal((await ask('What do I hear?')).waiting_message, said.waiting_message);
+    const user = await addUser(deskbell);
+    await deskbell.database.run(`update users set role = 'user' where id = $1`, [user.id]);
+    const member = await deskbell.signIn(user.email, user.password);
+    assert.deepEqual((await call('GET', { token: member })).json, changed.json);
+    assertError(await call('PATCH', { token: member, body: { language: 'en' } }), 403, 'FORBIDDEN');
+
+    const cleared = await call('PATCH', { body: { ...UNSAID } });
+    for (const [field, value] of Object.entries(UNSAID)) assert.deepEqual(cleared.json[field], value);
+    assert.equal((await ask('And what do I hear now?')).waiting_message, null);
+  });
+
+  it('hours that cannot be, unknown zones and languages, and long messages are refused by name', async () => {
+    const day = (...monday: object[]) => ({
+      ...{ monday, tuesday: [], wednesday: [], thursday: [], friday: [], saturday: [], sunday: [] },
+    });
+    for (const [body, field] of [
+      [{ language: 'fr' }, 'language'],
+      [{ time_zone: 'Mars/Olympus' }, 'time_zone'],
+      [{ opening_hours: day({ from: '14:00', to: '09:00' }) }, 'opening_hours.monday'],
+      [
+        { opening_hours: day({ from: '09:00', to: '14:00' }, { from: '13:00', to: '15:00' }) },
+        'opening_hours.monday',
+      ],
+      [{ quiet_hours: { from: '08:00', to: '08:00' } }, 'quiet_hours'],
+      [{ waiting_message: '   ' }, 'waiting_message'],
+      [{ waiting_message: 'x'.repeat(501) }, 'waiting_message'],
+    ] as const) {
+      const reply = await call('PATCH', { body });
+      assertError(reply, 422, 'VALIDATION_ERROR', field);
+    }
+    const nonsense = { opening_hours: day({ from: '25:00', to: '26:00' }) };
+    assert.equal((await call('PATCH', { body: nonsense })).status, 422);
+    assertError(await call('PATCH', { body: { unknown: true } }), 422, 'VALIDATION_ERROR', 'deliver');
   });
 });

@@ -41,8 +41,19 @@ const ROUTES = {
   'get /api/v1/notification/{notification_id}/presence': 'notifications',
   'post /api/v1/auth/logout': 'auth',
   'get /api/v1/auth/sessions': 'auth',
+  'delete /api/v1/auth/sessions': 'auth',
   'delete /api/v1/auth/sessions/{session_id}': 'auth',
   'post /api/v1/auth/password': 'auth',
+  'post /api/v1/auth/password/forgot': 'auth',
+  'post /api/v1/auth/password/reset': 'auth',
+  'get /api/v1/team': 'team',
+  'patch /api/v1/team/{user_id}': 'team',
+  'post /api/v1/team/{user_id}/reset-link': 'team',
+  'get /api/v1/team/invites': 'team',
+  'post /api/v1/team/invites': 'team',
+  'delete /api/v1/team/invites/{invite_id}': 'team',
+  'post /api/v1/invites/look': 'team',
+  'post /api/v1/invites/accept': 'team',
   'get /api/v1/auth/factors': 'auth',
   'post /api/v1/auth/totp': 'auth',
   'post /api/v1/auth/totp/confirm': 'auth',
@@ -53,6 +64,7 @@ const ROUTES = {
   'delete /api/v1/auth/passkeys/{passkey_id}': 'auth',
   'get /api/v1/merchant': 'merchant',
   'patch /api/v1/merchant': 'merchant',
+  'get /api/v1/export': 'merchant',
   'get /api/v1/keys': 'keys',
   'get /api/v1/keys/self': 'keys',
   'post /api/v1/keys': 'keys',
@@ -84,6 +96,10 @@ const ROUTES = {
   'post /api/v1/delivery/cancel': 'deliveries',
   'get /api/v1/limits': 'deliveries',
   'get /api/v1/channel': 'deliveries',
+  'get /api/v1/channel/types': 'deliveries',
+  'post /api/v1/channel/test': 'deliveries',
+  'put /api/v1/channel': 'deliveries',
+  'delete /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',
   'post /api/v1/simulator/{conversation_id}': 'simulator',
   'get /api/v1/alerts/key': 'alerts',
@@ -156,6 +172,7 @@ describe('the OpenAPI document', () => {
       [
         'auth',
         'merchant',
+        'team',
         'keys',
         'session',
         'notifications',
@@ -183,7 +200,7 @@ describe('the OpenAPI document', () => {
   it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
     const expected = Object.keys(ROUTES).filter((name) =>
-      / \/api\/v1\/(?!auth\/(login|refresh|logout)$)/.test(name),
+      / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/)/.test(name),
     );
     assert.deepEqual(needing.sort(), expected.sort());
   });
@@ -199,10 +216,10 @@ describe('the OpenAPI document', () => {
           assert.ok(hasExample(media), `${name} ${status}`);
       }
       const bodyless =
-        /\/(\{delivery_id\}\/cancel|revert|test|ungroup|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
+        /\/(\{delivery_id\}\/cancel|revert|\{webhook_id\}\/test|alerts\/test|ungroup|reset-link|reopen)$|^post \/session\/(refresh|logout|passkey\/options)$/;
       // A change to the second factors needs the password again.
       const takesBody =
-        /^(post|patch) |^put .*\/(outcome|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
+        /^(post|patch) |^put .*\/(outcome|channel|assignee|presence|subscriptions)$|^delete \/api\/v1\/(auth\/(totp|passkeys)|alerts)/.test(
           name,
         ) && !bodyless.test(name);
       assert.equal(requestBody !== undefined, takesBody, name);

@@ -128,6 +128,16 @@ describe('a bad setting', () => {
       /^EMBEDDINGS_MODEL must be set with EMBEDDINGS_URL\.$/,
     ],
     [
+      'an SMTP_URL without a sender',
+      { SMTP_URL: 'smtp://me:hunter2@mail.example', PUBLIC_URL: 'https://desk.example' },
+      /^MAIL_FROM must be set with SMTP_URL\.$/,
+    ],
+    [
+      'an SMTP_URL without PUBLIC_URL',
+      { SMTP_URL: 'smtp://me:hunter2@mail.example', MAIL_FROM: 'desk@mail.example' },
+      /^PUBLIC_URL must be set with SMTP_URL/,
+    ],
+    [
       'an EMBEDDINGS_MODEL without a URL',
       { EMBEDDINGS_MODEL: 'bge-m3', EMBEDDINGS_API_KEY: 'hunter2' },
       /^EMBEDDINGS_URL must be set with EMBEDDINGS_MODEL\.$/,

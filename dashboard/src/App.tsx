@@ -7,6 +7,7 @@ import { resetAsks } from './inbox/asks.ts';
 import { resetConversations } from './inbox/conversations.ts';
 import { resetList } from './inbox/notifications.ts';
 import { cursor, selection } from './inbox/view.ts';
+import { OfflinePage } from './offline/OfflinePage.tsx';
 import { SignIn } from './session/SignIn.tsx';
 import { restoreSession, session, signOut } from './session/session.ts';
 import { EmptyState } from './shell/EmptyState.tsx';
@@ -63,7 +64,6 @@ export function App() {
 }
 
 function Gate() {
-  const { t } = useTranslation();
   const state = useStore(session);
   useEffect(() => {
     if (state.status === 'signedOut') clearUserData();
@@ -81,7 +81,7 @@ function Gate() {
     case 'loading':
       return null;
     case 'unreachable':
-      return <EmptyState icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />;
+      return <OfflinePage />;
     case 'signedOut':
       if (page === 'unknown') return <UnknownPage />;
       return <SignIn reason={state.reason} />;

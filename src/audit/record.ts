@@ -26,6 +26,7 @@ type About = Readonly<
       | 'delivery_id'
       | 'channel_id'
       | 'webhook_id'
+      | 'invite_id'
       | 'channel'
       | 'role'
       | 'state'

@@ -166,6 +166,32 @@ export function countFailure(
   });
 }
 
+/**
+ * Counts a request that anybody can send and that is no sign-in, with the same limits for its address. Returns how long to
+ * wait if there were too many, otherwise 0.
+ */
+export function countRequest(
+  database: Database,
+  what: string,
+  address: string,
+  at: Date,
+  vault: Vault,
+): Promise<number> {
+  // Each address has an account of its own, so that nobody can use up the limit of the others.
+  const attempt = attemptOf(`${what} from ${addressGroup(address)}`, address, at, vault);
+  return database.transaction(async (tx) => {
+    await tx.lock(`sign-in ${attempt.account}`);
+    const { retryAfterSeconds } = await findAccount(tx, attempt);
+    if (retryAfterSeconds > 0) return retryAfterSeconds;
+    await tx.run('insert into sign_in_failures (failed_at, account, address) values ($1, $2, $3)', [
+      at.toISOString(),
+      attempt.account,
+      attempt.addressGroup,
+    ]);
+    return 0;
+  });
+}
+
 /** Places remembered per user, and how long. */
 const PLACES_MAX = 20;
 const PLACE_KEPT_MS = 180 * 86_400_000;

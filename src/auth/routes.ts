@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import {
+  EndedSessions,
   LoginBody,
   LoginTokens,
   RefreshBody,
@@ -133,6 +134,23 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
         },
       },
       (request) => sessions.list(personOf(request)),
+    );
+
+    app.delete(
+      '/sessions',
+      {
+        schema: {
+          ...describeRoute('auth', 'End your other sessions', {
+            operationId: 'endOtherSessions',
+            description:
+              'Signs the owner of the access token out everywhere except here. The other access tokens and event ' +
+              'streams end within a second.',
+            errors: [tokenMissing(), tokenInvalid(), tokenExpired()],
+          }),
+          response: { 200: EndedSessions },
+        },
+      },
+      async (request) => ({ ended: await sessions.endOthers(personOf(request), request.ip) }),
     );
 
     app.delete(

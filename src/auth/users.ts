@@ -146,13 +146,17 @@ export async function changeOwnPassword(database: Database, change: OwnPasswordC
   return changed;
 }
 
-/** Ends the sessions and forgets the places, except one, and all failed attempts: the new password works at once. */
-async function afterNewPassword(
+/**
+ * Ends the sessions and forgets the places, except one, and all failed attempts: the new password works at once. Links for
+ * another one no longer work.
+ */
+export async function afterNewPassword(
   tx: Transaction,
   user: ChangedUser,
   { sessionId, place, at, by }: { sessionId?: string | undefined; place?: string; at: Date; by: Who },
 ): Promise<void> {
   await endSessionsOf(tx, user.id, at, sessionId);
+  await tx.run('delete from password_resets where user_id = $1', [user.id]);
   await forgetAttempts(tx, user, place);
   await recordChange(tx, 'user.password_changed', user, by, at);
 }

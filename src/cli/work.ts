@@ -11,6 +11,7 @@ import { openEndpointChannels } from '../endpointChannels.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
 import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
+import { openMailSender } from '../mailSender.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
 import { startInboxIndexer } from '../notifications/inbox/search/indexer.ts';
 import { command as define, Failure } from './command.ts';
@@ -56,11 +57,18 @@ async function work(database: Database, config: Config): Promise<number> {
   });
   const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
   const vectorMaker = makeVectors(database, config, log);
+  const mailSender = openMailSender({ config, database, vault, log, now });
   const indexer = startInboxIndexer({ database, log });
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
-  await Promise.all([releasing.stop(), worker.stop(), vectorMaker?.stop(), indexer.stop()]);
+  await Promise.all([
+    releasing.stop(),
+    worker.stop(),
+    vectorMaker?.stop(),
+    indexer.stop(),
+    mailSender?.stop(),
+  ]);
   log.flush();
   return attempts;
 }

@@ -29,6 +29,29 @@ export function readChannel(name: string, { text, flag }: Reader, problems: stri
   return { name, settings: chosen };
 }
 
+/**
+ * What merchants must not set in their own channels. Flags allow private networks, as `webhookEndpointsAllowPrivate`
+ * does for their webhook endpoints.
+ */
+export function readOperatorSettings(
+  { text }: Reader,
+  allowPrivate: boolean,
+): Record<string, ChannelSettings> {
+  return Object.fromEntries(
+    DESCRIPTORS.map(({ name, fields }) => [
+      name,
+      Object.fromEntries(
+        fields
+          .filter(({ operatorOnly }) => operatorOnly)
+          .map((field) => [
+            field.key,
+            field.kind === 'flag' ? allowPrivate : (text(field.variable) ?? field.default),
+          ]),
+      ),
+    ]),
+  );
+}
+
 export function readCountry(given: string | undefined, problems: string[]): CountryCode | undefined {
   const country = given?.toUpperCase();
   if (country === undefined || isCountry(country)) return country;

@@ -109,6 +109,10 @@ const asking = {
   }),
   taken_over: TakenOver,
   candidates,
+  waiting_message: NullOr(
+    Type.String(),
+    'What the merchant wants its customers to hear while they wait. The assistant says it.',
+  ),
 };
 const Delivery = Type.Object(
   { id: Type.Integer(), state: Type.Enum([...DELIVERY_STATES]), updated_at: Timestamp },
@@ -200,7 +204,12 @@ export const AskReply = Type.Union(
   {
     title: 'AskReply',
     description: 'A known answer, the new question, or its final state if it ended while this call waited.',
-    examples: [{ status: 'asked', ...baseExample, duplicate: false, taken_over: null, candidates: [] }],
+    examples: [
+      {
+        ...{ status: 'asked', ...baseExample, duplicate: false },
+        ...{ taken_over: null, candidates: [], waiting_message: null },
+      },
+    ],
   },
 );
 

@@ -112,6 +112,11 @@ export const Sessions = Type.Array(
 );
 export type Sessions = Static<typeof Sessions>;
 
+export const EndedSessions = Type.Object(
+  { ended: Type.Integer({ minimum: 0, description: 'How many sessions ended.' }) },
+  { title: 'EndedSessions', description: 'What ended.', examples: [{ ended: 2 }] },
+);
+
 export const User = Type.Object(
   {
     id: Type.Integer(),

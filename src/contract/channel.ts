@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Timestamp } from './common.ts';
+import { NullOr, Timestamp } from './common.ts';
 
 export const ChannelView = Type.Object(
   {
@@ -44,3 +44,88 @@ export const ChannelView = Type.Object(
   },
 );
 export type ChannelView = Static<typeof ChannelView>;
+
+const option = Type.String({ description: 'The name of the setting.' });
+
+export const ChannelTypes = Type.Array(
+  Type.Object(
+    {
+      channel: Type.String(),
+      about: Type.String({ description: 'One line for people who choose a channel.' }),
+      fields: Type.Array(
+        Type.Object(
+          {
+            option,
+            about: Type.String({ description: 'A few words.' }),
+            secret: Type.Boolean({ description: 'Stored encrypted and never shown.' }),
+            optional: Type.Boolean(),
+            default: NullOr(Type.String()),
+            must_be: Type.String({ description: 'Completes “The value must be …”.' }),
+          },
+          { title: 'ChannelField' },
+        ),
+      ),
+    },
+    { title: 'ChannelType' },
+  ),
+  {
+    description: 'The channels that a merchant can set up, and their settings.',
+    examples: [
+      [
+        {
+          channel: 'webhook',
+          about: 'Your own system: a signed POST for each message (Standard Webhooks)',
+          fields: [
+            {
+              ...{ option: 'url', about: 'the address to call', secret: false, optional: false },
+              ...{ default: null, must_be: 'an address that begins with https://' },
+            },
+          ],
+        },
+      ],
+    ],
+  },
+);
+export type ChannelTypes = Static<typeof ChannelTypes>;
+
+const setup = {
+  channel: Type.String({ maxLength: 50, description: 'Its kind, such as `whatsapp`.' }),
+  settings: Type.Record(Type.String({ maxLength: 50 }), NullOr(Type.String({ maxLength: 4000 })), {
+    maxProperties: 20,
+    description: 'By option. What is absent stays as it is. Null removes it.',
+  }),
+};
+
+export const ChannelSetup = Type.Object(setup, {
+  title: 'ChannelSetup',
+  examples: [
+    {
+      channel: 'webhook',
+      settings: {
+        url: 'https://shop.example/messages',
+        secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYq',
+      },
+    },
+  ],
+});
+export type ChannelSetup = Static<typeof ChannelSetup>;
+
+/** Without a body: the channel that is in use. */
+export const ChannelToTest = Type.Object(Type.Partial(ChannelSetup).properties, {
+  title: 'ChannelToTest',
+  examples: [{}],
+});
+
+export const ChannelTest = Type.Object(
+  {
+    ok: Type.Boolean(),
+    code: NullOr(Type.String(), 'The error code of the channel.'),
+    reason: NullOr(Type.String(), 'Why it does not work, in plain words.'),
+  },
+  {
+    title: 'ChannelTest',
+    description: 'Whether the channel works.',
+    examples: [{ ok: false, code: '190', reason: 'The access token has expired or is not valid.' }],
+  },
+);
+export type ChannelTest = Static<typeof ChannelTest>;

@@ -25,6 +25,71 @@ export const Confident = Type.Union(
 );
 export type Confident = Static<typeof Confident>;
 
+export const LANGUAGES = ['en', 'es', 'pt', 'ar'] as const;
+export type Language = (typeof LANGUAGES)[number];
+const language = Type.Enum([...LANGUAGES], { type: 'string', title: 'Language' });
+
+const timeZone = Type.String({
+  maxLength: 64,
+  pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
+  description: 'An IANA name.',
+  examples: ['Europe/Madrid'],
+});
+
+const TIME = '^([01]\\d|2[0-3]):[0-5]\\d$';
+const Period = Type.Object(
+  {
+    from: Type.String({ pattern: TIME, examples: ['09:00'] }),
+    to: Type.String({ pattern: `${TIME}|^24:00$`, examples: ['18:00'], description: '`24:00` is midnight.' }),
+  },
+  { title: 'Period', additionalProperties: false },
+);
+export type Period = Static<typeof Period>;
+
+export const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const;
+export type Weekday = (typeof WEEKDAYS)[number];
+const day = Type.Array(Period, { maxItems: 5, description: 'In order. Empty: closed.' });
+const OpeningHours = Type.Object(
+  Object.fromEntries(WEEKDAYS.map((name) => [name, day])) as Record<Weekday, typeof day>,
+  { title: 'OpeningHours', additionalProperties: false },
+);
+export type OpeningHours = Static<typeof OpeningHours>;
+
+const QuietHours = Type.Object(
+  { from: Type.String({ pattern: TIME }), to: Type.String({ pattern: TIME }) },
+  {
+    title: 'QuietHours',
+    additionalProperties: false,
+    description: 'When nobody should be disturbed. It may go past midnight.',
+  },
+);
+export type QuietHours = Static<typeof QuietHours>;
+
+export const WAITING_MESSAGE_LENGTH_MAX = 500;
+
+/** What a merchant says about itself, each null if it says nothing. */
+const shopFields = {
+  language: NullOr(language, 'The language of mails. Null: English.'),
+  time_zone: NullOr(timeZone, 'Of the opening hours and the quiet hours. Null: UTC.'),
+  opening_hours: NullOr(OpeningHours, 'Null: always open, or not said.'),
+  quiet_hours: NullOr(QuietHours),
+  waiting_message: NullOr(
+    Type.String({ minLength: 1, maxLength: WAITING_MESSAGE_LENGTH_MAX }),
+    'What customers hear while they wait for an answer. An assistant gets it with every ask.',
+  ),
+  developer_tools: Type.Boolean({
+    description: 'Whether the dashboard shows curl lines, the test phone and links to the docs.',
+  }),
+};
+
 const undoSeconds = Type.Integer({
   minimum: 0,
   maximum: 60,
@@ -37,13 +102,26 @@ export const Merchant = Type.Object(
     country: NullOr(country, 'The country of phone numbers without a country code.'),
     deliver,
     confident: Confident,
+    ...shopFields,
     undo_seconds: undoSeconds,
   },
   {
     title: 'Merchant',
     description: 'The merchant and its settings.',
     examples: [
-      { name: 'Aurora Coffee', country: 'ES', deliver: 'deskbell', confident: 'learned', undo_seconds: 5 },
+      {
+        ...{
+          name: 'Aurora Coffee',
+          country: 'ES',
+          deliver: 'deskbell',
+          confident: 'learned',
+          undo_seconds: 5,
+        },
+        ...{ language: 'es', time_zone: 'Europe/Madrid', opening_hours: null },
+        quiet_hours: { from: '22:00', to: '07:00' },
+        waiting_message: 'One moment, I am asking a colleague.',
+        developer_tools: false,
+      },
     ],
   },
 );
@@ -61,6 +139,7 @@ export const MerchantChange = Type.Object(
     country: Type.Optional(NullOr(country, 'Null: the country of the server’s setting.')),
     deliver: Type.Optional(deliver),
     confident: Type.Optional(Confident),
+    ...Type.Partial(Type.Object(shopFields)).properties,
     undo_seconds: Type.Optional(undoSeconds),
   },
   { title: 'MerchantChange', description: 'What changes.', examples: [{ deliver: 'assistant' }] },

@@ -26,7 +26,7 @@ const SECTION = /^(shop|connection|team|account|assistant|developer|data)$/;
 
 /** Programs use these paths. What is unknown there is an error in JSON, also for browsers. */
 const NOT_PAGES =
-  /^\/(api|session|webhooks|mcp|docs|assets|\.well-known|openapi\.json|llms\.txt|metrics|healthz|readyz)(\/|$)/;
+  /^\/(api|session|webhooks|mcp|docs|assets|icons|service-worker\.js|manifest\.webmanifest|\.well-known|openapi\.json|llms\.txt|metrics|healthz|readyz)(\/|$)/;
 
 /** Styles and scripts only load from files: injected `style` and `script` elements have no effect. */
 const POLICY = [
@@ -35,11 +35,14 @@ const POLICY = [
   "style-src 'self'",
   "img-src 'self'",
   "connect-src 'self'",
+  "manifest-src 'self'",
+  "worker-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  // It allows one script only: the service worker.
+  'trusted-types deskbell-worker',
 ].join('; ');
 
 const PAGE_HEADERS = {
@@ -49,7 +52,13 @@ const PAGE_HEADERS = {
   'permissions-policy': 'camera=(), microphone=(), geolocation=()',
   'x-frame-options': 'DENY',
 };
+/** The worker may load the files of the app, to show it without a connection. */
+const WORKER_HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy': "default-src 'none'; connect-src 'self'; frame-ancestors 'none'",
+};
 const ASSET = /^[\w-]+\.[\w.-]+$/;
+const DAY_MS = 24 * 60 * 60_000;
 const YEAR_MS = 365 * 24 * 60 * 60_000;
 
 const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
@@ -98,6 +107,17 @@ export async function serveDashboard(
     if (!ASSET.test(name)) throw notFound();
     // The name of an asset changes with its content.
     return reply.sendFile(name, join(BUILT, 'assets'), { maxAge: YEAR_MS, immutable: true });
+  });
+  app.get('/service-worker.js', quiet, (_request, reply) =>
+    reply.headers(WORKER_HEADERS).sendFile('service-worker.js', { cacheControl: false }),
+  );
+  app.get('/manifest.webmanifest', quiet, (_request, reply) =>
+    reply.header('cache-control', 'no-cache').sendFile('manifest.webmanifest', { cacheControl: false }),
+  );
+  app.get('/icons/:name', quiet, (request, reply) => {
+    const { name } = request.params as { name: string };
+    if (!ASSET.test(name)) throw notFound();
+    return reply.sendFile(name, join(BUILT, 'icons'), { maxAge: DAY_MS });
   });
   return sendUnknownPage;
 }

@@ -30,6 +30,7 @@ declare module 'fastify' {
 export const TAGS = [
   { name: 'auth', description: 'Sign-in with bearer tokens.' },
   { name: 'merchant', description: 'The merchant’s own settings.' },
+  { name: 'team', description: 'The people of the merchant, invitations and new passwords.' },
   { name: 'keys', description: 'Keys with which a merchant’s programs call the API.' },
   { name: 'session', description: 'Sign-in for the dashboard, with a cookie that no script can read.' },
   {

@@ -3,10 +3,9 @@ import { recordEvent } from '../audit/record.ts';
 import { merchantOf, requireMerchant, requireOwner, whoOf } from '../auth/guard.ts';
 import { Merchant, MerchantChange } from '../contract/merchant.ts';
 import type { Database } from '../database/database.ts';
-import { storableText } from '../database/text.ts';
-import { type CountryCode, isCountry } from '../delivery/phone.ts';
-import { invalid, ownerRequired, required, TOKEN_ERRORS, tokenInvalid } from '../errors.ts';
+import { ownerRequired, required, TOKEN_ERRORS, tokenInvalid } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
+import { countryInvalid, readChange, timeZoneInvalid } from './change.ts';
 import { findMerchant, type Merchant as Stored, updateMerchant } from './store.ts';
 
 export interface MerchantRouteParts {
@@ -52,7 +51,13 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
             operationId: 'changeMerchant',
             description:
               'For owners. Changes the given fields. Questions that are already asked do not change.',
-            errors: [...TOKEN_ERRORS, ownerRequired(), required('deliver'), countryInvalid()],
+            errors: [
+              ...TOKEN_ERRORS,
+              ownerRequired(),
+              required('deliver'),
+              countryInvalid(),
+              timeZoneInvalid(),
+            ],
           }),
           body: MerchantChange,
           response: { 200: Merchant },
@@ -72,21 +77,9 @@ export function merchantRoutes({ database, now }: MerchantRouteParts): FastifyPl
   }
 }
 
-const countryInvalid = () =>
-  invalid('country', 'country must be the two letters of a country, such as ES, or null');
-
-function readChange({ name, country, deliver, confident, undo_seconds: undoSeconds }: MerchantChange) {
-  if ([name, country, deliver, confident, undoSeconds].every((one) => one === undefined))
-    throw required('deliver');
-  const text = name === undefined ? undefined : storableText(name.trim());
-  if (text === '') throw required('name');
-  if (typeof country === 'string' && !isCountry(country)) throw countryInvalid();
-  return { name: text, country: country as CountryCode | null | undefined, deliver, confident, undoSeconds };
-}
-
 function wireOf(merchant: Stored | undefined) {
   // It was removed from the database.
   if (!merchant) throw tokenInvalid();
-  const { name, country, deliver, confident, undo_seconds } = merchant;
-  return { name, country, deliver, confident, undo_seconds };
+  const { id: _id, created_at: _createdAt, ...wire } = merchant;
+  return wire;
 }

@@ -1,7 +1,7 @@
 import type { CountryCode } from 'libphonenumber-js/min';
 import type { Deliver } from '../contract/asks.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import type { Confident } from '../contract/merchant.ts';
+import type { Confident, Language, OpeningHours, QuietHours } from '../contract/merchant.ts';
 import type { Queries } from '../database/database.ts';
 
 export interface Merchant {
@@ -13,17 +13,36 @@ export interface Merchant {
   deliver: Deliver;
   /** From which score on its assistant gets an answer without asking a person. */
   confident: Confident;
+  /** Of mails. Null: English. */
+  language: Language | null;
+  /** Of the two below. Null: UTC. */
+  time_zone: string | null;
+  opening_hours: OpeningHours | null;
+  quiet_hours: QuietHours | null;
+  /** What customers hear while they wait for an answer. */
+  waiting_message: string | null;
+  developer_tools: boolean;
   /** How long the dashboard lets people undo an answer. */
   undo_seconds: number;
   created_at: string;
 }
 
 /** As it is stored. */
-type Row = Omit<Merchant, 'confident'> & { confident: string };
+type Row = Omit<Merchant, 'confident' | 'opening_hours' | 'quiet_hours' | 'developer_tools'> &
+  Record<'confident', string> &
+  Record<'opening_hours' | 'quiet_hours', string | null> & { developer_tools: number };
 
-const COLUMNS = 'id, name, country, deliver, confident, undo_seconds, created_at';
+const COLUMNS =
+  'id, name, country, deliver, confident, undo_seconds, language, time_zone, opening_hours, quiet_hours, waiting_message, ' +
+  'developer_tools, created_at';
 
-const merchantOf = (row: Row): Merchant => ({ ...row, confident: readConfident(row.confident) });
+const merchantOf = (row: Row): Merchant => ({
+  ...row,
+  confident: readConfident(row.confident),
+  opening_hours: row.opening_hours === null ? null : JSON.parse(row.opening_hours),
+  quiet_hours: row.quiet_hours === null ? null : JSON.parse(row.quiet_hours),
+  developer_tools: row.developer_tools === 1,
+});
 
 /** The stored text is `learned`, `off` or a number. */
 export const readConfident = (stored: string): Confident =>
@@ -56,39 +75,49 @@ export async function listMerchantIds(queries: Queries, after: number, limit: nu
   return rows.map(({ id }) => id);
 }
 
-export async function findMerchant(queries: Queries, id: number): Promise<Merchant | undefined> {
+export async function findMerchant(queries: Pick<Queries, 'one'>, id: number): Promise<Merchant | undefined> {
   const row = await queries.one<Row>(`select ${COLUMNS} from merchants where id = $1`, [id]);
   return row && merchantOf(row);
 }
 
-/** Changes only the given fields. Returns undefined if there is no such merchant. */
+/** What may change. Undefined stays. */
+export type Changes = { [field in keyof Omit<Merchant, 'id' | 'created_at'>]?: Merchant[field] | undefined };
+
+/** How each field is stored. A new one is an entry here. */
+const STORED: { [field in keyof Changes]-?: (value: NonNullable<Changes[field]>) => string | number } = {
+  name: String,
+  country: String,
+  deliver: String,
+  confident: String,
+  undo_seconds: Number,
+  language: String,
+  time_zone: String,
+  opening_hours: JSON.stringify,
+  quiet_hours: JSON.stringify,
+  waiting_message: String,
+  developer_tools: Number,
+};
+
+const changedFields = (changes: Changes) =>
+  (Object.keys(STORED) as (keyof Changes)[]).filter((field) => changes[field] !== undefined);
+
+export const hasChange = (changes: Changes): boolean => changedFields(changes).length > 0;
+
+/** Changes only the given fields, at least one. Returns undefined if there is no such merchant. */
 export async function updateMerchant(
   queries: Queries,
   id: number,
-  {
-    name,
-    country,
-    deliver,
-    confident,
-    undoSeconds,
-  }: {
-    name?: string | undefined;
-    country?: CountryCode | null | undefined;
-    deliver?: Deliver | undefined;
-    confident?: Confident | undefined;
-    undoSeconds?: number | undefined;
-  },
+  changes: Changes,
 ): Promise<Merchant | undefined> {
+  const fields = changedFields(changes);
+  const values = fields.map((field) => {
+    const value = changes[field];
+    return value === null ? null : (STORED[field] as (given: unknown) => string | number)(value);
+  });
   const [row] = await queries.run<Row>(
-    `update merchants set name = coalesce($2, name), country = case when $3 = 1 then $4 else country end,
-        deliver = coalesce($5, deliver), confident = coalesce($6, confident),
-        undo_seconds = coalesce($7, undo_seconds)
+    `update merchants set ${fields.map((field, index) => `${field} = $${index + 2}`).join(', ')}
       where id = $1 returning ${COLUMNS}`,
-    [
-      ...[id, name ?? null, country === undefined ? 0 : 1, country ?? null, deliver ?? null],
-      confident === undefined ? null : String(confident),
-      undoSeconds ?? null,
-    ],
+    [id, ...values],
   );
   return row && merchantOf(row);
 }
@@ -107,6 +136,15 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
     merchantId,
   ]);
   return row?.country ?? undefined;
+}
+
+/** What the merchant's customers hear while they wait. */
+export async function waitingMessageOf(queries: Queries, merchantId: MerchantId): Promise<string | null> {
+  const row = await queries.one<Pick<Merchant, 'waiting_message'>>(
+    'select waiting_message from merchants where id = $1',
+    [merchantId],
+  );
+  return row?.waiting_message ?? null;
 }
 
 /** Who speaks to the merchant's customers, unless an ask has its own `deliver`. */

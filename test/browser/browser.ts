@@ -157,7 +157,9 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     viewport = { width: 1280, height: 800 },
     ...contextOptions
   } = options;
-  const settings = { baseURL: deskbell.url, locale: 'en-GB', ...contextOptions };
+  // A worker would keep files of an earlier test, and hide requests from it.
+  const serviceWorkers = 'block' as const;
+  const settings = { baseURL: deskbell.url, locale: 'en-GB', serviceWorkers, ...contextOptions };
   const key = JSON.stringify(settings);
   const idle = idleProfiles.get(key) ?? [];
   idleProfiles.set(key, idle);

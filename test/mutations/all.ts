@@ -11,6 +11,7 @@ import { HELD_MUTATIONS } from './held.ts';
 import { INBOX_MUTATIONS } from './inbox.ts';
 import { KNOWLEDGE_MUTATIONS } from './knowledge.ts';
 import type { Mutation } from './mutation.ts';
+import { PEOPLE_MUTATIONS } from './people.ts';
 import { SESSION_MUTATIONS } from './sessions.ts';
 import { SIGN_IN_MUTATIONS } from './signIn.ts';
 import { TEAM_MUTATIONS } from './team.ts';
@@ -23,10 +24,11 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ACCESS_MUTATIONS,
   ...SIGN_IN_MUTATIONS,
   ...SESSION_MUTATIONS,
+  ...TEAM_MUTATIONS,
   ...DELIVERY_MUTATIONS,
   ...GROUP_MUTATIONS,
   ...INBOX_MUTATIONS,
-  ...TEAM_MUTATIONS,
+  ...PEOPLE_MUTATIONS,
   ...HELD_MUTATIONS,
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,

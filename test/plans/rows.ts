@@ -23,6 +23,7 @@ import {
   SUPPORT,
 } from '../harness.ts';
 import { startReceiver } from '../receiver.ts';
+import { useMails } from './mails.ts';
 import type { Statement } from './statements.ts';
 
 const AT_ONCE = 16;
@@ -72,6 +73,9 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
       [1000 + (n % 50), n],
     );
   await useFactors(deskbell, OPERATOR);
+  for (let n = 0; n < 20; n += 1)
+    await deskbell.call('POST', '/api/v1/team/invites', { token, body: { role: 'user', name: `Name ${n}` } });
+  await useMails(deskbell, 40);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };
   for (let from = 0; from < rows; from += AT_ONCE) {

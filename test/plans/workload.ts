@@ -18,6 +18,7 @@ import { startReceiver } from '../receiver.ts';
 import { until } from '../shops.ts';
 import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
+import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
@@ -101,6 +102,8 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   for (let n = 0; n < 25; n += 1) await raise(deskbell, token, large);
   for (const path of [...LISTS, `${NOTIFICATIONS}/?limit=500`]) await page(deskbell, token, path);
   await callEveryOperation(deskbell, token);
+  await useMails(deskbell, 6);
+  await usePeople(deskbell, token);
   await useWebhooks(deskbell, token);
   await useAlerts(deskbell, token);
 
@@ -145,6 +148,29 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
     new Date(),
   );
   await call('POST', '/api/v1/auth/logout', { body: { refresh_token: tokens.refresh_token } });
+}
+
+/** Somebody joins, is changed, and gets a new password. */
+async function usePeople(deskbell: Deskbell, token: string): Promise<void> {
+  const call = async (method: string, path: string, body?: object) => {
+    const reply = await deskbell.call(method, `/api/v1${path}`, { token, ...(body && { body }) });
+    assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+    return reply.json;
+  };
+  const tokenOf = ({ link }: { link: string }) => link.split('#')[1];
+  const { id } = await call('POST', '/team/invites', { role: 'user' });
+  await call('DELETE', `/team/invites/${id}`);
+  const invite = tokenOf(await call('POST', '/team/invites', { role: 'user' }));
+  await call('POST', '/invites/look', { token: invite });
+  const person = { email: 'plans@aurora.example', name: 'Plans', password: 'quiet lemon harbour' };
+  await call('POST', '/invites/accept', { token: invite, ...person });
+  const team = await call('GET', '/team');
+  const userId = team.find(({ email }: { email: string }) => email === person.email).id;
+  const reset = tokenOf(await call('POST', `/team/${userId}/reset-link`));
+  await call('POST', '/auth/password/reset', { token: reset, password: 'seven brave umbrellas' });
+  for (const change of [{ role: 'owner' }, { role: 'user' }, { disabled: true }, { disabled: false }])
+    await call('PATCH', `/team/${userId}`, change);
+  await call('DELETE', '/auth/sessions');
 }
 
 /** Groups, and one answer for many: with a document, without, and again. */

@@ -3,11 +3,17 @@ import type { User } from '../../../src/contract/auth.ts';
 import { request } from '../api/client.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { keepOfflineCopy } from '../offline/copy.ts';
-import { openPath } from '../shell/route.ts';
+import { readAddress } from '../shell/addresses.ts';
+import { navigate } from '../shell/route.ts';
 import { alertCalls } from './calls.ts';
 import { canRegister, registerWorker, renew } from './device.ts';
 
 const LOOKED_EVERY_MS = 60_000;
+
+function openPath(path: string): void {
+  const { pathname, searchParams } = new URL(path, location.origin);
+  navigate({ ...readAddress(pathname), query: Object.fromEntries(searchParams) });
+}
 
 /** What the dashboard does for this device while somebody is signed in. */
 export function useDevice({ id }: User): void {

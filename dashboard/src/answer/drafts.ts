@@ -1,4 +1,5 @@
 import { draftNames, readStoredDraft, removeStoredDraft, SENT, storeDraft } from '../shell/draftStorage.ts';
+import { newKey } from '../shell/newKey.ts';
 import type { TeachingChoice } from './teaching/decide.ts';
 
 /** The document that a text was taken from. */
@@ -58,11 +59,4 @@ export function restoreSentDraft(id: number, answer: Record<string, string> = {}
   removeStoredDraft(`${SENT}${id}`);
   // The user may have begun something else meanwhile, in another tab.
   if (Object.keys(readDraft(id).fields).length === 0) saveDraft(id, { fields, teach, source, ticked });
-}
-
-/** `randomUUID` needs a secure origin, but a local network may use plain http. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
 }

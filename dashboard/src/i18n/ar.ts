@@ -589,5 +589,4 @@ export const ar: Texts = {
   alertsTest: 'إرسال تجربة',
   alertsTestSent: 'التجربة في الطريق.',
   offlineCopy: 'أنت غير متصل. هذه هي القائمة كما كانت {when}.',
-  offlineEmpty: 'أنت غير متصل، ولا توجد قائمة على هذا الجهاز بعد.',
 };

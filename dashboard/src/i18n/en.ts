@@ -489,5 +489,4 @@ export const en = {
   alertsTest: 'Send a test',
   alertsTestSent: 'A test is on its way.',
   offlineCopy: 'You are offline. This is the list as of {when}.',
-  offlineEmpty: 'You are offline, and there is no list on this device yet.',
 } as const;

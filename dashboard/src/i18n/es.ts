@@ -522,5 +522,4 @@ export const es: Texts = {
   alertsTest: 'Enviar una prueba',
   alertsTestSent: 'Una prueba está en camino.',
   offlineCopy: 'Estás sin conexión. Esta es la lista de {when}.',
-  offlineEmpty: 'Estás sin conexión y aún no hay ninguna lista en este dispositivo.',
 };

@@ -524,5 +524,4 @@ export const pt: Texts = {
   alertsTest: 'Enviar um teste',
   alertsTestSent: 'Um teste está a caminho.',
   offlineCopy: 'Está sem ligação. Esta é a lista de {when}.',
-  offlineEmpty: 'Está sem ligação e ainda não há nenhuma lista neste dispositivo.',
 };

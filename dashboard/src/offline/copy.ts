@@ -21,8 +21,8 @@ const QUESTION_MAX = 500;
 interface Listed {
   id: number;
   created_at: string;
-  context: { question?: string; support_request_reason?: string };
-  customer?: { name: string } | null;
+  question: string;
+  customer: { name: string };
 }
 
 /** Loads and stores the list. Without a connection the earlier one stays. */
@@ -33,11 +33,9 @@ export async function keepOfflineCopy(userId: number): Promise<void> {
     const copy: OfflineCopy = {
       userId,
       at: new Date().toISOString(),
-      items: items.map(({ id, created_at, context, customer }) => ({
-        id,
-        created_at,
-        customer: customer?.name ?? '',
-        question: (context.question ?? context.support_request_reason ?? '').slice(0, QUESTION_MAX),
+      items: items.map(({ id, created_at, question, customer }) => ({
+        ...{ id, created_at, customer: customer.name },
+        question: question.slice(0, QUESTION_MAX),
       })),
     };
     localStorage.setItem(KEY, JSON.stringify(copy));

@@ -1,6 +1,7 @@
 import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
+import { removeOfflineCopy } from '../offline/copy.ts';
 import { removeAllDrafts, setDraftOwner } from '../shell/draftStorage.ts';
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
@@ -190,6 +191,7 @@ function endSession(reason: 'user' | 'expired'): void {
   accessToken = undefined;
   clearTimeout(timer);
   setCookieHint(false);
+  removeOfflineCopy();
   closeToasts();
   session.set({ status: 'signedOut', reason });
 }

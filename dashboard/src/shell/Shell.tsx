@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
+import { useDevice } from '../alerts/useDevice.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { useNotifications } from '../inbox/notifications.ts';
@@ -61,6 +62,7 @@ export function Shell({ user }: { user: User }) {
   };
 
   useEffect(() => startLiveUpdates(client), [client]);
+  useDevice(user);
   useShortcuts({
     'mod+k': () => open('palette'),
     '?': () => open('help'),

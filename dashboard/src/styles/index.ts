@@ -30,5 +30,6 @@ import './layout.css';
 import './inbox.css';
 import './answer.css';
 import './pages.css';
+import './team.css';
 import './testPhone.css';
 import './print.css';

@@ -8,17 +8,19 @@ import { session } from '../session/session.ts';
 import { ErrorNotice } from '../shell/ErrorNotice.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
+import { newKey } from '../shell/newKey.ts';
 import { useStore } from '../shell/store.ts';
 import { useNow } from '../shell/useNow.ts';
 import { teamCalls } from './calls.ts';
 import { mentionAt, peopleFor } from './mention.ts';
-import { newKey } from './newKey.ts';
 import { usePeople } from './people.ts';
 
 const keyOf = (id: number) => ['notes', id];
 
 /** Internal notes about a question. Customers never see them. `count` is known before they are loaded. */
-export function Notes({ id, count }: { id: number; count: number }) {
+export const Notes = (props: { id: number; count: number }) => <NotesOf key={props.id} {...props} />;
+
+function NotesOf({ id, count }: { id: number; count: number }) {
   const translation = useTranslation();
   const { t, number } = translation;
   const [opened, setOpened] = useState(count > 0);
@@ -168,13 +170,13 @@ function NewNote({ id }: { id: number }) {
         }}
       />
       {offered.length > 0 && (
-        <div className="note-people" role="group" aria-label={t('noteMention')}>
+        <fieldset className="note-people" aria-label={t('noteMention')}>
           {offered.map(({ id: personId, name }) => (
             <Button key={personId} size="compact-sm" variant="default" onClick={() => insert(name)}>
               @{name}
             </Button>
           ))}
-        </div>
+        </fieldset>
       )}
       <ErrorNotice text={add.isError ? errorMessage(translation, add.error) : undefined} />
       <Button type="submit" variant="default" loading={add.isPending} disabled={text.trim() === ''}>

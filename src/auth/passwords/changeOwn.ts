@@ -1,19 +1,19 @@
 import type { Database } from '../../database/database.ts';
 import { invalid, tokenInvalid } from '../../errors.ts';
-import { createFairSlots } from '../../http/limits/fairSlots.ts';
-import { runInThread } from '../../http/thread.ts';
 import type { Vault } from '../../secrets.ts';
 import { attemptOf } from '../attempts.ts';
 import { userAt } from '../events.ts';
 import type { Factors } from '../factors/factors.ts';
 import type { FactorCaller } from '../factors/prove.ts';
 import { changeOwnPassword } from '../users.ts';
+import type { CheckPolicy } from './checkPolicy.ts';
 import type { Passwords } from './passwords.ts';
 
 interface OwnPasswordParts {
   database: Database;
   factors: Factors;
   passwords: Passwords;
+  checkPolicy: CheckPolicy;
   vault: Vault;
   merchantNameOf: (merchantId: number) => Promise<string | undefined>;
   now: () => Date;
@@ -25,14 +25,8 @@ export type ChangeOwnPassword = (
   given: { password: string; new_password: string },
 ) => Promise<void>;
 
-/** Checking a password takes a second of computing and 70 MB, so it has a thread, which ends afterwards. */
-const THREAD = new URL('./policyThread.ts', import.meta.url);
-const THREADS_WAITING_MAX = 8;
-
 export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassword {
-  const { database, factors, passwords, vault, merchantNameOf, now } = parts;
-  // Each user has a turn: whoever repeats it waits behind the others.
-  const withThread = createFairSlots(1, THREADS_WAITING_MAX);
+  const { database, factors, passwords, checkPolicy, vault, merchantNameOf, now } = parts;
   return async (caller, { password, new_password }) => {
     const user = await factors.prove(caller, { password });
     if (new_password === password) {
@@ -40,9 +34,7 @@ export function createChangeOwnPassword(parts: OwnPasswordParts): ChangeOwnPassw
     }
     const shop = user.merchant_id === null ? undefined : await merchantNameOf(user.merchant_id);
     const known = [user.email, user.name, shop ?? ''];
-    const problem = await withThread({ group: String(user.id), isKnown: true }, () =>
-      runInThread<string | undefined>(THREAD, { password: new_password, known }),
-    );
+    const problem = await checkPolicy(new_password, known, { group: String(user.id), isKnown: true });
     if (problem !== undefined) throw invalid('new_password', problem);
     const { userId, sessionId, address } = caller;
     const changed = await changeOwnPassword(database, {

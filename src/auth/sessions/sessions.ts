@@ -12,6 +12,7 @@ import type { Person, Tokens } from '../tokens.ts';
 import type { Revocations } from './revocations.ts';
 import {
   endSession,
+  endSessionsOf,
   findSessionUser,
   listSessions,
   noteUse,
@@ -46,6 +47,8 @@ export interface Sessions {
   list(caller: Person): Promise<ListedSessions>;
   /** Ends one of these sessions. */
   endById(caller: Person, sessionId: string, address: string): Promise<void>;
+  /** Ends all of them except the caller's own. Returns how many. */
+  endOthers(caller: Person, address: string): Promise<number>;
 }
 
 interface RenewOptions {
@@ -207,6 +210,18 @@ export function createSessions(parts: SessionParts): Sessions {
       const user = { id: userId, merchant_id: merchantId ?? null };
       const ended = UUID.test(sessionId) && (await endNow(user, sessionId, 'session.ended', address));
       if (!ended) throw sessionNotFound();
+    },
+
+    async endOthers({ userId, merchantId, sessionId }, address) {
+      const user = { id: userId, merchant_id: merchantId ?? null };
+      const count = await database.transaction(async (tx) => {
+        const ended = await endSessionsOf(tx, userId, now(), sessionId);
+        if (ended > 0) await recordFor(tx, 'session.ended', user, address, now());
+        return ended;
+      });
+      if (count > 0) database.signal(REVOCATIONS);
+      await revocations.read().catch(() => {});
+      return count;
     },
   };
 }

@@ -168,17 +168,18 @@ export async function endSession(
   return rows.length > 0;
 }
 
-/** Ends the sessions of a user, except this one. */
+/** Ends the sessions of a user, except this one. Returns how many. */
 export async function endSessionsOf(
   queries: Queries,
   userId: number,
   at: Date,
   exceptId = '',
-): Promise<void> {
-  await queries.run(
-    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3',
+): Promise<number> {
+  const rows = await queries.run(
+    'update sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and id <> $3 returning id',
     [userId, at.toISOString(), exceptId],
   );
+  return rows.length;
 }
 
 /** The last access token of a session may live this much longer than the session. */

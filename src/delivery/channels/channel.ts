@@ -46,6 +46,8 @@ export interface ChannelDescriptor<Settings extends ChannelSettings = ChannelSet
 export interface ChannelParts {
   database: Database;
   now: () => Date;
+  /** For one request to the other side. */
+  timeoutMs?: number;
 }
 
 interface Inbound {
@@ -97,10 +99,18 @@ export interface Channel {
   send(message: Outgoing, form: Form): Promise<SendResult>;
   /** For `doctor`: the problem it has, or nothing. Sends no message. */
   check(): Promise<string | undefined>;
+  /** For the merchant who sets it up: the problem it has, or nothing. Sends nothing to a customer. Without it, `check`. */
+  test?(): Promise<TestProblem | undefined>;
   /** Stops it after `channel_stopped`. Without this, its id is stopped for all merchants that use it. */
   stop?(code: string, reason: string): Promise<void>;
   /** When these customers last wrote, for a channel that accepts free text only for some time after that. */
   lastWrote?(merchantId: MerchantId, phones: readonly string[]): Promise<LastWrote[]>;
+}
+
+export interface TestProblem {
+  code: string;
+  /** For the merchant. */
+  reason: string;
 }
 
 export interface LastWrote {

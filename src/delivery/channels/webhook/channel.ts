@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { VERSION } from '../../../version.ts';
 import type { Channel, ChannelParts, Outgoing } from '../channel.ts';
@@ -29,8 +29,8 @@ export const TIMEOUT_MS = 10_000;
 
 export function openWebhook(
   settings: WebhookSettings,
-  { now }: Pick<ChannelParts, 'now'>,
-  { timeoutMs = TIMEOUT_MS, resolve }: WebhookOptions = {},
+  { now, timeoutMs: given = TIMEOUT_MS }: Pick<ChannelParts, 'now' | 'timeoutMs'>,
+  { timeoutMs = given, resolve }: WebhookOptions = {},
 ): Omit<Channel, 'type'> {
   const url = new URL(settings.url);
   const rules = { allowPrivate: settings.allowPrivate, timeoutMs, resolve };
@@ -46,6 +46,20 @@ export function openWebhook(
         await postSigned({ url, rules, signers }, { id: message.key, body: bodyOf(message) }, now()),
         now(),
       ),
+    async test() {
+      const at = now();
+      const body = JSON.stringify({ type: 'channel.test', timestamp: at.toISOString(), data: {} });
+      const result = resultOf(
+        await postSigned({ url, rules, signers }, { id: `test_${randomUUID()}`, body }, at),
+        at,
+      );
+      if (result.outcome === 'sent') return undefined;
+      const reason =
+        'reason' in result && result.reason !== undefined
+          ? result.reason
+          : `The receiving system cannot be reached: ${connectionProblem(result.code)}`;
+      return { code: result.code, reason };
+    },
     async check() {
       const { tryConnection } = await loadPost();
       const code = await tryConnection(url, rules);

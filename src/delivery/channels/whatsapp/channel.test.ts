@@ -141,7 +141,7 @@ describe('the check of a WhatsApp number', () => {
     [answering(200, '<html>'), /not like the Cloud API/],
     [answering(401, error(190)), /access token has expired/],
     [answering(403, error(200)), /permission/],
-    [answering(400, error(100)), /WHATSAPP_PHONE_NUMBER_ID/],
+    [answering(400, error(100)), /id of the number/],
     [answering(503, ''), /status 503/],
     ['no server', /cannot be reached \(ECONNREFUSED\)/],
     [silent, /cannot be reached \(TIMEOUT\)/],

@@ -9,6 +9,7 @@ import {
   type Outgoing,
   type Plan,
   type SendResult,
+  type TestProblem,
 } from '../channel.ts';
 import { classify } from './errors.ts';
 import { reserveNextTurn, reserveTurn } from './pace.ts';
@@ -26,18 +27,14 @@ export type WhatsAppSettings = {
   templateLanguage: string;
 };
 
-interface WhatsAppParts extends ChannelParts {
-  /** For the whole request including its answer. Shorter than a worker's lease. */
-  timeoutMs?: number;
-}
-
+/** For the whole request including its answer. Shorter than a worker's lease. */
 const TIMEOUT_MS = 10_000;
 /** A message that is later than this has missed its turn. */
 const LATE_MAX_MS = 100;
 
 export const whatsappChannelId = (phoneNumberId: string) => `whatsapp:${phoneNumberId}`;
 
-export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): Omit<Channel, 'type'> {
+export function openWhatsApp(settings: WhatsAppSettings, parts: ChannelParts): Omit<Channel, 'type'> {
   const { database, now, timeoutMs = TIMEOUT_MS } = parts;
   const { phoneNumberId, template } = settings;
   const id = whatsappChannelId(phoneNumberId);
@@ -117,17 +114,17 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): 
     return result;
   }
 
-  async function check(): Promise<string | undefined> {
+  async function test(): Promise<TestProblem | undefined> {
     try {
       const response = await request(`${address}?fields=verified_name`);
       const body = parsed(await response.text());
-      if (response.ok) {
-        return isObject(body) ? undefined : 'WHATSAPP_BASE_URL answers, but not like the Cloud API.';
-      }
-      return checkProblem(errorCodeIn(body), response.status);
+      if (!response.ok) return testProblem(errorCodeIn(body), response.status);
+      if (isObject(body)) return undefined;
+      return { code: 'UNREADABLE_RESPONSE', reason: 'The address answers, but not like the Cloud API.' };
     } catch (error) {
       const result = fromNetworkError(error);
-      return `WhatsApp cannot be reached (${'code' in result ? result.code : 'network'}).`;
+      const code = 'code' in result && result.code !== undefined ? result.code : 'NETWORK';
+      return { code, reason: `WhatsApp cannot be reached (${code}).` };
     }
   }
 
@@ -135,7 +132,8 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: WhatsAppParts): 
     id,
     plan,
     send,
-    check,
+    test,
+    check: async () => (await test())?.reason,
     lastWrote: (_merchantId, phones) => windowsOpenedAt(database, id, phones),
   };
 }
@@ -185,11 +183,17 @@ function fromNetworkError(error: unknown): SendResult {
   return { outcome: NOTHING_SENT.test(code) ? 'retry' : 'unknown', code };
 }
 
-function checkProblem(code: number | undefined, status: number): string {
-  if (code === 100) return 'WHATSAPP_PHONE_NUMBER_ID is not a number that this token may use.';
+function testProblem(code: number | undefined, status: number): TestProblem {
+  const name = code === undefined ? `HTTP_${status}` : String(code);
+  if (code === 100) {
+    return { code: name, reason: 'The id of the number is not one that this access token may use.' };
+  }
   const result = classify(code, status, 1);
-  if (result.outcome === 'channel_stopped') return result.reason;
-  return `WhatsApp answered with status ${status}${code === undefined ? '' : ` and code ${code}`}.`;
+  if (result.outcome === 'channel_stopped') return { code: name, reason: result.reason };
+  return {
+    code: name,
+    reason: `WhatsApp answered with status ${status}${code === undefined ? '' : ` and code ${code}`}.`,
+  };
 }
 
 function parsed(text: string): unknown {

@@ -1,0 +1,244 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
+import { recordEvent } from '../../audit/record.ts';
+import { MessageOf } from '../../contract/common.ts';
+import {
+  ChangedTeamMember,
+  CreatedInvite,
+  Invites,
+  NewInvite,
+  ResetLink,
+  Team,
+  TeamChange,
+} from '../../contract/people.ts';
+import type { Database } from '../../database/database.ts';
+import {
+  inviteNotFound,
+  lastOwner,
+  ownerRequired,
+  required,
+  resetLinkRefused,
+  TOKEN_ERRORS,
+  teamFull,
+  tooManyInvites,
+  userNotFound,
+} from '../../errors.ts';
+import { readId } from '../../http/ids.ts';
+import { describeRoute, parameterSchema } from '../../http/openapi.ts';
+import { enqueueMail, MAILS } from '../../mail/queue.ts';
+import type { Vault } from '../../secrets.ts';
+import { merchantOf, requireMerchant, requireOwner, userOf, whoOf } from '../guard.ts';
+import { inviteMail, type Shop } from '../mailTexts.ts';
+import { createResetToken } from '../passwords/reset.ts';
+import type { Revocations } from '../sessions/revocations.ts';
+import { createInvite, INVITES_MAX, listInvites, removeInvite } from './invites.ts';
+import { changeMember, findMember, isFull, listTeam, TEAM_MAX } from './members.ts';
+
+export interface TeamRouteParts {
+  database: Database;
+  vault: Vault;
+  revocations: Pick<Revocations, 'read'>;
+  publicUrl: string | undefined;
+  /** Whether this server sends mail. */
+  mail: unknown;
+  shopOf: (merchantId: number) => Promise<Shop | undefined>;
+  now: () => Date;
+}
+
+/** A secret in the fragment of an address reaches no server and no log. */
+export const linkOf = (base: string, page: 'invite' | 'reset-password', token: string) =>
+  `${base}/${page}#${token}`;
+
+/** The people of a merchant. Owners manage them. */
+export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
+  const { database, vault, revocations, publicUrl, mail, shopOf, now } = parts;
+  const baseOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`;
+  type App = Parameters<FastifyPluginAsyncTypebox>[0];
+  return async (app) => {
+    await app.register(readRoutes);
+    await app.register(ownerRoutes);
+    await app.register(inviteRoutes);
+  };
+
+  async function readRoutes(app: App): Promise<void> {
+    requireMerchant(app);
+    app.get(
+      '/',
+      {
+        schema: {
+          ...describeRoute('team', 'List the team', {
+            operationId: 'listTeam',
+            description: 'Everybody in the team of the caller.',
+            errors: TOKEN_ERRORS,
+          }),
+          response: { 200: Team },
+        },
+      },
+      (request) => listTeam(database, merchantOf(request)),
+    );
+  }
+
+  async function ownerRoutes(app: App): Promise<void> {
+    requireOwner(app);
+    // Only bodies are checked by their schemas: a text that is not an id is not found.
+    const { validatorCompiler } = app;
+    app.setValidatorCompiler((route) => (route.httpPart === 'body' ? validatorCompiler!(route) : () => true));
+
+    app.patch(
+      '/:user_id',
+      {
+        schema: {
+          ...describeRoute('team', 'Change a role, disable or enable', {
+            operationId: 'changeTeamMember',
+            description:
+              'For owners. The person is signed out everywhere within a second. Their name stays on what they ' +
+              'answered. A team always has an owner who can sign in.',
+            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), lastOwner(), required('role')],
+          }),
+          params: parameterSchema('user_id'),
+          body: TeamChange,
+          response: { 200: ChangedTeamMember },
+        },
+      },
+      async (request) => {
+        const change = request.body;
+        if (change.role === undefined && change.disabled === undefined) throw required('role');
+        const changed = await changeMember(database, merchantOf(request), {
+          ...{ userId: idIn(request, 'user_id'), change, callerId: userOf(request) },
+          ...{ by: whoOf(request), at: now() },
+        });
+        // This server refuses the tokens at once. If the database is away now, the next regular read finds it.
+        await revocations.read().catch(() => {});
+        return changed;
+      },
+    );
+
+    app.post(
+      '/:user_id/reset-link',
+      {
+        schema: {
+          ...describeRoute('team', 'Create a link for a new password', {
+            operationId: 'createResetLink',
+            description:
+              'For owners, to pass on to somebody in the team who has forgotten the password. It works once, within ' +
+              'an hour, and replaces an earlier one. The second factor stays.',
+            errors: [...TOKEN_ERRORS, ownerRequired(), userNotFound(), resetLinkRefused()],
+          }),
+          params: parameterSchema('user_id'),
+          response: { 200: ResetLink },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const at = now();
+        const { text, expiresAt } = await database.transaction(async (tx) => {
+          const member = await findMember(tx, merchantId, idIn(request, 'user_id'));
+          // A stolen session must not replace the password of its own user, which needs the current one.
+          if (member.disabled_at !== null || member.id === userOf(request)) throw resetLinkRefused();
+          const about = { user_id: member.id };
+          const who = whoOf(request);
+          await recordEvent(tx, { what: 'user.reset_link_created', merchantId, who, at, about });
+          return createResetToken(tx, member.id, at, { replaces: true });
+        });
+        return {
+          link: linkOf(baseOf(request), 'reset-password', text),
+          expires_at: expiresAt.toISOString(),
+        };
+      },
+    );
+  }
+
+  async function inviteRoutes(app: App): Promise<void> {
+    requireOwner(app);
+
+    app.get(
+      '/invites',
+      {
+        schema: {
+          ...describeRoute('team', 'List open invitations', {
+            operationId: 'listInvites',
+            description: 'For owners.',
+            errors: [...TOKEN_ERRORS, ownerRequired()],
+          }),
+          response: { 200: Invites },
+        },
+      },
+      (request) => listInvites(database, merchantOf(request), now()),
+    );
+
+    app.post(
+      '/invites',
+      {
+        schema: {
+          ...describeRoute('team', 'Invite somebody', {
+            operationId: 'createInvite',
+            description:
+              'For owners. The link works once, within seven days. With `email` it is also sent there, if this server ' +
+              'sends mail.',
+            errors: [
+              ...[...TOKEN_ERRORS, ownerRequired(), required('role')],
+              ...[tooManyInvites(INVITES_MAX), teamFull(TEAM_MAX)],
+            ],
+          }),
+          body: NewInvite,
+          response: { 200: CreatedInvite },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const { role, email, name } = request.body;
+        const at = now();
+        const shop = await shopOf(merchantId);
+        const created = await database.transaction(async (tx) => {
+          if (await isFull(tx, merchantId)) throw teamFull(TEAM_MAX);
+          const given = { role, ...(email && { email }), ...(name && { name: name.trim() }) };
+          const invite = await createInvite(tx, merchantId, given, userOf(request), at);
+          if (!invite) throw tooManyInvites(INVITES_MAX);
+          const { token, ...rest } = invite;
+          const link = linkOf(baseOf(request), 'invite', token);
+          const isMailed = mail !== undefined && email !== undefined && shop !== undefined;
+          const expiresAt = new Date(invite.expires_at);
+          const mailed =
+            isMailed &&
+            (await enqueueMail(tx, vault, merchantId, {
+              ...{ kind: 'invite', to: email, ...inviteMail(shop, link), at, expiresAt },
+            }));
+          const about = { invite_id: invite.id, role };
+          await recordEvent(tx, { what: 'invite.added', merchantId, who: whoOf(request), at, about });
+          return { ...rest, link, mailed };
+        });
+        if (created.mailed) database.signal(MAILS);
+        return created;
+      },
+    );
+
+    app.delete(
+      '/invites/:invite_id',
+      {
+        validatorCompiler: () => () => true,
+        schema: {
+          ...describeRoute('team', 'Withdraw an invitation', {
+            operationId: 'removeInvite',
+            description: 'For owners. Its link no longer works.',
+            errors: [...TOKEN_ERRORS, ownerRequired(), inviteNotFound()],
+          }),
+          params: parameterSchema('invite_id'),
+          response: { 200: MessageOf('Invitation withdrawn.') },
+        },
+      },
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const id = idIn(request, 'invite_id');
+        await database.transaction(async (tx) => {
+          if (id === undefined || !(await removeInvite(tx, merchantId, id))) throw inviteNotFound();
+          const event = { what: 'invite.removed', merchantId, who: whoOf(request), at: now() } as const;
+          await recordEvent(tx, { ...event, about: { invite_id: id } });
+        });
+        return { message: 'Invitation withdrawn.' };
+      },
+    );
+  }
+}
+
+const idIn = ({ params }: FastifyRequest, name: string): number | undefined =>
+  readId((params as Record<string, string>)[name]);

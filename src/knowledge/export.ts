@@ -1,0 +1,11 @@
+/** For the export: the merchant is $1, the last id $2, the limit $3. */
+export const EXPORTED_DOCUMENTS = `select id, title, body, version, created_at, updated_at
+  from documents where merchant_id = $1 and id > $2 order by id limit $3`;
+
+export const EXPORTED_WORDINGS = `select id, document_id, text
+  from document_wordings where merchant_id = $1 and id > $2 order by id limit $3`;
+
+/** The last version is $2 and $3, the limit $4. */
+export const EXPORTED_VERSIONS = `select document_id, version, title, body, what, created_at
+  from document_versions where merchant_id = $1 and (document_id, version) > ($2, $3)
+  order by document_id, version limit $4`;

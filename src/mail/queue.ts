@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import type { Queries, Transaction } from '../database/database.ts';
+import type { Expiring } from '../database/expiry.ts';
+import type { Vault } from '../secrets.ts';
+import type { Mail } from './mailer.ts';
+
+/** The mails that wait to be sent: the only SQL on mails. */
+
+/** The signal after a commit that added a mail. */
+export const MAILS = 'deskbell_mails';
+
+/**
+ * Every kind of mail, and how many of it a recipient (from all shops together) and a shop may get, so that nobody can use
+ * us to flood somebody. A new kind is an entry here.
+ */
+export const KINDS = {
+  invite: { perRecipient: 5, perMerchant: 100, withinMs: 24 * 60 * 60_000 },
+  password_reset: { perRecipient: 5, perMerchant: 500, withinMs: 60 * 60_000 },
+  /** Somebody forgot a password. It becomes a `password_reset` if the account exists: see src/auth/passwords/reset.ts. */
+  password_forgotten: { perRecipient: 5, perMerchant: undefined, withinMs: 60 * 60_000 },
+  alert: { perRecipient: 30, perMerchant: 500, withinMs: 60 * 60_000 },
+} as const;
+export type MailKind = keyof typeof KINDS;
+
+/** The shop of mails that belong to none. */
+export const NO_MERCHANT = 0;
+
+interface NewMail extends Mail {
+  kind: MailKind;
+  at: Date;
+  /** Not sent after this. */
+  expiresAt?: Date;
+}
+
+const purposeOf = (merchantId: number) => `mail of merchant ${merchantId}`;
+
+/**
+ * Adds a mail, in the caller's transaction. Signal `MAILS` after the commit. Returns false, without a mail, if the
+ * recipient or the shop has had too many of this kind.
+ */
+export async function enqueueMail(
+  tx: Transaction,
+  vault: Vault,
+  merchantId: number,
+  { kind, to, subject, text, at, expiresAt }: NewMail,
+): Promise<boolean> {
+  const recipient = vault.fingerprint(to.trim().toLowerCase(), 'mail recipient');
+  const { perRecipient, perMerchant, withinMs } = KINDS[kind];
+  // Of many at the same time, each counts those before it.
+  if (perMerchant !== undefined) await tx.lock(`mails of ${merchantId}`);
+  await tx.lock(`mails to ${recipient}`);
+  const since = new Date(at.getTime() - withinMs).toISOString();
+  const isFull = async (column: 'recipient' | 'merchant_id', value: string | number, max: number) => {
+    const row = await tx.one(
+      `select id from mails where ${column} = $1 and kind = $2 and created_at > $3
+        order by created_at limit 1 offset $4`,
+      [value, kind, since, max - 1],
+    );
+    return row !== undefined;
+  };
+  if (await isFull('recipient', recipient, perRecipient)) return false;
+  if (perMerchant !== undefined && (await isFull('merchant_id', merchantId, perMerchant))) return false;
+  const sealed = vault.seal(JSON.stringify({ to, subject, text } satisfies Mail), purposeOf(merchantId));
+  await tx.run(
+    `insert into mails (merchant_id, kind, recipient, sealed, message_id, due_at, expires_at, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $6) returning id`,
+    [
+      ...[merchantId, kind, recipient, sealed, randomUUID()],
+      ...[at.toISOString(), expiresAt?.toISOString() ?? null],
+    ],
+  );
+  return true;
+}
+
+export interface DueMail {
+  merchant_id: number;
+  id: number;
+  kind: MailKind;
+  due_at: string;
+  attempts: number;
+  expires_at: string | null;
+}
+
+/** The oldest first. Reads without locks: see `claimMail`. */
+export const dueMails = (queries: Queries, at: Date, limit: number): Promise<DueMail[]> =>
+  queries.all(
+    `select merchant_id, id, kind, due_at, attempts, expires_at from mails
+      where state = 'queued' and due_at <= $1 order by due_at limit $2`,
+    [at.toISOString(), limit],
+  );
+
+export async function nextMailDueAt(queries: Queries): Promise<string | undefined> {
+  const row = await queries.one<{ due_at: string }>(
+    `select due_at from mails where state = 'queued' order by due_at limit 1`,
+  );
+  return row?.due_at;
+}
+
+export interface ClaimedMail extends DueMail {
+  /** Until when nobody else takes it. Only the holder writes the outcome. */
+  lease: string;
+  message_id: string;
+  sealed: string;
+}
+
+/** Takes a mail until the lease ends. Undefined if somebody else has taken it. */
+export async function claimMail(
+  queries: Queries,
+  mail: DueMail,
+  leaseUntil: Date,
+): Promise<ClaimedMail | undefined> {
+  const lease = leaseUntil.toISOString();
+  const [row] = await queries.run<{ message_id: string; sealed: string }>(
+    `update mails set due_at = $4, attempts = attempts + 1
+      where merchant_id = $1 and id = $2 and due_at = $3 and state = 'queued' returning message_id, sealed`,
+    [mail.merchant_id, mail.id, mail.due_at, lease],
+  );
+  return row && { ...mail, ...row, attempts: mail.attempts + 1, lease };
+}
+
+export const unseal = (vault: Vault, { merchant_id, sealed }: ClaimedMail): Mail =>
+  JSON.parse(vault.open(sealed, purposeOf(merchant_id)));
+
+/** Sent or given up: what it said is removed. */
+export async function finishMail(
+  queries: Queries,
+  { merchant_id, id, lease }: ClaimedMail,
+  state: 'sent' | 'failed',
+  code: string | null,
+): Promise<boolean> {
+  const rows = await queries.run(
+    `update mails set state = $4, code = $5, sealed = null
+      where merchant_id = $1 and id = $2 and due_at = $3 and state = 'queued' returning id`,
+    [merchant_id, id, lease, state, code],
+  );
+  return rows.length > 0;
+}
+
+export async function retryMail(
+  queries: Queries,
+  { merchant_id, id, lease }: ClaimedMail,
+  dueAt: Date,
+  code: string,
+): Promise<void> {
+  await queries.run(
+    `update mails set due_at = $4, code = $5
+      where merchant_id = $1 and id = $2 and due_at = $3 and state = 'queued' returning id`,
+    [merchant_id, id, lease, dueAt.toISOString(), code],
+  );
+}
+
+/** Longer than all attempts take. */
+export const EXPIRING_MAILS: Expiring = {
+  table: 'mails',
+  column: 'created_at',
+  keptMs: 8 * 24 * 60 * 60_000,
+};

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { addUser, assertError, type Deskbell, onEachEngine, startDeskbell, useOwners } from './harness.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { META, type Meta, startMeta } from './stand-ins/meta.ts';
+
+const CHANNEL = '/api/v1/channel';
+const SECRET = `whsec_${Buffer.alloc(24, 'channel setup').toString('base64')}`;
+const WHATSAPP = {
+  'phone-number-id': META.phoneNumberId,
+  ...{ token: META.token, 'app-secret': META.appSecret, 'verify-token': 'verify-this' },
+};
+
+onEachEngine('an owner sets up the channel', (engine) => {
+  let meta: Meta;
+  let receiver: Receiver;
+  const deskbell = {} as Deskbell;
+  before(async () => {
+    meta = await startMeta({ now: () => new Date() });
+    receiver = await startReceiver();
+    Object.assign(deskbell, await startDeskbell(engine, { WHATSAPP_BASE_URL: meta.url }));
+  });
+  after(async () => {
+    await deskbell.close?.();
+    await meta?.close();
+    await receiver?.close();
+  });
+  const owners = useOwners(deskbell);
+  const call = (method: string, path: string, body?: object, token = owners.aurora) =>
+    deskbell.call(method, CHANNEL + path, { token, ...(body && { body }) });
+  const test = (settings: object, channel = 'whatsapp') => call('POST', '/test', { channel, settings });
+  const set = (settings: object, channel = 'whatsapp') => call('PUT', '', { channel, settings });
+
+  it('from the descriptors, without what only the operator sets', async () => {
+    const { json, text } = await call('GET', '/types');
+    assert.deepEqual(
+      json.map(({ channel }: { channel: string }) => channel),
+      ['webhook', 'whatsapp'],
+    );
+    const whatsapp = json[1].fields.map(({ option }: { option: string }) => option);
+    assert.deepEqual(whatsapp.slice(0, 2), ['phone-number-id', 'template']);
+    assert.doesNotMatch(text, /base-url|allow-private/);
+  });
+
+  it('tests WhatsApp without sending anything, and says what is wrong', async () => {
+    for (const [settings, code, reason] of [
+      [{ ...WHATSAPP, token: 'a-wrong-token' }, '190', /access token has expired or is not valid/],
+      [{ ...WHATSAPP, 'phone-number-id': '99999' }, '100', /id of the number is not one/],
+    ] as const) {
+      const { json } = await test(settings);
+      assert.deepEqual([json.ok, json.code], [false, code]);
+      assert.match(json.reason, reason);
+      assertError(await set(settings), 409, 'CHANNEL_TEST_FAILED');
+    }
+    assert.deepEqual((await test(WHATSAPP)).json, { ok: true, code: null, reason: null });
+    assert.equal(meta.accepted.length, 0);
+    assert.equal((await call('GET', '')).json.own, false);
+  });
+
+  it('a wrong setting is named, and what the operator sets is not taken', async () => {
+    for (const [settings, field] of [
+      [{ ...WHATSAPP, 'phone-number-id': 'my number' }, 'settings.phone-number-id'],
+      [{ ...WHATSAPP, token: null }, 'settings.token'],
+      [{ ...WHATSAPP, template: 'Not A Name' }, 'settings.template'],
+    ] as const)
+      assertError(await set(settings), 422, 'VALIDATION_ERROR', field);
+    for (const channel of ['simulator', 'pigeon'])
+      assertError(await set({}, channel), 422, 'VALIDATION_ERROR', 'channel');
+    const elsewhere = await test({ ...WHATSAPP, 'base-url': receiver.url });
+    assert.equal(elsewhere.json.ok, true);
+    assert.equal(receiver.received.length, 0);
+  });
+
+  it('stores what works; a later change needs only what changes; messages go through it', async () => {
+    assert.equal((await set(WHATSAPP)).status, 200);
+    const shown = await call('GET', '');
+    assert.deepEqual(
+      [shown.json.channel, shown.json.own, shown.json.settings['phone-number-id']],
+      ['whatsapp', true, META.phoneNumberId],
+    );
+    assert.ok(!shown.text.includes(META.token));
+    assert.equal((await set({ template: META.template })).status, 200);
+    assert.equal((await call('GET', '')).json.settings.template, META.template);
+    assert.equal((await call('POST', '/test')).json.ok, true);
+    // Nothing changes if the new settings do not work.
+    assertError(await set({ token: 'a-wrong-token' }), 409, 'CHANNEL_TEST_FAILED');
+    assert.equal((await call('POST', '/test')).json.ok, true);
+    assert.equal((await set({ template: null })).status, 200);
+    assert.equal((await call('GET', '')).json.settings.template, undefined);
+    const other = await call('GET', '', undefined, owners.borealis);
+    assert.equal(other.json.own, false);
+    const audit = await deskbell.call('GET', '/api/v1/audit?what=channel.changed', { token: owners.aurora });
+    assert.equal(audit.json[0].who.kind, 'user');
+    assert.equal((await call('DELETE', '')).json.message, 'Your channel was removed.');
+    assert.equal((await call('GET', '')).json.own, false);
+  });
+
+  it('a webhook gets a signed test and must accept it', async () => {
+    const settings = { url: receiver.url, secret: SECRET };
+    receiver.answer = (response) => response.writeHead(401).end();
+    const refused = await test(settings, 'webhook');
+    assert.deepEqual([refused.json.ok, refused.json.code], [false, 'HTTP_401']);
+    assert.match(refused.json.reason, /did not accept the signature/);
+    assertError(await set(settings, 'webhook'), 409, 'CHANNEL_TEST_FAILED');
+    receiver.answer = (response) => response.writeHead(204).end();
+    assert.equal((await set(settings, 'webhook')).status, 200);
+    const { json } = receiver.received.at(-1)!;
+    assert.deepEqual([json.type, json.data], ['channel.test', {}]);
+    assert.equal((await call('DELETE', '')).status, 200);
+  });
+
+  it('only owners may', async () => {
+    const user = await addUser(deskbell);
+    await deskbell.database.run(`update users set role = 'user' where id = $1`, [user.id]);
+    const token = await deskbell.signIn(user.email, user.password);
+    for (const reply of [
+      await call('GET', '/types', undefined, token),
+      await call('POST', '/test', undefined, token),
+      await call('PUT', '', { channel: 'whatsapp', settings: WHATSAPP }, token),
+      await call('DELETE', '', undefined, token),
+    ])
+      assertError(reply, 403, 'FORBIDDEN');
+  });
+
+  it('no secret is in a log line', () => {
+    const logged = deskbell.logged.join('');
+    for (const secret of [META.token, META.appSecret, SECRET]) assert.ok(!logged.includes(secret));
+  });
+});

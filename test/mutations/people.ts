@@ -1,0 +1,54 @@
+import { caughtBy, type Mutation } from './mutation.ts';
+
+/** The team, its mails, and setting up a channel. */
+export const PEOPLE_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/team.test.ts', [
+    {
+      name: 'two owners can remove each other',
+      file: 'src/auth/team/members.ts',
+      find: 'if (isActiveOwner(member) && !isActiveOwner(after) && !(await hasOtherOwner(tx, merchantId, member.id)))',
+      replace:
+        'if (member.id === callerId && isActiveOwner(member) && !isActiveOwner(after) && !(await hasOtherOwner(tx, merchantId, member.id)))',
+      test: 'the last owner who can sign in stays, also when two owners remove each other at the same time',
+    },
+    {
+      name: 'the link of an invitation works twice',
+      file: 'src/auth/team/acceptRoutes.ts',
+      find: 'const invite = await takeInvite(tx, token, at);',
+      replace: 'const invite = await findInvite(tx, token, at);',
+      test: 'a link works once, also for many at the same time',
+    },
+    {
+      name: 'a disabled colleague stays signed in',
+      file: 'src/auth/team/members.ts',
+      find: 'await endSessionsOf(tx, member.id, at);',
+      replace: '',
+      test: 'a disabled colleague is signed out at once, cannot sign in, and keeps the name on the answers',
+    },
+  ]),
+  ...caughtBy('test/mail.test.ts', [
+    {
+      name: 'a final refusal of a mail is retried',
+      file: 'src/mail/mailer.ts',
+      find: "outcome: isFinal ? 'refused' : 'retry'",
+      replace: "outcome: 'retry'",
+      test: 'is given up after a final refusal, and after the last pause',
+    },
+    {
+      name: 'a shop with many mails goes first',
+      file: 'src/mail/sender.ts',
+      find: 'const turns = byTurn(await dueMails(database, now(), SEEN_MAX));',
+      replace: 'byTurn([]); const turns = await dueMails(database, now(), SEEN_MAX);',
+      test: 'another shop does not wait behind one that sends many',
+    },
+  ]),
+  ...caughtBy('test/channel-setup.test.ts', [
+    {
+      name: 'a channel that does not work is stored',
+      file: 'src/delivery/channels/setup/routes.ts',
+      find: 'if (reason !== null) throw channelTestFailed(reason);',
+      replace: '',
+      test: 'tests WhatsApp without sending anything, and says what is wrong',
+    },
+  ]),
+];
