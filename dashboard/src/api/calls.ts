@@ -18,7 +18,10 @@ export const calls = {
     method: 'GET',
     path: `/api/v1/inbox${queryString({ ...queryOfView(view), ...options })}`,
   }),
-  inboxItems: (ids: readonly number[]): Call => ({ method: 'GET', path: `/api/v1/inbox?ids=${ids.join(',')}` }),
+  inboxItems: (ids: readonly number[]): Call => ({
+    method: 'GET',
+    path: `/api/v1/inbox?ids=${ids.join(',')}`,
+  }),
   inboxCounts: ({ type, assigned, search }: Pick<View, 'type' | 'assigned' | 'search'>): Call => ({
     method: 'GET',
     path: `/api/v1/inbox/counts${queryString({ type, assigned, q: search })}`,
@@ -33,12 +36,6 @@ export const calls = {
     path: `/api/v1/notification/${id}/recipient`,
     body: { phone },
   }),
-  assign: (id: number, userId: number | null): Call => ({
-    method: 'PUT',
-    path: `/api/v1/notification/${id}/assignee`,
-    body: { user_id: userId },
-  }),
-  team: (): Call => ({ method: 'GET', path: '/api/v1/team' }),
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
   suggestions: (id: number): Call => ({
     method: 'GET',

@@ -55,7 +55,11 @@ export function useRows(
 }
 
 /** Those that are not in the list, of the groups that are, and of the open one. */
-function missingIn(groups: readonly NotificationGroup[], shown: readonly InboxItem[], openId?: number): number[] {
+function missingIn(
+  groups: readonly NotificationGroup[],
+  shown: readonly InboxItem[],
+  openId?: number,
+): number[] {
   const listed = new Set(shown.map(({ id }) => id));
   return groups
     .filter(({ ids }) => ids.some((id) => listed.has(id) || id === openId))

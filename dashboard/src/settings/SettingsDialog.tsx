@@ -2,7 +2,7 @@ import { Button, Modal, SegmentedControl, Switch, useMantineColorScheme } from '
 import { lazy, Suspense, useState } from 'react';
 import type { User } from '../../../src/contract/auth.ts';
 import { useTranslation } from '../i18n/translation.tsx';
-import { playBell } from '../inbox/sound.ts';
+import { playBell } from '../inbox/alerts/sound.ts';
 import { hasDocs } from '../shell/docsLink.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { LanguageSelect } from './LanguageSelect.tsx';

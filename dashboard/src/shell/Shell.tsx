@@ -4,9 +4,8 @@ import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
 import { useDevice } from '../alerts/useDevice.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useAlerts } from '../inbox/alerts/useAlerts.ts';
 import { InboxPage } from '../inbox/InboxPage.tsx';
-import { useNotifications } from '../inbox/notifications.ts';
-import { useAlerts } from '../inbox/useAlerts.ts';
 import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
@@ -51,8 +50,7 @@ export function Shell({ user }: { user: User }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
-  const { data: items } = useNotifications();
-  const pending = useAlerts(items, t('appName'));
+  const counts = useAlerts(t('appName'));
   const withTestPhone = useHasTestPhone();
   const { dialog, open, close } = useDialog();
   const asked = useStore(confirmation) !== undefined;
@@ -76,7 +74,7 @@ export function Shell({ user }: { user: User }) {
         {t('skipToContent')}
       </a>
       <Navigation
-        pending={pending}
+        counts={counts}
         withTestPhone={withTestPhone}
         onPalette={() => open('palette')}
         onSettings={() => open('settings')}

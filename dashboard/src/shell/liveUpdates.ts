@@ -29,7 +29,9 @@ export function startLiveUpdates(client: QueryClient): () => void {
   const refresh = () => {
     timer = undefined;
     const names = events.has('open') ? Object.keys(QUERIES_BY_EVENT) : [...events];
-    const keys = new Map(names.flatMap((name) => QUERIES_BY_EVENT[name] ?? []).map((key) => [key.join(), key]));
+    const keys = new Map(
+      names.flatMap((name) => QUERIES_BY_EVENT[name] ?? []).map((key) => [key.join(), key]),
+    );
     for (const queryKey of keys.values()) void client.invalidateQueries({ queryKey });
     if (LIST_EVENTS.some((name) => events.has(name))) {
       void refreshLists(client);

@@ -41,7 +41,7 @@ export function FixNumberDialog({ id, name, phone: before }: FixNumberProps) {
     void refreshInbox(client);
   };
   const isAboutPhone = error instanceof ApiError && error.field === 'phone';
-  const problem = isAboutPhone ? t('numberInvalid') : error && errorMessage(translation, error);
+  const problem = isAboutPhone ? t('numberInvalid') : error !== undefined && errorMessage(translation, error);
   return (
     <Modal
       opened

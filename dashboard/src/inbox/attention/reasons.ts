@@ -33,8 +33,13 @@ export const ATTENTION_TITLES: Record<Attention['kind'], TextKey> = {
 };
 
 /** The others are sent by themselves. A wrong number has to be fixed first. */
-export const canSendAgain = ({ kind, code }: Attention): boolean => kind === 'failed' && code !== 'bad_number';
+export const canSendAgain = ({ kind, code }: Attention): boolean =>
+  kind === 'failed' && code !== 'bad_number';
 
-const ABOUT_THE_NUMBER: ReadonlySet<AttentionCode> = new Set(['bad_number', 'cannot_receive', 'not_accepted']);
+const ABOUT_THE_NUMBER: ReadonlySet<AttentionCode> = new Set([
+  'bad_number',
+  'cannot_receive',
+  'not_accepted',
+]);
 export const canFixNumber = ({ kind, code }: Attention): boolean =>
   kind === 'failed' && ABOUT_THE_NUMBER.has(code);

@@ -8,10 +8,10 @@ import { session } from '../../session/session.ts';
 import { CurlButton } from '../../shell/CurlButton.tsx';
 import { Icon } from '../../shell/Icon.tsx';
 import { useStore } from '../../shell/store.ts';
+import { usePeople } from '../../team/people.ts';
 import { deleteNotifications } from '../delete.ts';
 import { pendingAmong } from '../notifications.ts';
 import { resolveNotifications } from '../resolve.ts';
-import { useTeam } from '../team.ts';
 import { select, selection } from '../view.ts';
 import { ASSIGNED_TOGETHER_MAX, assignNotifications } from './assign.ts';
 import { reopenNotifications } from './reopen.ts';
@@ -97,7 +97,7 @@ type Person = { id: number; name: string } | null;
 function AssignTo({ disabled, onChoose }: { disabled: boolean; onChoose: (person: Person) => void }) {
   const { t } = useTranslation();
   const state = useStore(session);
-  const team = useTeam();
+  const team = usePeople();
   const own = state.status === 'signedIn' ? { id: state.user.id, name: state.user.name } : undefined;
   const people = [...(own ? [own] : []), ...team.filter(({ id }) => id !== own?.id)];
   return (

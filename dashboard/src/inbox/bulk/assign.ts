@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { showToast } from '../../shell/toasts.tsx';
+import { teamCalls } from '../../team/calls.ts';
 import { changeInLists } from '../list/items.ts';
 import { refreshInbox } from '../notifications.ts';
 import { selectFailed } from './many.ts';
@@ -21,7 +21,7 @@ export async function assignNotifications(
   const work = async () => {
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
       try {
-        await request(calls.assign(id, person?.id ?? null));
+        await request(teamCalls.assign(id, person?.id ?? null));
         done.push(id);
       } catch (error) {
         failed.set(id, error);

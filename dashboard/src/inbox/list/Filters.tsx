@@ -5,8 +5,8 @@ import { session } from '../../session/session.ts';
 import { Icon } from '../../shell/Icon.tsx';
 import { setQuery } from '../../shell/route.ts';
 import { useStore } from '../../shell/store.ts';
+import { usePeople } from '../../team/people.ts';
 import { useCounts } from '../counts.ts';
-import { useTeam } from '../team.ts';
 import { queryOfView, SEARCH_LENGTH_MAX, type View } from '../view.ts';
 import { Tabs } from './Tabs.tsx';
 
@@ -53,7 +53,7 @@ export function Filters({ view, searchRef }: FiltersProps) {
 function AssignedFilter({ value, onChange }: { value: string; onChange: (assigned: string) => void }) {
   const { t } = useTranslation();
   const user = useStore(session);
-  const team = useTeam();
+  const team = usePeople();
   const own = user.status === 'signedIn' ? user.user.id : undefined;
   return (
     <NativeSelect
@@ -64,9 +64,7 @@ function AssignedFilter({ value, onChange }: { value: string; onChange: (assigne
         { value: '', label: t('assignedAnyone') },
         { value: 'me', label: t('assignedMe') },
         { value: 'none', label: t('assignedNobody') },
-        ...team
-          .filter(({ id }) => id !== own)
-          .map(({ id, name }) => ({ value: String(id), label: name })),
+        ...team.filter(({ id }) => id !== own).map(({ id, name }) => ({ value: String(id), label: name })),
         // Somebody who has left, or who is still being loaded.
         ...(/^\d+$/.test(value) && !team.some(({ id }) => String(id) === value)
           ? [{ value, label: `#${value}` }]

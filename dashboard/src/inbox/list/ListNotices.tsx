@@ -10,7 +10,9 @@ export function ListNotices({ complete }: { complete: boolean }) {
   return (
     <div role="status">
       {lostAt !== undefined && (
-        <p className="list-notice">{t('connectionLost', { time: relative(lostAt, Math.max(now, Date.now())) })}</p>
+        <p className="list-notice">
+          {t('connectionLost', { time: relative(lostAt, Math.max(now, Date.now())) })}
+        </p>
       )}
       {!complete && <p className="list-notice">{t('stillIndexing')}</p>}
     </div>

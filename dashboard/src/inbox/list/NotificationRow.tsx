@@ -70,9 +70,7 @@ export const NotificationRow = memo(function NotificationRow(props: RowProps) {
         >
           <span className="row-head">
             <strong className="row-name">{name}</strong>
-            <span className="row-time">
-              {relative(pending ? item.created_at : item.updated_at, now)}
-            </span>
+            <span className="row-time">{relative(pending ? item.created_at : item.updated_at, now)}</span>
           </span>
           <span className="row-text">
             <bdi>{item.question}</bdi>

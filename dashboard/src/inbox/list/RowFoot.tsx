@@ -6,7 +6,7 @@ import { ATTENTION_TITLES, reasonOf } from '../attention/reasons.ts';
 import type { Group } from '../groups.ts';
 import { ReplyWindow } from '../ReplyWindow.tsx';
 import { useTypeName } from '../TypeIcon.tsx';
-import { initialsOf } from '../team.ts';
+import { initialsOf } from './initials.ts';
 
 interface FootProps {
   item: InboxItem;

@@ -51,7 +51,11 @@ export function useList(view: View) {
   const live = useStore(connection) === 'live';
   const query = useQuery<LoadedList>({
     queryKey: keyOf(view),
-    queryFn: async ({ signal }) => listOf((await fetchPage(view, { signal }))!),
+    queryFn: async ({ signal }) => {
+      const page = (await fetchPage(view, { signal }))!;
+      const list = client.getQueryData<LoadedList>(keyOf(view));
+      return list ? withFirstPage(list, page, view) : listOf(page);
+    },
     staleTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
     // While a search runs, its old results stay.
@@ -180,7 +184,10 @@ export async function refreshItems(client: QueryClient, view: View, ids: readonl
   const changesBefore = changes;
   const items = await fetchItems(ids);
   if (changes !== changesBefore) return;
-  client.setQueryData<LoadedList>(keyOf(view), (list) => list && withItems(list, ids, items, contextOf(view)));
+  client.setQueryData<LoadedList>(
+    keyOf(view),
+    (list) => list && withItems(list, ids, items, contextOf(view)),
+  );
 }
 
 /** What the server has confirmed is shown at once, before the list is loaded again. */

@@ -84,7 +84,10 @@ export function withNextPage(list: LoadedList, page: LoadedPage): LoadedList {
 
 /** The last page has been loaded again: with the oldest first, what is new comes at the end. */
 export function withLastPage(list: LoadedList, page: LoadedPage): LoadedList {
-  return withNextPage({ ...list, pages: list.pages.slice(0, -1) }, { ...page, items: reuse(page.items, list) });
+  return withNextPage(
+    { ...list, pages: list.pages.slice(0, -1) },
+    { ...page, items: reuse(page.items, list) },
+  );
 }
 
 /** These have been loaded again, or changed by the user: each is replaced, removed, or put in its place. */
