@@ -76,10 +76,13 @@ import { logRequests } from './http/requestLog.ts';
 import { compileSchemasWhenUsed } from './http/schemas.ts';
 import { createConfidence } from './knowledge/confidence/confidence.ts';
 import { confidenceRoutes } from './knowledge/confidence/routes.ts';
+import { createRoutes } from './knowledge/createRoutes.ts';
 import { countDue } from './knowledge/embeddings/store.ts';
+import { fileRoutes } from './knowledge/files/routes.ts';
 import type { Ranking } from './knowledge/ranking/rank.ts';
 import { knowledgeRoutes } from './knowledge/routes.ts';
 import { suggestionRoutes } from './knowledge/suggestionRoutes.ts';
+import { upkeepRoutes } from './knowledge/upkeep/routes.ts';
 import { readKnowledgeVersions } from './knowledge/versions.ts';
 import { wordingRoutes } from './knowledge/wordingRoutes.ts';
 import { createHub } from './live/hub.ts';
@@ -93,11 +96,13 @@ import type { Metrics } from './metrics.ts';
 import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
+import { createRecentQuestions } from './notifications/groups/recent.ts';
 import { groupRoutes } from './notifications/groups/routes.ts';
 import { createWriteOnce } from './notifications/idempotency.ts';
 import { attentionRoutes } from './notifications/inbox/attentionRoutes.ts';
 import { inboxRoutes } from './notifications/inbox/routes.ts';
 import { overviewRoutes } from './notifications/overview.ts';
+import { gapRoutes } from './notifications/progress/gapRoutes.ts';
 import { questions } from './notifications/questions.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { readInboxVersions } from './notifications/store.ts';
@@ -216,7 +221,8 @@ export async function buildApp(
   await app.register(notificationRoutes({ ...parts, writeOnce }), { prefix: '/api/v1/notification' });
   for (const routesOf of [groupRoutes, answerRoutes, teamRoutes])
     await app.register(routesOf({ ...parts, writeOnce, noteLooked }), { prefix: '/api/v1/notification' });
-  await app.register(overviewRoutes(parts), { prefix: '/api/v1' });
+  const recentQuestions = createRecentQuestions(parts.database);
+  await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
   await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
@@ -228,8 +234,12 @@ export async function buildApp(
   await app.register(savedReplyRoutes(parts), { prefix: '/api/v1/saved-replies' });
   await app.register(suggestionRoutes(parts), { prefix: '/api/v1/notification' });
   const confidence = createConfidence(parts.database);
-  for (const routesOf of [knowledgeRoutes, wordingRoutes, confidenceRoutes])
-    await app.register(routesOf({ ...parts, confidence }), { prefix: '/api/v1/knowledge' });
+  for (const routesOf of [
+    ...[knowledgeRoutes, createRoutes, wordingRoutes, confidenceRoutes, fileRoutes, upkeepRoutes],
+    gapRoutes,
+  ]) {
+    await app.register(routesOf({ ...parts, confidence, recentQuestions }), { prefix: '/api/v1/knowledge' });
+  }
   for (const routesOf of [deliveryRoutes, manyDeliveryRoutes])
     await app.register(routesOf({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   for (const routesOf of [webhookRoutes, webhookEventRoutes])

@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { SERVER } from './audit/record.ts';
 import { emailKeyOf } from './auth/email.ts';
 import type { Passwords } from './auth/passwords/passwords.ts';
 import { disableUser, findUserByEmail } from './auth/users.ts';
 import type { DemoUser } from './contract/auth.ts';
 import type { MerchantId } from './contract/ids.ts';
-import type { NotificationType } from './contract/notifications.ts';
+import type { Step } from './database/chain.ts';
 import type { Database, Param, Queries } from './database/database.ts';
-import { insertDemoDocuments } from './knowledge/demo.ts';
+import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
+import { CUSTOMERS, TOPICS } from './demo/topics.ts';
+import { type DemoLesson, insertDemoDocuments, insertDemoHistory } from './knowledge/demo.ts';
 import { rememberAnswered } from './knowledge/suggestions.ts';
 import { answerSchemaId, KINDS } from './notifications/kinds.ts';
 
@@ -51,15 +54,6 @@ const CONVERSATIONS = [
   { merchantId: 2, name: 'Grace Okafor', phone: '+447700900104' },
   { merchantId: 2, name: 'Einar Jónsson', phone: '+3546115505' },
 ] as const;
-
-interface DemoNotification {
-  conversation: number;
-  type: NotificationType;
-  minutesAgo: number;
-  context: Record<string, unknown>;
-  answer?: Record<string, unknown>;
-  answeredAfterMinutes?: number;
-}
 
 /** Oldest first. */
 const NOTIFICATIONS: readonly DemoNotification[] = [
@@ -134,13 +128,22 @@ const NOTIFICATIONS: readonly DemoNotification[] = [
   },
 ];
 
-/** Fills an empty database. Returns false if it was not empty. */
-export async function seedDemo(database: Database, passwords: Passwords, now: Date): Promise<boolean> {
+/**
+ * Fills an empty database. Returns false if it was not empty. With `history`, the shops have been open for twelve weeks;
+ * without it, there are only the few notifications that tests and examples know by their ids.
+ */
+export async function seedDemo(
+  database: Database,
+  passwords: Passwords,
+  now: Date,
+  { history = false } = {},
+): Promise<boolean> {
   if (!(await isEmpty(database))) return false;
   const hashes = await Promise.all(DEMO_USERS.map(({ password }) => passwords.hash(password)));
+  const unknownHash = history ? await passwords.hash(randomBytes(24).toString('base64url')) : '';
   return database.transaction(async (tx) => {
     if (!(await tx.tryLock('demo')) || !(await isEmpty(tx))) return false;
-    await insertAll(tx, hashes, now);
+    await insertAll(tx, hashes, now, history ? { unknownHash } : undefined);
     return true;
   });
 }
@@ -203,8 +206,14 @@ async function isEmpty(queries: Queries): Promise<boolean> {
   return !(await queries.one('select 1 from merchants union all select 1 from users limit 1'));
 }
 
-async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Promise<void> {
+async function insertAll(
+  tx: Queries,
+  passwordHashes: string[],
+  now: Date,
+  history: { unknownHash: string } | undefined,
+): Promise<void> {
   const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000).toISOString();
+  const openedAt = ago(history ? 300_000 : 50_000);
   const insert = (table: string, row: Record<string, Param>) => {
     const columns = Object.keys(row);
     return tx.run(
@@ -212,27 +221,29 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       Object.values(row),
     );
   };
-
-  for (const [index, { name, country }] of MERCHANTS.entries()) {
-    await insert('merchants', {
-      ...{ id: index + 1, name, country },
-      developer_tools: 1,
-      created_at: ago(50_000),
-    });
-  }
-  for (const [index, user] of DEMO_USERS.entries()) {
-    await insert('users', {
-      id: index + 1,
+  const addUser = (id: number, user: Omit<(typeof DEMO_USERS)[number], 'password' | 'about'>, hash: string) =>
+    insert('users', {
+      id,
       merchant_id: user.merchantId,
       email: user.email,
       email_key: emailKeyOf(user.email),
       name: user.name,
       role: user.role,
-      password_hash: passwordHashes[index]!,
-      created_at: ago(50_000),
+      password_hash: hash,
+      created_at: openedAt,
     });
+
+  for (const [index, { name, country }] of MERCHANTS.entries()) {
+    await insert('merchants', { id: index + 1, name, country, developer_tools: 1, created_at: openedAt });
   }
-  for (const [index, { merchantId, name, phone }] of CONVERSATIONS.entries()) {
+  for (const [index, user] of DEMO_USERS.entries()) await addUser(index + 1, user, passwordHashes[index]!);
+  if (history) {
+    for (const [index, member] of MEMBERS.entries()) {
+      await addUser(FIRST_MEMBER_ID + index, { ...member, role: 'user' } as never, history.unknownHash);
+    }
+  }
+  const conversations = history ? [...CONVERSATIONS, ...CUSTOMERS] : CONVERSATIONS;
+  for (const [index, { merchantId, name, phone }] of conversations.entries()) {
     const at = ago(3000 - index * 100);
     await insert('conversations', {
       id: index + 1,
@@ -244,53 +255,91 @@ async function insertAll(tx: Queries, passwordHashes: string[], now: Date): Prom
       updated_at: at,
     });
   }
-  for (const [
-    index,
-    { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 },
-  ] of NOTIFICATIONS.entries()) {
-    const { merchantId } = CONVERSATIONS[conversation - 1]!;
-    await insert('notifications', {
-      id: index + 1,
-      merchant_id: merchantId,
-      conversation_id: conversation,
-      notification_type: type,
-      status: answer ? 'answered' : 'requested',
-      created_at: ago(minutesAgo),
-      updated_at: ago(answer ? minutesAgo - answeredAfterMinutes : minutesAgo),
-      context: JSON.stringify(context),
-      requested_fields: JSON.stringify(KINDS[type].requestedFields),
-      answered_fields: JSON.stringify(KINDS[type].answeredFields),
-      answer_schema_id: answerSchemaId(KINDS[type]),
-      answer: answer ? JSON.stringify(answer) : null,
-      answered_by: answer ? merchantId : null,
-    });
-    if (answer) {
-      const answered = {
-        notificationId: index + 1,
-        question: String(context.question ?? context.support_request_reason),
-        answer: String(answer.answer ?? answer.agent_response_to_customer),
-      };
-      await tx.chain([rememberAnswered(merchantId as MerchantId, answered)]);
-    }
-  }
+  const notifications = [...NOTIFICATIONS, ...(history ? historyOf(now, CONVERSATIONS.length + 1) : [])];
+  notifications.sort((a, b) => b.minutesAgo - a.minutesAgo);
+  await insertNotifications(notifications);
   // The customers' messages on the simulated phone: they open the 24-hour window for replies.
-  for (const { conversation, minutesAgo, context } of NOTIFICATIONS.toSorted(
-    (a, b) => b.minutesAgo - a.minutesAgo,
-  )) {
-    const { merchantId, phone } = CONVERSATIONS[conversation - 1]!;
+  for (const { conversation, minutesAgo, context } of notifications) {
+    if (minutesAgo > SHOWN_ON_PHONE_MINUTES) continue;
+    const { merchantId, phone } = conversations[conversation - 1]!;
     await insert('simulator_messages', {
       merchant_id: merchantId,
       phone: String(context.lead_phone ?? phone),
       from_customer: 1,
-      content: String(context.question ?? context.support_request_reason),
+      content: askedIn(context),
       at: ago(minutesAgo),
     });
   }
   await insertDemoDocuments(tx, now);
+  if (history) {
+    const known = [1, 2].map((merchantId) => ({ merchantId, perDay: knownPerDay(merchantId) }));
+    await insertDemoHistory(tx, now, { topics: learnedTopics(notifications), known });
+  }
   if (tx.engine === 'postgres') {
     // Rows with explicit ids do not advance the identity sequence.
     for (const table of ['merchants', 'users', 'conversations', 'notifications']) {
       await tx.run(`select setval(pg_get_serial_sequence('${table}', 'id'), max(id)) from ${table}`);
     }
   }
+
+  async function insertNotifications(given: readonly DemoNotification[]): Promise<void> {
+    const answered = new Map<MerchantId, Step[]>();
+    for (const [index, notification] of given.entries()) {
+      const { conversation, type, minutesAgo, context, answer, answeredAfterMinutes = 0 } = notification;
+      const { merchantId } = conversations[conversation - 1]!;
+      await insert('notifications', {
+        id: index + 1,
+        merchant_id: merchantId,
+        conversation_id: conversation,
+        notification_type: type,
+        status: answer ? 'answered' : 'requested',
+        created_at: ago(minutesAgo),
+        updated_at: ago(answer ? minutesAgo - answeredAfterMinutes : minutesAgo),
+        context: JSON.stringify(context),
+        requested_fields: JSON.stringify(KINDS[type].requestedFields),
+        answered_fields: JSON.stringify(KINDS[type].answeredFields),
+        answer_schema_id: answerSchemaId(KINDS[type]),
+        answer: answer ? JSON.stringify(answer) : null,
+        answered_by: answer ? (notification.answeredBy ?? merchantId) : null,
+      });
+      const reply = answer?.answer ?? answer?.agent_response_to_customer;
+      if (reply === undefined) continue;
+      const steps = answered.get(merchantId as MerchantId) ?? [];
+      const told = { notificationId: index + 1, question: askedIn(context), answer: String(reply) };
+      answered.set(merchantId as MerchantId, [...steps, rememberAnswered(merchantId as MerchantId, told)]);
+    }
+    for (const steps of answered.values()) {
+      const [first] = steps;
+      const values = steps.flatMap(({ rows }) => rows!.values);
+      await tx.chain([{ ...first!, rows: { ...first!.rows!, values } }]);
+    }
+  }
+}
+
+/** Older messages of customers are not on their phones any more. */
+const SHOWN_ON_PHONE_MINUTES = 7 * 24 * 60;
+
+const askedIn = (context: Record<string, unknown>) =>
+  String(context.question ?? context.support_request_reason);
+
+/** What the assistant learned, each with the notification whose answer it learned. */
+function learnedTopics(notifications: readonly DemoNotification[]): DemoLesson[] {
+  return TOPICS.flatMap(({ merchantId, asked, answer, taughtWeeksAgo }) => {
+    if (taughtWeeksAgo === undefined) return [];
+    const minutes = taughtWeeksAgo * 7 * 24 * 60;
+    const index = notifications.findLastIndex(
+      ({ minutesAgo, context, answer: told }) =>
+        minutesAgo > minutes && asked.includes(String(context.question)) && told?.answer !== undefined,
+    );
+    const notification = notifications[index];
+    return notification
+      ? [
+          {
+            ...{ merchantId, title: asked[0], body: answer, wordings: asked.slice(1) },
+            ...{ notificationId: index + 1, userId: notification.answeredBy ?? merchantId },
+            daysAgo: (notification.minutesAgo - (notification.answeredAfterMinutes ?? 0)) / (24 * 60),
+          },
+        ]
+      : [];
+  });
 }

@@ -8,6 +8,15 @@ import { EXPORTED_NOTIFICATIONS } from './notifications/export.ts';
 
 const notifications = sectionById('notification', EXPORTED_NOTIFICATIONS);
 
+/** In the order of the documents. */
+function ofDocuments(type: string, column: string, sql: string): ExportSection {
+  return {
+    type,
+    read: (queries, merchantId, last, limit) =>
+      queries.all(sql, [merchantId, Number(last?.document_id ?? 0), Number(last?.[column] ?? 0), limit]),
+  };
+}
+
 /** What an export contains, in this order. A new part of a merchant's data is an entry here. */
 export const EXPORT_SECTIONS: readonly ExportSection[] = [
   {
@@ -35,12 +44,6 @@ export const EXPORT_SECTIONS: readonly ExportSection[] = [
   },
   sectionById('delivery', EXPORTED_DELIVERIES),
   sectionById('document', EXPORTED_DOCUMENTS),
-  sectionById('wording', EXPORTED_WORDINGS),
-  {
-    type: 'document_version',
-    read: (queries, merchantId, last, limit) =>
-      queries.all(EXPORTED_VERSIONS, [
-        ...[merchantId, Number(last?.document_id ?? 0), Number(last?.version ?? 0), limit],
-      ]),
-  },
+  ofDocuments('wording', 'id', EXPORTED_WORDINGS),
+  ofDocuments('document_version', 'version', EXPORTED_VERSIONS),
 ];

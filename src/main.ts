@@ -23,7 +23,7 @@ async function main(): Promise<void> {
     const code = port && (await listeningProblem(config.host, port));
     if (code) throw listenError({ code, port }, config) ?? new Error(`Port ${port} cannot be used: ${code}.`);
   }
-  const server = await openServer(config, log);
+  const server = await openServer(config, log, undefined, { demoHistory: true });
   // Handle signals before the server says that it is ready.
   stopOnSignal(server, () => log.flush());
   let url = '';

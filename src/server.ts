@@ -37,7 +37,8 @@ import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { openEndpointChannels } from './endpointChannels.ts';
 import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
-import { EXPIRING_RECOGNITIONS, removeOldOutcomes } from './knowledge/confidence/store.ts';
+import { EXPIRING_RECOGNITIONS, recordKnown, removeOldOutcomes } from './knowledge/confidence/store.ts';
+import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
@@ -55,6 +56,7 @@ import { EXPIRING_ASKS } from './notifications/asks/store.ts';
 import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
 import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
+import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { insertNotification } from './notifications/raise.ts';
 import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
@@ -77,7 +79,12 @@ const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
 /** Opens every part, each after the parts that it needs. */
-export async function openServer(config: Config, log: Logger, now = () => new Date()): Promise<Server> {
+export async function openServer(
+  config: Config,
+  log: Logger,
+  now = () => new Date(),
+  { demoHistory = false } = {},
+): Promise<Server> {
   const database = await openDatabase(config, 'serve', (error) =>
     log.warn({ code: (error as NodeJS.ErrnoException).code }, 'a database connection was lost'),
   );
@@ -88,7 +95,9 @@ export async function openServer(config: Config, log: Logger, now = () => new Da
     await recordMigrations(database, applied, SERVER, now());
     await storeAnswerSchemas(database);
     const passwords = createPasswords(config.hashesAtOnce);
-    if (config.demo && (await seedDemo(database, passwords, now()))) log.info('demo data written');
+    if (config.demo && (await seedDemo(database, passwords, now(), { history: demoHistory }))) {
+      log.info('demo data written');
+    }
     if (config.production || !config.isLocal) await disableDemo(database, passwords, log, now());
     if (!(await hasUsers(database))) log.warn(NO_USERS);
     const vault = await openFittingVault(database, config);
@@ -202,12 +211,13 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
     // It compares the best two.
     findAnswers: (merchantId, question) =>
       suggestDocuments({ database, ranking }, merchantId, question, { limit: 2 }),
-    async raise(merchantId, conversationId, context) {
+    async raise(merchantId, conversationId, type, context) {
       const contextText = JSON.stringify(context);
-      const type = 'user_question_request';
       await insertNotification(database, { merchantId, type, conversationId, contextText, at: now() });
       database.signal(CHANGES);
     },
+    recordKnown: (merchantId, question, { id: documentId, score }) =>
+      database.transaction((tx) => recordKnown(tx, merchantId, { question, documentId, score, at: now() })),
     async say(merchantId, { conversationId, phone }, text) {
       await database.transaction(async (tx) => {
         const at = now();
@@ -258,6 +268,8 @@ export async function cleanUp(database: Database, config: Config, log: Logger, a
     EXPIRING_ASKS,
     EXPIRING_PRESENCES,
     EXPIRING_RECOGNITIONS,
+    ...EXPIRING_STATISTICS,
+    EXPIRING_REMOVALS,
     EXPIRING_EVENTS,
     ...EXPIRING_UPDATES,
     EXPIRING_FORMER_CHANNELS,

@@ -90,7 +90,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   knowledge: [
     ...FEATURE_IMPORTS,
     ...['audit/record.ts', 'auth/columns.ts', 'auth/guard.ts', 'events/record.ts', 'merchants/storage.ts'],
-    'merchants/store.ts',
+    ...['merchants/store.ts', 'files/'],
   ],
   // A merchant's own channel is encrypted; a webhook request contains our version.
   delivery: [
@@ -106,6 +106,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   // Every feature logs its events, so this one imports no other.
   events: FEATURE_IMPORTS,
+  // Reads the records of CSV and JSON Lines files.
+  files: [],
   live: [...FEATURE_IMPORTS, 'auth/guard.ts', 'auth/recheck.ts', 'auth/tokens.ts', 'events/log.ts'],
   // Endpoints use the queue and the worker of delivery, which gets them as functions.
   webhooks: [
@@ -134,8 +136,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   merchants: [...FEATURE_IMPORTS, 'audit/record.ts', 'auth/guard.ts', 'delivery/phone.ts'],
   'demo.ts': [
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
-    ...['contract/', PORT],
+    ...['contract/', PORT, 'database/chain.ts', 'demo/'],
   ],
+  demo: ['contract/'],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   'config.ts': [
@@ -207,13 +210,14 @@ const TABLES: Record<string, readonly string[]> = {
   audit: ['audit_events'],
   notifications: [
     ...['notifications', 'asks', 'answer_schemas', 'inboxes', 'idempotency_keys', 'ungrouped_notifications'],
+    ...['statistics_quarters', 'statistics_days'],
     ...['inbox_changes', 'inbox_index'],
     ...['notification_notes', 'presences'],
   ],
   knowledge: [
     ...['documents', 'document_versions', 'document_wordings', 'answered_questions', 'live_versions'],
     ...['recognitions', 'confidence'],
-    ...['document_vectors', 'vector_progress'],
+    ...['document_vectors', 'vector_progress', 'document_uses', 'knowledge_removals'],
   ],
   delivery: [
     ...['deliveries', 'delivery_events', 'delivery_queues', 'channel_settings', 'channel_stops', 'send_pace'],
@@ -239,6 +243,8 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
   'knowledge/documents/createSteps.ts': ['users'],
   'knowledge/documents/versions.ts': ['users'],
   'knowledge/suggestions.ts': ['notifications'],
+  // What the demo's assistants answered before the demo began.
+  'knowledge/demo.ts': ['statistics_days'],
 };
 
 /** The tables in a file's SQL, or in its calls to a function that builds SQL. */

@@ -76,6 +76,31 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.ok(!(await open(token)).some(({ id }: { id: number }) => id > notification.id));
   });
 
+  for (const [text, reply] of [
+    ['I want to speak to a human', /colleague will write/],
+    ['Quiero hablar con una persona, por favor', /compañero/],
+    ['Posso falar com alguém?', /colega/],
+    ['أريد التحدث مع شخص', /زملائنا/],
+  ] as const) {
+    it(`raises a support request for “${text}”`, async () => {
+      const token = await deskbell.signIn();
+      await write(token, text, 2);
+      const [raised] = await open(token);
+      assert.equal(raised.notification_type, 'user_support_request');
+      assert.deepEqual(raised.context, { support_request_reason: text, lead_phone: '+351912550102' });
+      assert.match((await phoneMessages(token, 2)).at(-1)!.text, reply);
+    });
+  }
+
+  it('shows what it answered by itself, so that people can judge it', async () => {
+    const token = await deskbell.signIn();
+    const question = 'How do I store coffee beans?';
+    await write(token, question);
+    const { known } = (await deskbell.call('GET', '/api/v1/knowledge/known?limit=1', { token })).json;
+    assert.equal(known[0].question, question);
+    assert.equal(known[0].document.title, 'How to store coffee beans');
+  });
+
   it('does not use another merchant’s documents', async () => {
     const token = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
     await write(token, 'How do I store the coffee beans?', 4);

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../contract/ids.ts';
+import type { NotificationType } from '../contract/notifications.ts';
 
 /**
  * The demo's assistant, for the simulated phones. It takes the place of a merchant's own assistant: it answers from
@@ -8,7 +9,14 @@ import type { MerchantId } from '../contract/ids.ts';
 export interface AssistantParts {
   /** Matching documents, best first, with a score from 0 to 1. */
   findAnswers(merchantId: MerchantId, question: string): Promise<Found[]>;
-  raise(merchantId: MerchantId, conversationId: number, context: Record<string, string>): Promise<void>;
+  raise(
+    merchantId: MerchantId,
+    conversationId: number,
+    type: NotificationType,
+    context: Record<string, string>,
+  ): Promise<void>;
+  /** It answered by itself. */
+  recordKnown(merchantId: MerchantId, question: string, found: Found): Promise<void>;
   /** Shows a message on the customer's phone, and records it in the conversation. */
   say(
     merchantId: MerchantId,
@@ -21,6 +29,8 @@ export interface AssistantParts {
 }
 
 interface Found {
+  /** The document. */
+  id: number;
   answer: string;
   score: number;
 }
@@ -36,28 +46,61 @@ const SCORE_MIN = 0.6;
 /** Two documents with similar scores are ambiguous, unless the question is almost the title. */
 const LEAD_MIN = 0.1;
 const SCORE_SAME = 0.9;
+/** A wish for a person is short. */
+const COMPARED_LENGTH_MAX = 300;
 /** A single word can mean anything. */
 const WORDS_MIN = 2;
 const ASKING = 'Good question. Let me ask a colleague. I will send you the answer here.';
 
+/** Customers who want a person, in the demo's languages, and what they are told. */
+const WANTS_PERSON: readonly { asked: RegExp; reply: string }[] = [
+  {
+    asked:
+      /\b(speak|talk|chat)\b.*\b(human|person|people|someone|somebody|agent)\b|\b(real person|human agent)\b/i,
+    reply: 'Of course. A colleague will write to you here.',
+  },
+  {
+    asked: /\bhablar\b.*\b(persona|alguien|humano|agente)\b/i,
+    reply: 'Por supuesto. Un compañero le escribirá aquí.',
+  },
+  {
+    asked: /\bfalar\b.*(pessoa|alguém|humano|atendente)/i,
+    reply: 'Claro. Um colega vai escrever-lhe aqui.',
+  },
+  {
+    asked: /(أتحدث|اتحدث|التحدث|أكلم|أتكلم|اتكلم|التكلم).*(شخص|إنسان|انسان|موظف|أحد|بشر)/,
+    reply: 'بالتأكيد. سيكتب لك أحد زملائنا هنا.',
+  },
+];
+
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
 
-export function createAssistant({ findAnswers, raise, say, isTakenOver, log }: AssistantParts): Assistant {
+export function createAssistant(parts: AssistantParts): Assistant {
+  const { findAnswers, raise, recordKnown, say, isTakenOver, log } = parts;
   return async (merchantId, { conversationId, phone, text }) => {
     const question = text.trim();
     if (question === '') return;
     try {
+      const to = { conversationId, phone };
       if (await isTakenOver(merchantId, conversationId)) {
-        await raise(merchantId, conversationId, { question, lead_phone: phone });
+        await raise(merchantId, conversationId, 'user_question_request', { question, lead_phone: phone });
+        return;
+      }
+      const wanted = WANTS_PERSON.find(({ asked }) => asked.test(question.slice(0, COMPARED_LENGTH_MAX)));
+      if (wanted) {
+        const context = { support_request_reason: question, lead_phone: phone };
+        await raise(merchantId, conversationId, 'user_support_request', context);
+        await say(merchantId, to, wanted.reply);
         return;
       }
       const [best, second] = await findAnswers(merchantId, question);
       if (best && question.split(/\s+/).length >= WORDS_MIN && isSure(best, second)) {
-        await say(merchantId, { conversationId, phone }, best.answer);
+        await say(merchantId, to, best.answer);
+        await recordKnown(merchantId, question, best);
         return;
       }
-      await raise(merchantId, conversationId, { question, lead_phone: phone });
-      await say(merchantId, { conversationId, phone }, ASKING);
+      await raise(merchantId, conversationId, 'user_question_request', { question, lead_phone: phone });
+      await say(merchantId, to, ASKING);
     } catch (err) {
       // The customer's message is stored. Only the demo's reply is missing.
       log.warn({ err, merchant_id: merchantId }, 'demo assistant failed');

@@ -23,7 +23,7 @@ export const command = define({
         const now = () => new Date();
         await migrate(database, now);
         await storeAnswerSchemas(database);
-        if (!(await seedDemo(database, createPasswords(hashesAtOnce), now()))) {
+        if (!(await seedDemo(database, createPasswords(hashesAtOnce), now(), { history: true }))) {
           throw new Failure('The database already has merchants or users. Nothing was changed.');
         }
         await recordCommand(database, 'demo.added', null);

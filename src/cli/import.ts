@@ -4,9 +4,9 @@ import { checkConversation, type NewConversation } from '../conversations/rules.
 import { upsertConversations } from '../conversations/store.ts';
 import { type Database, DatabaseUnavailable } from '../database/database.ts';
 import type { CountryCode } from '../delivery/phone.ts';
+import { createCsvReader } from '../files/csv.ts';
+import { createJsonLinesReader, type FileRecord, type RecordReader } from '../files/records.ts';
 import { Failure } from './command.ts';
-import { createCsvReader } from './csv.ts';
-import { createJsonLinesReader, type FileRecord, type RecordReader } from './records.ts';
 import { count } from './terminal.ts';
 
 export const FORMATS = ['csv', 'jsonl'] as const;

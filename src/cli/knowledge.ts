@@ -21,8 +21,8 @@ const PAGE_SIZE = 500;
 export const commands = {
   import: command({
     about: 'Add or update a merchant’s documents from a file',
-    details: `A Markdown file in which each line "# Title" starts a document, or JSON Lines with title, body and, if you
-like, wordings: other wordings of the title, which are added to those that the document has. A document whose title
+    details: `A Markdown file in which each line "# Title" starts a document, or JSON Lines or CSV with title, body and, if
+you like, wordings: other wordings of the title, which are added to those that the document has. A document whose title
 already exists is updated, so a file can be imported again. Invalid documents are reported with the reason; the others
 are imported. Use - as FILE for standard input.`,
     arguments: ['FILE'],
@@ -78,7 +78,7 @@ are imported. Use - as FILE for standard input.`,
 
   export: command({
     about: 'Print a merchant’s documents as a file',
-    details: 'The output can be imported again. Only JSON Lines have the other wordings of the titles.',
+    details: 'The output can be imported again. Markdown does not have the other wordings of the titles.',
     options: {
       merchant: MERCHANT,
       format: { type: 'string', value: FILE_FORMATS.join('|'), about: 'Default: md' },
@@ -97,7 +97,9 @@ are imported. Use - as FILE for standard input.`,
 function formatOf(given: string | undefined, file: string): FileFormat {
   const named = FILE_FORMATS.find((format) => format === given);
   if (given !== undefined && !named) throw new UsageError(`--format is one of ${FILE_FORMATS.join(', ')}.`);
-  return named ?? (/^\.(jsonl|ndjson)$/i.test(extname(file)) ? 'jsonl' : 'md');
+  if (named) return named;
+  const extension = extname(file).toLowerCase();
+  return extension === '.csv' ? 'csv' : /^\.(jsonl|ndjson|json)$/.test(extension) ? 'jsonl' : 'md';
 }
 
 async function readFile(file: string): Promise<string> {

@@ -35,7 +35,7 @@ export interface Queries {
  *   1. conversations, then conversation_storage, where triggers count their bytes
  *   2. notifications, then the ask with the same id
  *   3. documents, then recognitions and the merchant's row of confidence
- *   4. webhook_endpoints
+ *   4. webhook_endpoints, push_subscriptions, alert_logs, alert_settings
  *   5. the name of the merchant's lanes (`lockLanes`), then deliveries
  *   6. channel_stops, then the rows with versions: inboxes, delivery_queues, live_versions
  *

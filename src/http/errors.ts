@@ -47,7 +47,9 @@ export function handleUnknownPaths(app: FastifyInstance, sendPage: SendPage | un
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // The request itself ended early: the client has disconnected, or was too slow. Nothing here has failed.
   const isCutOff = error === request.raw.errored;
-  const problem = isCutOff ? bodyCutOff() : toApiError(error);
+  const problem = isCutOff
+    ? bodyCutOff()
+    : toApiError(error, request.routeOptions?.bodyLimit ?? BODY_MAX_BYTES);
   request.problem = problem;
   if (isCutOff) request.log.debug({ request_id: request.id, code: problem.code }, 'the body was cut off');
   if (isFailure(problem.code))
@@ -59,7 +61,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .send(JSON.stringify(problem.body()));
 }
 
-function toApiError(error: unknown): ApiError {
+function toApiError(error: unknown, bodyMaxBytes: number): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof DatabaseUnavailable) return serviceUnavailable(error);
   const { code, validation } = error as FastifyError;
@@ -68,7 +70,7 @@ function toApiError(error: unknown): ApiError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return unsupportedMediaType();
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return payloadTooLarge(BODY_MAX_BYTES);
+      return payloadTooLarge(bodyMaxBytes);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return badRequest('The length of the body differs from its Content-Length header.');
     case 'FST_ERR_BAD_URL':

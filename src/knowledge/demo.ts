@@ -1,6 +1,7 @@
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Queries } from '../database/database.ts';
-import { createDocument } from './documents/write.ts';
+import { writeWordings } from './documents/wordings.ts';
+import { changeDocument, createDocument } from './documents/write.ts';
 
 interface DemoDocument {
   merchantId: number;
@@ -60,5 +61,95 @@ export async function insertDemoDocuments(tx: Queries, now: Date): Promise<void>
     const at = new Date(now.getTime() - daysAgo * 24 * 60 * 60_000);
     const origin = { what: 'import' as const, author: null, notificationId: null, at };
     await createDocument(tx, merchantId as MerchantId, { title, body }, origin);
+  }
+}
+
+export interface DemoLesson {
+  merchantId: number;
+  title: string;
+  body: string;
+  wordings: readonly string[];
+  notificationId: number;
+  userId: number;
+  daysAgo: number;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+/** A document that nobody has needed for a long time. */
+const FORGOTTEN = {
+  title: 'Christmas presents: order until when?',
+  body: 'Orders until 18 December arrive before Christmas. We wrap them for free and add a card.',
+  daysAgo: 190,
+};
+/** Known answers of the last days, of which some were judged. */
+const KNOWN_DAYS = 20;
+
+/** What the assistants learned over the weeks, who changed it, and what they answered by themselves. */
+export async function insertDemoHistory(
+  tx: Queries,
+  now: Date,
+  { topics, known }: { topics: readonly DemoLesson[]; known: { merchantId: number; perDay: number[] }[] },
+): Promise<void> {
+  const before = (days: number) => new Date(now.getTime() - days * DAY_MS);
+  const aurora = 1 as MerchantId;
+  const { title, body, daysAgo } = FORGOTTEN;
+  const imported = { what: 'import', author: null, notificationId: null } as const;
+  await createDocument(tx, aurora, { title, body }, { ...imported, at: before(daysAgo) });
+  const learned = new Map<number, { id: number; title: string; daysAgo: number }[]>();
+  for (const lesson of topics.toSorted((a, b) => b.daysAgo - a.daysAgo)) {
+    const merchantId = lesson.merchantId as MerchantId;
+    const author = { userId: lesson.userId as UserId, keyId: null };
+    const at = before(lesson.daysAgo);
+    const origin = { what: 'answer', author, notificationId: lesson.notificationId, at } as const;
+    const document = await createDocument(tx, merchantId, lesson, origin);
+    const wordings = lesson.wordings.map((text) => ({ text, notificationId: null }));
+    await writeWordings(tx, merchantId, [{ document, wordings }], { author, at: before(lesson.daysAgo - 0.5) });
+    learned.set(merchantId, [...(learned.get(merchantId) ?? []), { ...lesson, id: document.id }]);
+  }
+  const alma = { userId: 1 as UserId, keyId: null };
+  const edit = { what: 'edit', author: alma, notificationId: null, at: before(2.2) } as const;
+  const more = (text: string) => `${text} To pause it, choose “Skip” in your account.`;
+  await changeDocument(tx, aurora, 3, ({ title, body }) => ({ title, body: more(body) }), edit);
+  for (const { merchantId, perDay } of known) {
+    await insertKnown(tx, merchantId as MerchantId, perDay, learned.get(merchantId) ?? [], before);
+  }
+}
+
+/** The newest as rows that people can judge, the older ones only as counts. */
+async function insertKnown(
+  tx: Queries,
+  merchantId: MerchantId,
+  perDay: readonly number[],
+  documents: readonly { id: number; title: string; daysAgo: number }[],
+  before: (days: number) => Date,
+): Promise<void> {
+  let n = 0;
+  for (const [index, count] of perDay.entries()) {
+    const daysAgo = perDay.length - 1 - index;
+    const candidates = documents.filter((document) => document.daysAgo > daysAgo + 1);
+    if (count === 0) continue;
+    if (daysAgo >= KNOWN_DAYS || candidates.length === 0) {
+      await tx.run(
+        `insert into statistics_days (merchant_id, day, what, number, count) values ($1, $2, 'known', 0, $3)`,
+        [merchantId, before(daysAgo).toISOString().slice(0, 10), count],
+      );
+      continue;
+    }
+    for (let each = 0; each < count; each += 1) {
+      n += 1;
+      const document = candidates[n % candidates.length]!;
+      const at = before(daysAgo + each / 100).toISOString();
+      // Most are not judged. One document was wrong lately.
+      const outcome = n % 9 === 0 ? (document === documents[0] ? 'wrong' : 'right') : null;
+      await tx.run(
+        `insert into recognitions (merchant_id, kind, question, document_id, score, outcome, judged_by, judged_at,
+            created_at, unjudged_since)
+          values ($1, 'known', $2, $3, $4, $5, $6, $7, $8, $9)`,
+        [
+          ...[merchantId, document.title, document.id, 0.9 + (n % 10) / 100, outcome],
+          ...[outcome && 1, outcome && at, at, outcome ? null : at],
+        ],
+      );
+    }
   }
 }

@@ -2,10 +2,11 @@
 export const EXPORTED_DOCUMENTS = `select id, title, body, version, created_at, updated_at
   from documents where merchant_id = $1 and id > $2 order by id limit $3`;
 
-export const EXPORTED_WORDINGS = `select id, document_id, text
-  from document_wordings where merchant_id = $1 and id > $2 order by id limit $3`;
+/** The last document is $2 and what it has $3, the limit $4: of both. */
+export const EXPORTED_WORDINGS = `select document_id, id, text
+  from document_wordings where merchant_id = $1 and (document_id, id) > ($2, $3)
+  order by document_id, id limit $4`;
 
-/** The last version is $2 and $3, the limit $4. */
 export const EXPORTED_VERSIONS = `select document_id, version, title, body, what, created_at
   from document_versions where merchant_id = $1 and (document_id, version) > ($2, $3)
   order by document_id, version limit $4`;

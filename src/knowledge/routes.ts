@@ -254,7 +254,8 @@ export function knowledgeRoutes(parts: KnowledgeParts): FastifyPluginAsyncTypebo
         const id = idOf(request);
         await database.transaction(async (tx) => {
           const at = now();
-          if (!(await deleteDocument(tx, merchantId, id, at))) throw documentNotFound();
+          if (!(await deleteDocument(tx, merchantId, id, { author: authorOf(request), at })))
+            throw documentNotFound();
           const event = { what: 'document.deleted', merchantId, who: whoOf(request), at } as const;
           await recordEvent(tx, { ...event, about: { document_id: id } });
         });

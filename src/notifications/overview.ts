@@ -5,6 +5,9 @@ import type { Database } from '../database/database.ts';
 import { invalid, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { lastDays } from './days.ts';
+import type { RecentQuestions } from './groups/recent.ts';
+import { findAskedMost } from './progress/askedMost.ts';
+import { RECENT_DAYS, WEEKS_DAYS } from './progress/weeks.ts';
 import { readOverview } from './statistics.ts';
 
 const DAYS_DEFAULT = 14;
@@ -14,9 +17,11 @@ const timeZoneInvalid = () => invalid('time_zone', 'time_zone must be an IANA na
 
 export function overviewRoutes({
   database,
+  recentQuestions,
   now,
 }: {
   database: Database;
+  recentQuestions: RecentQuestions;
   now: () => Date;
 }): FastifyPluginAsyncTypebox {
   return async (app) => {
@@ -29,7 +34,9 @@ export function overviewRoutes({
         schema: {
           ...describeRoute('notifications', 'Get statistics', {
             operationId: 'getOverview',
-            description: 'Pending notifications, and how many were answered on each of the last days.',
+            description:
+              'Pending notifications, how many were answered on each of the last days, and how that changed over the last ' +
+              'twelve weeks: response time, what the assistant answered by itself, what is asked most, and who answered.',
             errors: [...TOKEN_ERRORS, daysInvalid(), timeZoneInvalid()],
           }),
           querystring: OverviewQuery,
@@ -38,9 +45,15 @@ export function overviewRoutes({
       },
       async (request) => {
         const { days, time_zone = 'UTC' } = request.query as Record<string, unknown>;
-        const period = lastDays(readDays(days), String(time_zone), now());
+        const count = readDays(days);
+        const period = lastDays(Math.max(count, WEEKS_DAYS), String(time_zone), now());
         if (!period) throw timeZoneInvalid();
-        return readOverview(database, merchantOf(request), period);
+        const merchantId = merchantOf(request);
+        const [overview, asked_most] = await Promise.all([
+          readOverview(database, merchantId, period, count),
+          findAskedMost(recentQuestions, merchantId, period.starts.at(-RECENT_DAYS)!),
+        ]);
+        return { ...overview, asked_most };
       },
     );
   };

@@ -41,7 +41,7 @@ inBrowser('sending an answer', (dashboard) => {
     await page.keyboard.press('Control+Enter');
     await page.waitForURL(`**/inbox/${next}`);
     await sentToast(page)
-      .getByText(/in \d+ s$/)
+      .getByText(/in \d+\ss$/)
       .first()
       .waitFor();
     // What is typed now was meant for the question before: it writes nothing and does nothing.
@@ -117,7 +117,7 @@ inBrowser('sending an answer', (dashboard) => {
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
     await page.goto(`/inbox/${id}`);
-    await page.getByText(/^Will be sent in \d+ s$/).waitFor();
+    await page.getByText(/^Will be sent in \d+\ss$/).waitFor();
     await button(page, 'Undo').click();
     await answerField(page).waitFor();
     assert.equal(await answerField(page).inputValue(), 'At nine.');

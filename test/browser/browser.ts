@@ -101,7 +101,7 @@ const launch = () =>
   (launched ??= chromium.launch({ executablePath: program!, args: ARGS, timeout: START_TIMEOUT_MS }));
 const servers = new Map<Engine, Promise<Deskbell>>();
 const serverOn = (engine: Engine) => {
-  const server = servers.get(engine) ?? startDeskbell(engine);
+  const server = servers.get(engine) ?? startDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true' });
   servers.set(engine, server);
   return server;
 };
@@ -240,6 +240,14 @@ export const answerField = (page: Page) =>
 
 /** The message after an answer was sent. It has the button to undo it. */
 export const sentToast = (page: Page) => page.locator('.toast', { hasText: /^Sent to / });
+
+/** Opens a section of the settings, by default the account. */
+export async function openSettings(page: Page, section?: string): Promise<void> {
+  await page.locator('.nav a[href^="/settings"]').click();
+  await page.locator('.settings-nav').waitFor();
+  if (section !== undefined)
+    await page.locator('.settings-nav').getByRole('link', { name: section, exact: true }).click();
+}
 
 /** The heading above an answer that was sent. */
 export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^Answer\b/ });

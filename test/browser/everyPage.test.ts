@@ -3,7 +3,7 @@ import { before, it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { AURORA, QUESTION, raise } from '../harness.ts';
-import { button, inBrowser, turnOnShortcuts } from './browser.ts';
+import { button, inBrowser, openSettings, turnOnShortcuts } from './browser.ts';
 
 /** Every page of the dashboard, and what it shows when it is complete, in any language. */
 const PAGES: [name: string, path: string, content: string][] = [
@@ -16,6 +16,13 @@ const PAGES: [name: string, path: string, content: string][] = [
   ['a document', '/knowledge/1', '.versions'],
   ['the overview', '/overview', '.bars'],
   ['the test phone', '/test-phone/1', '.phone'],
+  ['the shop', '/settings/shop', '.settings-content textarea'],
+  ['the connection', '/settings/connection', '.settings-content input >> nth=2'],
+  ['the team', '/settings/team', '[data-member]'],
+  ['the account', '/settings/account', '.settings-actions'],
+  ['the assistant', '/settings/assistant', '.settings-content fieldset'],
+  ['the developer tools', '/settings/developer', '.settings-content input'],
+  ['the data', '/settings/data', '.settings-block'],
 ];
 
 /** The only axe rules whose result depends on the color scheme. */
@@ -95,9 +102,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
     await check('the keyboard shortcuts');
     await page.keyboard.press('Escape');
     await overlay.waitFor({ state: 'detached' });
-    await button(page, 'Settings').click();
-    await page.getByRole('dialog').waitFor();
-    await check('the settings');
+    await openSettings(page, 'Account');
     await button(page, 'Security').click();
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
     await check('the security settings');
@@ -260,8 +265,10 @@ inBrowser('text written by customers', (dashboard) => {
       for (const details of await page.locator('details').all())
         await details.evaluate((element) => element.setAttribute('open', ''));
     }
-    await button(page, 'Settings').click();
-    await page.getByRole('dialog').waitFor();
+    for (const section of ['shop', 'connection', 'team', 'assistant', 'account']) {
+      await goTo(page, `/settings/${section}`);
+      await page.locator('.settings-content .mantine-Button-root').first().waitFor();
+    }
     await page.waitForTimeout(200);
     assert.equal(await page.evaluate('window.hit'), undefined);
     const links = await page.locator('a[href^="javascript:" i]').count();

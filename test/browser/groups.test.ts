@@ -74,7 +74,10 @@ inBrowser('customers who ask the same', (dashboard) => {
       .getByText('Their questions will be added to “How to store coffee beans” as other wordings.')
       .waitFor();
     assert.equal(
-      await page.getByRole('combobox').locator('option:checked').textContent(),
+      await page
+        .getByRole('combobox', { name: 'The assistant learns' })
+        .locator('option:checked')
+        .textContent(),
       'Other wordings for “How to store coffee beans”',
     );
     await page.keyboard.type(' Or ask us.');

@@ -8,6 +8,7 @@ import {
   button,
   focused,
   inBrowser,
+  openSettings,
   rowOf,
   sentToast,
   waitUntilLive,
@@ -22,7 +23,7 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await page.reload();
     await rowOf(page, 9).waitFor();
 
-    await button(page, 'Settings').click();
+    await openSettings(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You are signed out.').waitFor();
     await page.reload();
@@ -92,13 +93,14 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     const window = await dashboard.open({ path: '/inbox/9' });
     const { page } = window;
     await answerField(page).fill('Half an answer');
-    await button(page, 'Settings').click();
+    await openSettings(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You have text that is not sent or saved yet.').waitFor();
     assert.equal(await focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    assert.equal(await focused(page), 'Settings');
+    assert.equal(await focused(page), 'Sign out');
+    await page.goBack();
     assert.equal(await answerField(page).inputValue(), 'Half an answer');
 
     await page.keyboard.press('ControlOrMeta+k');
@@ -113,12 +115,13 @@ inBrowser('signing in to the dashboard', (dashboard) => {
   it('a dialog that closes returns the focus to the button that opened it', async () => {
     const window = await dashboard.open();
     const { page } = window;
+    await openSettings(page);
     for (const key of ['Escape', 'Enter']) {
-      await button(page, 'Settings').click();
+      await button(page, 'Keyboard shortcuts').click();
       await page.getByRole('button', { name: 'Close' }).focus();
       await page.keyboard.press(key);
       await page.getByRole('dialog').waitFor({ state: 'detached' });
-      assert.equal(await focused(page), 'Settings');
+      assert.equal(await focused(page), 'Keyboard shortcuts');
     }
     await window.close();
   });
@@ -127,7 +130,7 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     const window = await dashboard.open({ expectedErrors: /401/ });
     const [other, third] = await Promise.all([window.tab(), window.tab()]);
     for (const tab of [other, third]) await tab.getByRole('navigation').waitFor();
-    await button(window.page, 'Settings').click();
+    await openSettings(window.page);
     await window.page.getByRole('button', { name: 'Sign out' }).click();
     for (const tab of [other, third]) await tab.getByText('You are signed out.').waitFor();
     await window.signIn();
@@ -169,7 +172,7 @@ inBrowser('two users in one browser', (dashboard) => {
     const window = await dashboard.open({ path: '/inbox/9' });
     const { page } = window;
     const signOut = async () => {
-      await button(page, 'Settings').click();
+      await openSettings(page);
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByText('You are signed out.').waitFor();
       await page.reload();
@@ -255,7 +258,7 @@ inBrowser('the list of sessions', (dashboard) => {
     await dashboard.deskbell.clock.advance(5);
     await login(dashboard.deskbell, user);
     const { page } = window;
-    await button(page, 'Settings').click();
+    await openSettings(page);
     await page.getByText('Where you are signed in').click();
     const rows = page.locator('.sessions li');
     await rows.nth(2).waitFor();

@@ -6,6 +6,7 @@ import {
   apiOf,
   button,
   inBrowser,
+  openSettings,
   rowOf,
   sentToast,
   turnOnShortcuts,
@@ -96,7 +97,7 @@ inBrowser('undoing a resolve in the inbox', (dashboard) => {
     await answerField(page).fill('Yes, in small bags.');
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
-    await button(page, 'Settings').click();
+    await openSettings(page);
     await page.getByRole('button', { name: 'Sign out' }).press('Enter');
     // Without a question about drafts: there is none.
     await page.getByText('You are signed out.').waitFor();

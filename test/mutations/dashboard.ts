@@ -27,6 +27,29 @@ export const DASHBOARD_MUTATIONS: readonly Mutation[] = [
       test: 'count calendar days, not hours, but stay in minutes shortly after midnight',
     },
   ]),
+  ...caughtBy('test/dashboard/teaching.test.ts', [
+    {
+      name: 'an answer to a personal question becomes a document',
+      file: 'dashboard/src/answer/teaching/decide.ts',
+      find: 'if (proposal.personal) return',
+      replace: 'if (proposal.personal && !proposal) return',
+      test: 'is nothing for personal questions, for answers that say nothing by themselves, and before it is known',
+    },
+    {
+      name: 'before it is known what an answer could teach, the server decides',
+      file: 'dashboard/src/answer/teaching/decide.ts',
+      find: "if (!proposal) return { ...texts, do: 'nothing' };",
+      replace: "if (!proposal) return { ...texts, do: 'new' };",
+      test: 'is nothing for personal questions, for answers that say nothing by themselves, and before it is known',
+    },
+    {
+      name: 'a changed text counts as the document that it was taken from',
+      file: 'dashboard/src/answer/teaching/decide.ts',
+      find: 'source !== undefined && source.text.trim() === reply.trim();',
+      replace: 'source !== undefined && reply.trim().startsWith(source.text.trim());',
+      test: 'is another wording if a document is sent as it is, and no longer if the text changes',
+    },
+  ]),
   ...caughtBy('test/browser/addresses.test.ts', [
     {
       name: 'a program that calls an unknown path of the API gets a page',

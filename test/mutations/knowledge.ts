@@ -2,6 +2,55 @@ import { caughtBy, type Mutation } from './mutation.ts';
 
 /** Documents, their other wordings, and the search. */
 export const KNOWLEDGE_MUTATIONS: readonly Mutation[] = [
+  ...caughtBy('test/knowledge-gaps.test.ts', [
+    {
+      name: 'a question about one customer is a gap',
+      file: 'src/notifications/progress/gaps.ts',
+      find: '!question.isPersonal && ',
+      replace: '',
+      test: 'what was taught, what was resolved, what is personal and what other shops were asked is no gap',
+    },
+    {
+      name: 'a gap stays although a document answers it',
+      file: 'src/notifications/progress/gaps.ts',
+      find: 'if (documents.length === 0) gaps.push(group);',
+      replace: 'if (documents.length < 100) gaps.push(group);',
+      test: 'a document about it that was written for another reason closes the gap as well',
+    },
+  ]),
+  ...caughtBy('test/knowledge-changes.test.ts', [
+    {
+      name: 'a page of changes misses those of the same time',
+      file: 'src/knowledge/upkeep/changes.ts',
+      find: "source > after.source ? '<=' : '<'",
+      replace: "source > after.source ? '<' : '<'",
+      test: 'pages miss and repeat nothing, even if many changes have the same time',
+    },
+    {
+      name: 'everybody sees who deleted what',
+      file: 'src/knowledge/upkeep/changes.ts',
+      find: 'from knowledge_removals r where r.merchant_id = $1',
+      replace: 'from knowledge_removals r where r.merchant_id > 0 and $1 > 0',
+      test: 'every kind of change is listed with its author, newest first',
+    },
+    {
+      name: 'a document that was corrected is still out of date',
+      file: 'src/knowledge/upkeep/stale.ts',
+      find: 'updated_at <= byId.get(id)!.last',
+      replace: "updated_at <= '9' + byId.get(id)!.last",
+      test: 'a document is out of date after its answers were judged wrong, until somebody changes it',
+    },
+  ]),
+  ...caughtBy('test/knowledge-files.test.ts', [
+    {
+      name: 'a preview of an import writes the documents',
+      file: 'src/knowledge/files/routes.ts',
+      find: '        if (preview) {',
+      replace:
+        '        if (preview) {\n          await importDocuments(database, merchantId, usable.map(({ content }) => content), { now });',
+      test: 'a preview tells what an import would do, and writes nothing',
+    },
+  ]),
   ...caughtBy('test/knowledge.test.ts', [
     {
       name: 'a document read has no tenant filter',

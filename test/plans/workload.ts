@@ -20,6 +20,7 @@ import { startPushService } from '../stand-ins/push.ts';
 import { KNOWLEDGE } from '../teaching.ts';
 import { useMails } from './mails.ts';
 import { askOf, phoneOf, useFactors, useTeam, WEBHOOKS } from './rows.ts';
+import { useUpkeep } from './upkeep.ts';
 
 /** One that works, one that fails, and everything that can be done with them. */
 async function useWebhooks(deskbell: Deskbell, token: string): Promise<void> {
@@ -139,6 +140,7 @@ export async function useEverything(deskbell: Deskbell): Promise<void> {
   await undo(deskbell, token, document.id);
   await useAsks(deskbell, token);
   await talk(deskbell, token);
+  await useUpkeep(deskbell, token);
   await customerMessages.conversationsWith(deskbell.database, phoneOf(7));
   await deskbell.allSent();
   await cleanUp(

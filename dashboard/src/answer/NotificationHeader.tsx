@@ -10,6 +10,7 @@ import { deleteNotifications } from '../inbox/delete.ts';
 import { textOfNotification } from '../inbox/notifications.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
@@ -17,6 +18,8 @@ import { Icon } from '../shell/Icon.tsx';
 import { navigate } from '../shell/route.ts';
 import { useNow } from '../shell/useNow.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
+import { Assignee } from '../team/Assignee.tsx';
+import { Notes } from '../team/Notes.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
 import { QuestionText } from './QuestionText.tsx';
@@ -71,6 +74,10 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
           : t('askedAt', { time: ago })}
       </p>
       <MoreDetails item={item} />
+      <div className="pane-team">
+        <Notes key={`notes-${item.id}`} id={item.id} count={item.notes} />
+        <Assignee key={`assignee-${item.id}`} id={item.id} assignedTo={item.assigned_to} />
+      </div>
     </header>
   );
 }
@@ -80,7 +87,8 @@ function Actions({ item }: { item: Notification }) {
   const client = useQueryClient();
   const extraWide = useExtraWide();
   const { showTestPhone } = usePreferences();
-  const hasTestPhone = useHasTestPhone();
+  const isReachable = useHasTestPhone();
+  const hasTestPhone = useDeveloperTools() && isReachable;
   const label = showTestPhone && extraWide ? t('testPhoneClose') : t('testPhoneOpen');
   return (
     <div className="pane-actions">

@@ -7,7 +7,7 @@ import { ApiError } from '../api/error.ts';
 import type { Notification } from '../api/types.ts';
 import { detailKey, refreshInbox, showAsAnswered } from '../inbox/notifications.ts';
 import { session } from '../session/session.ts';
-import { undoSecondsOf } from '../shell/merchant.ts';
+import { undoSecondsOf } from '../settings/merchant.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { keepSentDraft, readDraft } from './drafts.ts';

@@ -99,6 +99,29 @@ export const calls = {
     path: `/api/v1/knowledge/?limit=100${search ? `&q=${encodeURIComponent(search)}` : ''}`,
   }),
   document: (id: number): Call => ({ method: 'GET', path: `/api/v1/knowledge/${id}` }),
+  createDocument: (body: { title: string; body: string; notification_id: number | null }): Call => ({
+    method: 'POST',
+    path: '/api/v1/knowledge/',
+    body,
+  }),
+  importDocuments: (body: { format: string; text: string; preview: boolean }): Call => ({
+    method: 'POST',
+    path: '/api/v1/knowledge/import',
+    body,
+  }),
+  exportDocuments: (format: string): Call => ({
+    method: 'GET',
+    path: `/api/v1/knowledge/export?format=${format}`,
+  }),
+  knowledgeGaps: (): Call => ({ method: 'GET', path: '/api/v1/knowledge/gaps' }),
+  staleDocuments: (cursor: string | undefined): Call => ({
+    method: 'GET',
+    path: `/api/v1/knowledge/stale${cursor === undefined ? '' : `?cursor=${cursor}`}`,
+  }),
+  knowledgeChanges: (cursor: string | undefined): Call => ({
+    method: 'GET',
+    path: `/api/v1/knowledge/changes${cursor === undefined ? '' : `?cursor=${cursor}`}`,
+  }),
   updateDocument: (id: number, version: number, body: { title: string; body: string }): Call => ({
     method: 'PATCH',
     path: `/api/v1/knowledge/${id}`,
@@ -108,7 +131,6 @@ export const calls = {
   deleteDocument: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/knowledge/${id}` }),
   revertDocument: (id: number): Call => ({ method: 'POST', path: `/api/v1/knowledge/${id}/revert` }),
   confidence: (): Call => ({ method: 'GET', path: '/api/v1/knowledge/confidence' }),
-  merchant: (): Call => ({ method: 'GET', path: '/api/v1/merchant' }),
   setConfident: (confident: Confident): Call => ({
     method: 'PATCH',
     path: '/api/v1/merchant',

@@ -4,7 +4,7 @@ import { keepSentDraft } from '../answer/drafts.ts';
 import { undo } from '../answer/undo.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
-import { undoSecondsOf } from '../shell/merchant.ts';
+import { undoSecondsOf } from '../settings/merchant.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { selectFailed, sendForMany } from './bulk/many.ts';
 import { refreshInbox, showAsAnswered } from './notifications.ts';

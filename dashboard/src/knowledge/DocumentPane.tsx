@@ -16,6 +16,7 @@ import { DocumentEditor } from './DocumentEditor.tsx';
 import { deleteDocument } from './delete.ts';
 import { readDocumentDraft } from './drafts.ts';
 import { VersionHistory } from './VersionHistory.tsx';
+import { queryOfKnowledge, useKnowledgeView } from './views.ts';
 import { Wordings } from './Wordings.tsx';
 
 export function DocumentPane({ id }: { id: number }) {
@@ -39,11 +40,12 @@ export function DocumentPane({ id }: { id: number }) {
     onSettled: refresh,
   });
 
+  const list = { page: 'knowledge', query: queryOfKnowledge(useKnowledgeView()) } as const;
   const document = query.data;
   if (!document) {
     return query.isError ? (
       <EmptyState icon="knowledge" title={t('documentNotFound')}>
-        <Button variant="default" onClick={() => navigate({ page: 'knowledge', id: undefined })}>
+        <Button variant="default" onClick={() => navigate(list)}>
           {t('back')}
         </Button>
       </EmptyState>
@@ -57,7 +59,7 @@ export function DocumentPane({ id }: { id: number }) {
   return (
     <article className="pane document">
       <div className="pane-bar">
-        <BackButton to={{ page: 'knowledge', id: undefined }} />
+        <BackButton to={list} />
         <h2 className="document-title" dir="auto">
           {document.title}
         </h2>
@@ -103,7 +105,7 @@ export function DocumentPane({ id }: { id: number }) {
                 leftSection={<Icon name="trash" size={18} />}
                 onClick={() => {
                   void deleteDocument(client, translation, document).then(
-                    (done) => done && navigate({ page: 'knowledge', id: undefined }, 'replace'),
+                    (done) => done && navigate(list, 'replace'),
                   );
                 }}
               >

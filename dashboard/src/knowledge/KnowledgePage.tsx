@@ -1,56 +1,52 @@
-import { Button, Skeleton, TextInput } from '@mantine/core';
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { ActionIcon, Button, TextInput } from '@mantine/core';
 import { lazy, Suspense, useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
-import { requestWithHeaders } from '../api/client.ts';
-import type { Document } from '../api/types.ts';
+import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
-import { navigate, pathOf } from '../shell/route.ts';
-import { useNow } from '../shell/useNow.ts';
+import { navigate, pathOf, useRoute } from '../shell/route.ts';
 import { useWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
+import { ChangeList } from './lists/ChangeList.tsx';
+import { DocumentList, useDocuments } from './lists/DocumentList.tsx';
+import { GapList } from './lists/GapList.tsx';
+import { StaleList } from './lists/StaleList.tsx';
+import { NewDocument } from './NewDocument.tsx';
+import { follow, type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
 
-// Loaded on demand: it is used less often than the list.
+// Loaded on demand: they are used less often than the list.
 const ConfidenceDialog = lazy(async () => ({
   default: (await import('./confidence/ConfidenceDialog.tsx')).ConfidenceDialog,
 }));
+const FilesDialog = lazy(async () => ({
+  default: (await import('./files/FilesDialog.tsx')).FilesDialog,
+}));
 
-interface Page {
-  documents: readonly Document[];
-  nextPath: string | undefined;
-}
-
-async function fetchPage(path: string, signal: AbortSignal): Promise<Page> {
-  const { body, headers } = await requestWithHeaders<Document[]>({ method: 'GET', path }, { signal });
-  const [, next] = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '') ?? [];
-  const url = next === undefined ? undefined : new URL(next, location.origin);
-  return { documents: body, nextPath: url && url.pathname + url.search };
-}
+const VIEW_NAMES: Record<KnowledgeView, TextKey> = {
+  documents: 'viewDocuments',
+  gaps: 'viewGaps',
+  stale: 'viewStale',
+  changes: 'viewChanges',
+};
 
 export function KnowledgePage({ id }: { id: number | undefined }) {
   const { t } = useTranslation();
   const wide = useWide();
+  const view = useKnowledgeView();
+  const isNew = useRoute().query.new === '1' && id === undefined;
   const [search, setSearch] = useState('');
   const searchText = useDeferredValue(search.trim());
-  const [showsConfidence, setShowsConfidence] = useState(false);
+  const [dialog, setDialog] = useState<'confidence' | 'files'>();
   const searchRef = useRef<HTMLInputElement>(null);
-  const call = calls.documents(searchText);
-  const query = useInfiniteQuery({
-    queryKey: ['documents', searchText],
-    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
-    initialPageParam: call.path,
-    getNextPageParam: ({ nextPath }) => nextPath,
-    placeholderData: keepPreviousData,
-  });
-  const documents = (query.data?.pages ?? []).flatMap((page) => page.documents);
+  const { query, documents } = useDocuments(searchText);
   const at = documents.findIndex((document) => document.id === id);
   const move = (step: number) => {
     const document = documents[Math.max(0, Math.min(at + step, documents.length - 1))];
-    if (document) navigate({ page: 'knowledge', id: document.id }, id === undefined ? 'push' : 'replace');
+    if (view !== 'documents' || !document) return;
+    navigate({ page: 'knowledge', id: document.id, query: {} }, id === undefined ? 'push' : 'replace');
   };
   useShortcuts({
     j: () => move(1),
@@ -59,74 +55,75 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
     Escape() {
       const active = document.activeElement;
       if (active instanceof HTMLElement && active.matches('input, textarea')) active.blur();
-      else navigate({ page: 'knowledge', id: undefined });
+      else navigate({ page: 'knowledge', query: queryOfKnowledge(view) });
     },
   });
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('knowledge')}</h1>
-      {showsConfidence && (
-        <Suspense fallback={null}>
-          <ConfidenceDialog onClose={() => setShowsConfidence(false)} />
-        </Suspense>
-      )}
-      {(wide || id === undefined) && (
+      <Suspense fallback={null}>
+        {dialog === 'confidence' && <ConfidenceDialog onClose={() => setDialog(undefined)} />}
+        {dialog === 'files' && <FilesDialog onClose={() => setDialog(undefined)} />}
+      </Suspense>
+      {(wide || (id === undefined && !isNew)) && (
         <section className="inbox-list" aria-label={t('knowledge')}>
-          <div className="filters filters-row">
-            <TextInput
-              ref={searchRef}
-              type="search"
-              value={search}
-              onChange={(event) => setSearch(event.currentTarget.value)}
-              placeholder={t('searchKnowledge')}
-              aria-label={t('searchKnowledge')}
-              leftSection={<Icon name="search" size={18} />}
-            />
-            <CurlButton call={call} label={t('searchKnowledge')} />
-            <Button
-              variant="default"
-              fullWidth
-              leftSection={<Icon name="check" size={18} />}
-              onClick={() => setShowsConfidence(true)}
-            >
-              {t('withoutYou')}
-            </Button>
-          </div>
-          {query.isPending && <Skeleton className="list-loading" height={72} radius="md" />}
-          {query.isError && documents.length === 0 && (
-            <EmptyState icon="knowledge" title={t('listFailed')}>
-              <Button variant="default" onClick={() => void query.refetch()}>
-                {t('retry')}
+          <div className="filters">
+            <div className="knowledge-actions">
+              <Button
+                leftSection={<Icon name="plus" size={18} />}
+                onClick={() => navigate({ page: 'knowledge', query: queryOfKnowledge(view, { new: '1' }) })}
+              >
+                {t('newDocument')}
               </Button>
-            </EmptyState>
-          )}
-          {query.isSuccess && documents.length === 0 && <NoDocuments search={searchText} />}
-          {documents.length > 0 && (
-            <ul className="documents" aria-label={t('documentList')}>
-              {documents.map((document) => (
-                <li key={document.id}>
-                  <DocumentRow document={document} open={document.id === id} />
-                </li>
+              {(
+                [
+                  ['files', 'file', 'filesTitle'],
+                  ['confidence', 'check', 'withoutYou'],
+                ] as const
+              ).map(([name, icon, label]) => (
+                <ActionIcon
+                  key={name}
+                  variant="default"
+                  size={44}
+                  aria-label={t(label)}
+                  title={t(label)}
+                  onClick={() => setDialog(name)}
+                >
+                  <Icon name={icon} size={20} />
+                </ActionIcon>
               ))}
-              {query.hasNextPage && (
-                <li>
-                  <Button
-                    variant="default"
-                    fullWidth
-                    loading={query.isFetchingNextPage}
-                    onClick={() => void query.fetchNextPage()}
-                  >
-                    {t('loadMore')}
-                  </Button>
-                </li>
-              )}
-            </ul>
+            </div>
+            <Views view={view} />
+            {view === 'gaps' && <p className="muted">{t('gapsHint')}</p>}
+            {view === 'stale' && <p className="muted">{t('staleHint')}</p>}
+            {view === 'documents' && (
+              <div className="knowledge-search">
+                <TextInput
+                  ref={searchRef}
+                  type="search"
+                  value={search}
+                  onChange={(event) => setSearch(event.currentTarget.value)}
+                  placeholder={t('searchKnowledge')}
+                  aria-label={t('searchKnowledge')}
+                  leftSection={<Icon name="search" size={18} />}
+                />
+                <CurlButton call={calls.documents(searchText)} label={t('searchKnowledge')} />
+              </div>
+            )}
+          </div>
+          {view === 'documents' && (
+            <DocumentList query={query} documents={documents} search={searchText} id={id} />
           )}
+          {view === 'gaps' && <GapList />}
+          {view === 'stale' && <StaleList id={id} />}
+          {view === 'changes' && <ChangeList />}
         </section>
       )}
-      {(wide || id !== undefined) && (
+      {(wide || id !== undefined || isNew) && (
         <section className="inbox-pane" aria-label={t('documentBody')}>
-          {id === undefined ? (
+          {isNew ? (
+            <NewDocument />
+          ) : id === undefined ? (
             <EmptyState icon="knowledge" title={t('selectDocument')} hint={t('selectDocumentHint')} />
           ) : (
             <DocumentPane key={id} id={id} />
@@ -137,38 +134,23 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   );
 }
 
-function NoDocuments({ search }: { search: string }) {
+function Views({ view }: { view: KnowledgeView }) {
   const { t } = useTranslation();
-  return search === '' ? (
-    <EmptyState icon="knowledge" title={t('knowledgeEmpty')} hint={t('knowledgeEmptyHint')} />
-  ) : (
-    <EmptyState icon="search" title={t('emptySearch', { query: search })} hint={t('searchKnowledgeHint')} />
-  );
-}
-
-function DocumentRow({ document, open }: { document: Document; open: boolean }) {
-  const { t, relative } = useTranslation();
-  const now = useNow();
-  const route = { page: 'knowledge', id: document.id } as const;
   return (
-    <a
-      className="document-row"
-      href={pathOf(route)}
-      aria-current={open ? 'page' : undefined}
-      onClick={(event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        navigate(route);
-      }}
-    >
-      <strong dir="auto">{document.title}</strong>
-      <span className="row-text" dir="auto">
-        {document.body}
-      </span>
-      <span className="row-foot">
-        <span>{t('version', { version: document.version })}</span>
-        <span>{t('updatedAgo', { time: relative(document.updated_at, now) })}</span>
-      </span>
-    </a>
+    <nav className="views" aria-label={t('viewsLabel')}>
+      {VIEWS.map((each) => {
+        const route = { page: 'knowledge', query: queryOfKnowledge(each) } as const;
+        return (
+          <a
+            key={each}
+            href={pathOf(route)}
+            aria-current={each === view ? 'page' : undefined}
+            onClick={(event) => follow(event, route)}
+          >
+            {t(VIEW_NAMES[each])}
+          </a>
+        );
+      })}
+    </nav>
   );
 }

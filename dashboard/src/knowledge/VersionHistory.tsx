@@ -7,7 +7,7 @@ import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
-import { navigate } from '../shell/route.ts';
+import { navigate, useRoute } from '../shell/route.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
 import { Diff } from './Diff.tsx';
@@ -29,6 +29,8 @@ export function VersionHistory({
   const translation = useTranslation();
   const { t, relative, dateTime } = translation;
   const now = useNow();
+  /** The change log leads to one of them. */
+  const { version: wanted } = useRoute().query;
   const restore = useMutation({
     mutationFn: ({ title, body }: DocumentVersion) =>
       request<Document>(calls.updateDocument(document.id, document.version, { title, body })),
@@ -47,7 +49,7 @@ export function VersionHistory({
           const previous = document.versions[index + 1];
           return (
             <li key={version.version}>
-              <details>
+              <details open={wanted === String(version.version)}>
                 <summary>
                   <strong>{t('version', { version: version.version })}</strong>
                   {current && <span className="tag">{t('currentVersion')}</span>}

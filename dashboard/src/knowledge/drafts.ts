@@ -16,3 +16,22 @@ export function readDocumentDraft(id: number): DocumentDraft | undefined {
 export const saveDocumentDraft = (id: number, draft: DocumentDraft): void => storeDraft(nameOf(id), draft);
 
 export const removeDocumentDraft = (id: number): void => removeStoredDraft(nameOf(id));
+
+/** A document that is not saved yet. */
+interface NewDocumentDraft {
+  title: string;
+  body: string;
+  /** The answered notification that it is written for. */
+  notificationId: number | null;
+}
+
+const NEW = 'document.new';
+
+export function readNewDocument(): NewDocumentDraft | undefined {
+  const { title, body, notificationId = null } = readStoredDraft<NewDocumentDraft>(NEW) ?? {};
+  return title !== undefined && body !== undefined ? { title, body, notificationId } : undefined;
+}
+
+export const saveNewDocument = (draft: NewDocumentDraft): void => storeDraft(NEW, draft);
+
+export const removeNewDocument = (): void => removeStoredDraft(NEW);

@@ -10,6 +10,7 @@ import { EmptyState } from '../shell/EmptyState.tsx';
 import { useNow } from '../shell/useNow.ts';
 import { DailyChart } from './DailyChart.tsx';
 import { LimitGauge } from './LimitGauge.tsx';
+import { LastWeeks, Progress } from './Progress.tsx';
 import { TypeShare } from './TypeShare.tsx';
 
 const PERIODS = [7, 14, 30];
@@ -72,6 +73,8 @@ export function OverviewPage() {
               hint={t('lastDays', { n: days })}
             />
           </dl>
+          <Progress overview={data} />
+          <LastWeeks overview={data} />
           <div className="card">
             <h2>{t('answeredPerDay')}</h2>
             <DailyChart days={data.answered_per_day} />

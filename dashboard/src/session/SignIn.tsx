@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { DemoUser, LoginBody } from '../../../src/contract/auth.ts';
 import { ApiError } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
@@ -13,6 +13,11 @@ import { Icon } from '../shell/Icon.tsx';
 import { PasswordField } from '../shell/PasswordField.tsx';
 import { passkeyErrorMessage, readPasskey, supportsPasskeys } from './passkeys.ts';
 import { type SignedOutReason, signIn, signInWithPasskey } from './session.ts';
+
+// Loaded on demand: few people forget their password.
+const ForgotPassword = lazy(async () => ({
+  default: (await import('./links/ForgotPassword.tsx')).ForgotPassword,
+}));
 
 interface DemoUsers {
   users: readonly DemoUser[];
@@ -39,6 +44,7 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
   const keepFocus = useKeptFocus(busy !== undefined);
   /** Set after the password, if the account needs a second factor. */
   const [needsCode, setNeedsCode] = useState(false);
+  const [hasForgotten, setHasForgotten] = useState(false);
 
   const submit = (given: LoginBody, busyButton: string) => {
     keepFocus();
@@ -70,6 +76,13 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
     setCredentials({ email: credentials.email, password: '' });
     setTypeAgain({});
   };
+  if (hasForgotten) {
+    return (
+      <Suspense fallback={null}>
+        <ForgotPassword email={credentials.email} onBack={() => setHasForgotten(false)} />
+      </Suspense>
+    );
+  }
   return (
     <main className="sign-in">
       <div className="sign-in-card">
@@ -135,6 +148,11 @@ export function SignIn({ reason }: { reason: SignedOutReason }) {
           {supportsPasskeys() && (
             <Button variant="default" fullWidth loading={busy === 'passkey'} onClick={submitPasskey}>
               {t('passkeySignIn')}
+            </Button>
+          )}
+          {!needsCode && (
+            <Button variant="subtle" fullWidth onClick={() => setHasForgotten(true)}>
+              {t('forgotPassword')}
             </Button>
           )}
           {needsCode && (

@@ -10,8 +10,9 @@ import { errorMessage } from '../shell/errorMessage.ts';
 import { useFocusWhen, useKeptFocus } from '../shell/focus.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { useNow } from '../shell/useNow.ts';
+import { settingsCalls } from './calls.ts';
 
-/** Where the user is signed in. The session of this page ends with the dialog's own button. */
+/** Where the user is signed in. The session of this page ends with the button of the settings. */
 export function Sessions() {
   const translation = useTranslation();
   const { t, relative, exactTime } = translation;
@@ -26,8 +27,15 @@ export function Sessions() {
     onSuccess: () => showToast('sessionEnded'),
     onSettled: () => refetch(),
   });
+  const endOthers = useMutation({
+    mutationFn: () => request(settingsCalls.endOtherSessions()),
+    onSuccess: () => showToast('sessionsEnded'),
+    onSettled: () => refetch(),
+  });
   const keepFocus = useKeptFocus(end.isPending);
-  const heading = useFocusWhen<HTMLElement>(end.isSuccess && end.submittedAt);
+  const heading = useFocusWhen<HTMLElement>(
+    (end.isSuccess && end.submittedAt) || (endOthers.isSuccess && endOthers.submittedAt),
+  );
   // This device first; the server sorts the others by their last use.
   const sessions = data?.toSorted((one, other) => Number(other.current) - Number(one.current));
   return (
@@ -73,6 +81,12 @@ export function Sessions() {
           );
         })}
       </ul>
+      <ErrorNotice text={endOthers.error ? errorMessage(translation, endOthers.error) : undefined} />
+      {(sessions?.length ?? 0) > 1 && (
+        <Button variant="default" loading={endOthers.isPending} onClick={() => endOthers.mutate()}>
+          {t('sessionsEndOthers')}
+        </Button>
+      )}
     </details>
   );
 }

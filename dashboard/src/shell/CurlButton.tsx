@@ -1,6 +1,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { type Call, toCurl } from '../api/client.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { Icon } from './Icon.tsx';
 import { showToast } from './toasts.tsx';
 
@@ -14,6 +15,7 @@ export function copyCurl(call: Call): void {
 /** Copies an action as a curl command. */
 export function CurlButton({ call, label }: { call: Call; label: string }) {
   const { t } = useTranslation();
+  if (!useDeveloperTools()) return null;
   return (
     <Tooltip label={t('copyCurl')}>
       <ActionIcon

@@ -16,6 +16,8 @@ const PATHS = {
   sliders: 'M5 8h8M17 8h2M5 16h2M11 16h8M15 6v4M9 14v4',
   command:
     'M9 9h6v6H9zM9 9V7a2 2 0 1 0-2 2zM15 9h2a2 2 0 1 0-2-2zM15 15v2a2 2 0 1 0 2-2zM9 15H7a2 2 0 1 0 2 2z',
+  plus: 'M12 5v14M5 12h14',
+  file: 'M7 4h7l4 4v12H7zM14 4v4h4M10 13h5M10 16h5',
   pencil: 'M5 19l1-4L16 5l3 3L9 18z',
   undo: 'M8 5L4 9l4 4M4 9h10a5 5 0 0 1 0 10h-3',
   sort: 'M8 5v14M5 16l3 3 3-3M16 19V5M13 8l3-3 3 3',

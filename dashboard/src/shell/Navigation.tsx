@@ -21,11 +21,10 @@ interface NavigationProps {
   counts: InboxCounts | undefined;
   withTestPhone: boolean;
   onPalette: () => void;
-  onSettings: () => void;
 }
 
 /** A sidebar on wide screens, a bottom bar on narrow ones. */
-export function Navigation({ counts, withTestPhone, onPalette, onSettings }: NavigationProps) {
+export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps) {
   const { t, number } = useTranslation();
   const { page: current } = useRoute();
   const pending = counts?.open.count ?? 0;
@@ -74,10 +73,19 @@ export function Navigation({ counts, withTestPhone, onPalette, onSettings }: Nav
           <Icon name="command" size={22} />
         </button>
       </Tooltip>
-      <button type="button" className="nav-item" onClick={onSettings}>
+      <a
+        className="nav-item"
+        href={pathOf({ page: 'settings' })}
+        aria-current={current === 'settings' ? 'page' : undefined}
+        onClick={(event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          navigate({ page: 'settings' });
+        }}
+      >
         <Icon name="sliders" size={22} />
         <span className="nav-name">{t('settings')}</span>
-      </button>
+      </a>
     </nav>
   );
 }

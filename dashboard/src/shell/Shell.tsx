@@ -8,6 +8,7 @@ import { useAlerts } from '../inbox/alerts/useAlerts.ts';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { useHasTestPhone } from '../testPhone/messages.ts';
@@ -34,8 +35,8 @@ const TestPhonePage = lazy(async () => ({
 const ShortcutHelp = lazy(async () => ({
   default: (await import('../shortcuts/ShortcutHelp.tsx')).ShortcutHelp,
 }));
-const SettingsDialog = lazy(async () => ({
-  default: (await import('../settings/SettingsDialog.tsx')).SettingsDialog,
+const SettingsPage = lazy(async () => ({
+  default: (await import('../settings/SettingsPage.tsx')).SettingsPage,
 }));
 const ConfirmationDialog = lazy(async () => ({
   default: (await import('./ConfirmationDialog.tsx')).ConfirmationDialog,
@@ -44,14 +45,15 @@ const SignOutDialog = lazy(async () => ({
   default: (await import('../session/SignOutDialog.tsx')).SignOutDialog,
 }));
 
-type Dialog = 'palette' | 'help' | 'settings' | 'signOut';
+type Dialog = 'palette' | 'help' | 'signOut';
 
 export function Shell({ user }: { user: User }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
   const counts = useAlerts(t('appName'));
-  const withTestPhone = useHasTestPhone();
+  const hasTestPhone = useHasTestPhone();
+  const withTestPhone = useDeveloperTools() && hasTestPhone;
   const { dialog, open, close } = useDialog();
   const asked = useStore(confirmation) !== undefined;
   const leave = async () => {
@@ -73,15 +75,20 @@ export function Shell({ user }: { user: User }) {
       <a className="skip" href="#content">
         {t('skipToContent')}
       </a>
-      <Navigation
-        counts={counts}
-        withTestPhone={withTestPhone}
-        onPalette={() => open('palette')}
-        onSettings={() => open('settings')}
-      />
+      <Navigation counts={counts} withTestPhone={withTestPhone} onPalette={() => open('palette')} />
       <main id="content" className="content" tabIndex={-1}>
         <Suspense fallback={<PageLoading />}>
-          <Page route={route} />
+          {route.page === 'settings' ? (
+            <SettingsPage
+              section={route.section}
+              user={user}
+              onHelp={() => open('help')}
+              onPalette={() => open('palette')}
+              onSignOut={leave}
+            />
+          ) : (
+            <Page route={route} />
+          )}
         </Suspense>
         <div id="tips" />
       </main>
@@ -90,24 +97,14 @@ export function Shell({ user }: { user: User }) {
           <CommandPalette
             onClose={close}
             onHelp={() => open('help')}
-            onSettings={() => open('settings')}
+            onSettings={() => {
+              close();
+              navigate({ page: 'settings' });
+            }}
             onSignOut={() => void leave()}
           />
         )}
         {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
-        {(dialog === 'settings' || (dialog === undefined && route.page === 'settings')) && (
-          <SettingsDialog
-            opened
-            user={user}
-            onClose={() => {
-              close();
-              if (route.page === 'settings') navigate({ page: 'inbox' });
-            }}
-            onHelp={() => open('help')}
-            onPalette={() => open('palette')}
-            onSignOut={leave}
-          />
-        )}
         {asked && <ConfirmationDialog />}
         {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>
@@ -146,7 +143,6 @@ function useDialog() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case 'inbox':
-    case 'settings':
       return <InboxPage id={route.id} />;
     case 'knowledge':
       return <KnowledgePage id={route.id} />;

@@ -11,11 +11,11 @@ import { currentRoute } from './route.ts';
 const QUERIES_BY_EVENT: Record<string, readonly (readonly string[])[]> = {
   inbox: [
     ...[['inbox', 'items'], ['inbox', 'newest'], ['groups'], ['notification'], ['overview']],
-    ...[['conversations'], ['testPhone'], ['notes']],
+    ...[['conversations'], ['testPhone'], ['notes'], ['gaps']],
   ],
   // A message that fails needs attention.
   deliveries: [['notification'], ['delivery'], ['limits'], ['testPhone']],
-  knowledge: [['documents'], ['document'], ['suggestions'], ['teaching']],
+  knowledge: [['documents'], ['document'], ['suggestions'], ['teaching'], ['gaps']],
   presence: [['presence']],
 };
 const LIST_EVENTS = ['inbox', 'deliveries', 'open'];

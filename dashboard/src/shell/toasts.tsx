@@ -61,11 +61,19 @@ function ToastBox({ toast, hasKey }: { toast: Toast; hasKey: boolean }) {
   const { t } = useTranslation();
   const secondsLeft = useSecondsLeft(until);
   const [first] = useState({ seconds: secondsLeft, durationMs: until - Date.now() });
+  const textWith = (s: number) => t(key, { ...values, s });
+  const isCountdown = textWith(1) !== textWith(2);
   return (
     <div className="toast" data-tone={tone}>
-      {/* Screen readers read it once, not every second. */}
-      <span className="visually-hidden">{t(key, { ...values, s: first.seconds })}</span>
-      <span aria-hidden="true">{t(key, { ...values, s: secondsLeft })}</span>
+      {isCountdown ? (
+        <>
+          {/* Screen readers read it once, not every second. */}
+          <span className="visually-hidden">{textWith(first.seconds)}</span>
+          <span aria-hidden="true">{textWith(secondsLeft)}</span>
+        </>
+      ) : (
+        <span>{t(key, values)}</span>
+      )}
       {undo && (
         <Button
           size="compact-sm"

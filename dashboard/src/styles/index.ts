@@ -31,5 +31,7 @@ import './inbox.css';
 import './answer.css';
 import './pages.css';
 import './team.css';
+import './knowledge.css';
+import './progress.css';
 import './testPhone.css';
 import './print.css';

@@ -28,15 +28,31 @@ export async function lockDocumentsByTitle(
   merchantId: MerchantId,
   titles: readonly string[],
 ): Promise<Map<string, Document>> {
-  const found = await tx.all<{ id: number | null }>(
+  return byTitle(tx, merchantId, titles, LOCKED[tx.engine]);
+}
+
+/** The same without locks, to tell what an import would do. */
+export const findDocumentsByTitle = (
+  queries: Queries,
+  merchantId: MerchantId,
+  titles: readonly string[],
+): Promise<Map<string, Document>> => byTitle(queries, merchantId, titles, '');
+
+async function byTitle(
+  queries: Queries,
+  merchantId: MerchantId,
+  titles: readonly string[],
+  locked: string,
+): Promise<Map<string, Document>> {
+  const found = await queries.all<{ id: number | null }>(
     `select (select id from documents where merchant_id = $1 and title = wanted.value
         order by updated_at desc, id desc limit 1) as id
-      from ${elementsOf(tx.engine, '$2')} wanted`,
+      from ${elementsOf(queries.engine, '$2')} wanted`,
     [merchantId, JSON.stringify(titles)],
   );
-  const rows = await tx.all<Document>(
-    `select ${FIELDS} from documents where ${ownIdIn(tx.engine, '$1', '$2')}
-      order by id ${LOCKED[tx.engine]}`,
+  const rows = await queries.all<Document>(
+    `select ${FIELDS} from documents where ${ownIdIn(queries.engine, '$1', '$2')}
+      order by id ${locked}`,
     [merchantId, found.flatMap(({ id }) => id ?? [])],
   );
   // An edit may have changed a title in between: leave that document out.

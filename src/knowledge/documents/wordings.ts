@@ -3,6 +3,8 @@ import type { Document, DocumentWording } from '../../contract/knowledge.ts';
 import type { Queries } from '../../database/database.ts';
 import { sameAsTitle, tooManyWordings } from '../../errors.ts';
 import { lockDocument } from './lock.ts';
+import { recordRemoval } from './removals.ts';
+import type { Origin } from './versions.ts';
 import {
   type Addition,
   deleteWording,
@@ -19,7 +21,7 @@ export async function writeWordings(
   tx: Queries,
   merchantId: MerchantId,
   additions: readonly Addition[],
-  origin: WordingOrigin,
+  origin: WordingOrigin & { what?: Origin['what'] },
 ): Promise<void> {
   if (additions.length === 0) return;
   await insertWordings(tx, merchantId, additions, origin);
@@ -57,6 +59,7 @@ export async function removeWording(
   const document = await lockDocument(tx, merchantId, documentId);
   if (!document) return 'document';
   if (!(await deleteWording(tx, merchantId, documentId, id))) return 'wording';
+  await recordRemoval(tx, merchantId, document, { what: 'wording_removed', ...origin });
   await wordingsChanged(tx, merchantId, [document], origin);
   return undefined;
 }
@@ -65,8 +68,8 @@ async function wordingsChanged(
   tx: Queries,
   merchantId: MerchantId,
   documents: readonly Document[],
-  { author, at }: WordingOrigin,
+  { what = 'edit', at }: WordingOrigin & { what?: Origin['what'] },
 ): Promise<void> {
   await indexAgain(tx, merchantId, documents, at);
-  await logChange(tx, merchantId, documents, 'changed', { what: author ? 'edit' : 'import', at });
+  await logChange(tx, merchantId, documents, 'changed', { what, at });
 }

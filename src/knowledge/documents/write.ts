@@ -1,9 +1,10 @@
-import type { MerchantId } from '../../contract/ids.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Param, Queries, Transaction } from '../../database/database.ts';
 import { logEvents } from '../../events/record.ts';
 import { FIELDS, parametersOf, wordColumns } from './columns.ts';
 import { lockDocument } from './lock.ts';
+import { recordRemoval } from './removals.ts';
 import type { Content } from './texts.ts';
 import { insertVersions, type Origin } from './versions.ts';
 import { readWordings } from './wordingRows.ts';
@@ -153,13 +154,15 @@ export async function deleteDocument(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
-  at: Date,
+  { author, at }: { author: Author; at: Date },
 ): Promise<boolean> {
-  const rows = await tx.run('delete from documents where merchant_id = $1 and id = $2 returning id', [
-    merchantId,
-    id,
-  ]);
-  if (rows.length === 0) return false;
+  const [document] = await tx.run<{ id: number; title: string }>(
+    'delete from documents where merchant_id = $1 and id = $2 returning id, title',
+    [merchantId, id],
+  );
+  if (!document) return false;
+  await tx.run('delete from document_uses where merchant_id = $1 and document_id = $2', [merchantId, id]);
+  await recordRemoval(tx, merchantId, document, { what: 'deleted', author, at });
   const data = { document_id: id, change: 'deleted' };
   await logEvents(tx, merchantId, [{ type: 'knowledge.updated', at, notificationId: null, data }]);
   return true;

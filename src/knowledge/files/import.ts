@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../../contract/ids.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
 import type { Document } from '../../contract/knowledge.ts';
 import type { Database, Transaction } from '../../database/database.ts';
 import type { Storage } from '../../merchants/storage.ts';
@@ -17,30 +17,36 @@ export interface ImportSummary {
   unchanged: number;
 }
 
-const BATCH_SIZE = 100;
+const BATCH_SIZE_DEFAULT = 100;
+
+interface ImportOptions {
+  storage?: Storage;
+  now: () => Date;
+  /** Null: the command line. */
+  author?: Author | null;
+  /** In one transaction. Others wait for it. */
+  batchSize?: number;
+  onProgress?: (soFar: ImportSummary) => void;
+}
 
 /** Adds documents and updates those whose title already exists, so a file can be imported again. */
 export async function importDocuments(
   database: Database,
   merchantId: MerchantId,
   contents: readonly FileContent[],
-  {
-    storage,
-    now,
-    onProgress,
-  }: { storage?: Storage; now: () => Date; onProgress: (soFar: ImportSummary) => void },
+  { storage, now, author = null, batchSize = BATCH_SIZE_DEFAULT, onProgress }: ImportOptions,
 ): Promise<ImportSummary> {
   const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
-  for (let from = 0; from < contents.length; from += BATCH_SIZE) {
+  for (let from = 0; from < contents.length; from += batchSize) {
     const startedAt = performance.now();
-    const batch = contents.slice(from, from + BATCH_SIZE);
+    const batch = contents.slice(from, from + batchSize);
     const { added, updated, unchanged } = await database.transaction((tx) =>
-      importBatch(tx, merchantId, batch, storage, now),
+      importBatch(tx, merchantId, batch, { storage, author, now }),
     );
     summary.added += added;
     summary.updated += updated;
     summary.unchanged += unchanged;
-    onProgress(summary);
+    onProgress?.(summary);
     // SQLite's write lock has no queue: the pause lets a server on the same folder write.
     if (database.engine === 'sqlite') await sleep(performance.now() - startedAt);
   }
@@ -51,8 +57,7 @@ async function importBatch(
   tx: Transaction,
   merchantId: MerchantId,
   batch: readonly FileContent[],
-  storage: Storage | undefined,
-  now: () => Date,
+  { storage, author, now }: { storage: Storage | undefined; author: Author | null; now: () => Date },
 ): Promise<ImportSummary> {
   // Two imports at the same time would not see each other's new titles.
   await tx.lock(`knowledge import ${merchantId}`);
@@ -63,7 +68,7 @@ async function importBatch(
   );
   const summary: ImportSummary = { added: 0, updated: 0, unchanged: 0 };
   for (const contents of distinctTitles(batch)) {
-    const origin: Origin = { what: 'import', author: null, notificationId: null, at: now() };
+    const origin: Origin = { what: 'import', author, notificationId: null, at: now() };
     const added = contents.filter(({ title }) => !byTitle.has(title));
     const changes = contents.flatMap((content) => {
       const current = byTitle.get(content.title);

@@ -2,6 +2,7 @@ import type { Author, MerchantId } from '../../contract/ids.ts';
 import { NOTIFICATION_TYPES } from '../../contract/notifications.ts';
 import type { Queries, Transaction } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
+import { CANCELLED } from '../asks/end.ts';
 import { KINDS } from '../kinds.ts';
 import type { PendingRow } from './question.ts';
 
@@ -27,6 +28,24 @@ export async function listPending(
     [merchantId],
   );
   return rows.reverse();
+}
+
+export type QuestionState = 'pending' | 'answered' | 'resolved';
+
+/** The newest questions, in the order of their ids. What the assistant cancelled is not among them. */
+export async function listRecent(
+  queries: Queries,
+  merchantId: MerchantId,
+): Promise<{ id: number; state: QuestionState; ungrouped: number }[]> {
+  const rows = await queries.all<{ id: number; state: QuestionState | 'cancelled'; ungrouped: number }>(
+    `select n.id, case when n.answer is null then 'pending' when n.answer = '${CANCELLED}' then 'cancelled'
+          when n.answer like '%"resolve_only":true}' then 'resolved' else 'answered' end as state,
+        coalesce((select 1 from ungrouped_notifications u
+          where u.merchant_id = n.merchant_id and u.notification_id = n.id), 0) as ungrouped
+      from notifications n where n.merchant_id = $1 order by n.id desc limit ${PENDING_MAX}`,
+    [merchantId],
+  );
+  return rows.flatMap(({ state, ...row }) => (state === 'cancelled' ? [] : [{ ...row, state }])).reverse();
 }
 
 /** Those of them that are questions and not too large. */

@@ -3,7 +3,7 @@ import type { AnswerResult } from '../../../../src/contract/groups.ts';
 import { calls } from '../../api/calls.ts';
 import { inSlices, request } from '../../api/client.ts';
 import { detailKey, refreshInbox } from '../../inbox/notifications.ts';
-import { undoSecondsOf } from '../../shell/merchant.ts';
+import { undoSecondsOf } from '../../settings/merchant.ts';
 import { createStore } from '../../shell/store.ts';
 import { showToast } from '../../shell/toasts.tsx';
 import { keepSentDraft, readDraft } from '../drafts.ts';

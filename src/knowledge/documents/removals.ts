@@ -1,0 +1,33 @@
+import { existingUserId } from '../../auth/columns.ts';
+import type { Author, MerchantId } from '../../contract/ids.ts';
+import type { Document } from '../../contract/knowledge.ts';
+import type { Queries } from '../../database/database.ts';
+import type { Expiring } from '../../database/expiry.ts';
+
+/** Who removed what. The rest of the history is in the versions and wordings, which are gone with their document. */
+
+/** Per merchant, the newest ones. More would not be read, and a program could fill the disk. */
+const KEPT_MAX = 1000;
+/** Each clean-up reads the rows that stay. */
+const CLEAN_UP_EVERY = 32;
+const DAY_MS = 24 * 60 * 60_000;
+export const EXPIRING_REMOVALS: Expiring = { table: 'knowledge_removals', column: 'at', keptMs: 90 * DAY_MS };
+
+export async function recordRemoval(
+  tx: Queries,
+  merchantId: MerchantId,
+  { id, title }: Pick<Document, 'id' | 'title'>,
+  { what, author, at }: { what: 'deleted' | 'wording_removed'; author: Author | null; at: Date },
+): Promise<void> {
+  const [row] = await tx.run<{ id: number }>(
+    `insert into knowledge_removals (merchant_id, document_id, title, what, user_id, key_id, at)
+      values ($1, $2, $3, $4, ${existingUserId('$5')}, $6, $7) returning id`,
+    [merchantId, id, title, what, author?.userId ?? null, author?.keyId ?? null, at.toISOString()],
+  );
+  if (row!.id % CLEAN_UP_EVERY > 0) return;
+  await tx.run(
+    `delete from knowledge_removals where merchant_id = $1 and id <= (select id from knowledge_removals
+      where merchant_id = $1 order by id desc limit 1 offset ${KEPT_MAX})`,
+    [merchantId],
+  );
+}

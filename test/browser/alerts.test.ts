@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import type { CDPSession, Page } from 'playwright-core';
+import { BOREALIS } from '../harness.ts';
+import { type Browser, type PushService, startPushService } from '../stand-ins/push.ts';
+import { apiOf, inBrowser, rowOf } from './browser.ts';
+
+const ACCOUNT = '/settings/account';
+
+/** Chromium cannot reach its push service here: the stand-in takes its place, and DevTools delivers what it got. */
+const usePushService = (browser: Browser) => `(() => {
+  const browser = ${JSON.stringify(browser)};
+  let current = null;
+  PushManager.prototype.getSubscription = async () => current;
+  PushManager.prototype.subscribe = async ({ applicationServerKey }) => {
+    const text = applicationServerKey.replaceAll('-', '+').replaceAll('_', '/');
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    current = {
+      endpoint: browser.endpoint,
+      options: { applicationServerKey: bytes.buffer },
+      toJSON: () => browser,
+      unsubscribe: async () => { current = null; return true; },
+    };
+    return current;
+  };
+})()`;
+
+inBrowser('the dashboard on a phone', (dashboard) => {
+  const { createNotification, api } = apiOf(dashboard);
+  let service: PushService;
+  before(async () => {
+    service = await startPushService();
+  });
+  after(() => service?.close());
+
+  const OPTIONS = { serviceWorkers: 'allow' as const, permissions: ['notifications'] };
+  const workerIsReady = (page: Page) =>
+    page.evaluate<string>('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)');
+  const alertSwitch = (page: Page) => page.getByRole('switch', { name: 'Notify me on this device' });
+
+  /** Hands a message to the service worker, as the browser's push service would. */
+  async function deliver(page: Page, data: string): Promise<void> {
+    const devTools: CDPSession = await page.context().newCDPSession(page);
+    const registered = new Promise<string>((resolve) => {
+      devTools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+        const [registration] = registrations;
+        if (registration && !registration.isDeleted) resolve(registration.registrationId);
+      });
+    });
+    await devTools.send('ServiceWorker.enable');
+    const { origin } = new URL(dashboard.deskbell.url);
+    await devTools.send('ServiceWorker.deliverPushMessage', {
+      origin,
+      registrationId: await registered,
+      data,
+    });
+    await devTools.detach();
+  }
+  const shown = (page: Page) =>
+    page.evaluate<{ title: string; body: string; tag: string }[]>(
+      `navigator.serviceWorker.ready.then((registration) => registration.getNotifications())
+        .then((list) => list.map(({ title, body, tag }) => ({ title, body, tag })))`,
+    );
+
+  it('can be installed: it has a manifest with icons that exist, and a service worker', async () => {
+    const { page, close } = await dashboard.open(OPTIONS);
+    const href = await page.locator('link[rel=manifest]').getAttribute('href');
+    const manifest = (await (await page.request.get(href!)).json()) as {
+      start_url: string;
+      display: string;
+      icons: { src: string; sizes: string; purpose: string }[];
+    };
+    assert.deepEqual([manifest.start_url, manifest.display], ['/inbox', 'standalone']);
+    for (const { src, sizes } of manifest.icons) {
+      const icon = await page.request.get(src);
+      assert.equal(icon.headers()['content-type'], 'image/png');
+      // The width is in the header of a PNG file.
+      assert.equal((await icon.body()).readUInt32BE(16), Number(sizes.split('x')[0]));
+    }
+    assert.match(await workerIsReady(page), /\/service-worker\.js$/);
+    await close();
+  });
+
+  it('shows the last list without a connection, but not to somebody who signed out', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({
+      ...OPTIONS,
+      expectedErrors: /ERR_INTERNET_DISCONNECTED|Failed to fetch/,
+    });
+    const { page } = window;
+    await workerIsReady(page);
+    await rowOf(page, id).waitFor();
+    const question = (await api('GET', `/api/v1/notification/${id}`)).json.context.question;
+    await page.waitForFunction(
+      `localStorage.getItem('deskbell.offline')?.includes(${JSON.stringify(question)})`,
+    );
+    await page.context().setOffline(true);
+    for (const path of ['/inbox', '/knowledge']) {
+      await page.goto(path);
+      await page.getByText('You are offline.').waitFor();
+      await page.getByText(question).waitFor();
+    }
+    await page.context().setOffline(false);
+    // It connects by itself.
+    await page.getByRole('navigation').waitFor();
+    await page.goto(ACCOUNT);
+    await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+    await page.getByLabel('Email').waitFor();
+    assert.equal(await page.evaluate(`localStorage.getItem('deskbell.offline')`), null);
+    await page.context().setOffline(true);
+    await page.goto('/inbox');
+    await page.getByLabel('Email').waitFor();
+    assert.equal(await page.getByText(question).count(), 0);
+    await page.context().setOffline(false);
+    await window.close();
+  });
+
+  it('rings: an alert shows who asks what, and opens the question', async () => {
+    const browser = service.browser();
+    const window = await dashboard.open({ ...OPTIONS, path: ACCOUNT });
+    const { page } = window;
+    await workerIsReady(page);
+    await page.evaluate(usePushService(browser));
+    await alertSwitch(page).click();
+    await page.getByText('1 device gets your notifications.').waitFor();
+    assert.ok(await alertSwitch(page).isChecked());
+
+    service.accepted.length = 0;
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('A test is on its way.').waitFor();
+    await dashboard.deskbell.allSent();
+    assert.equal(service.accepted[0]?.message.kind, 'test');
+
+    const id = await createNotification();
+    await dashboard.deskbell.allSent();
+    const { message } = service.accepted.at(-1)!;
+    assert.equal(message.notification_id, Number(id));
+    await deliver(page, JSON.stringify(message));
+    // The same again, as after a lost answer of the push service.
+    await deliver(page, JSON.stringify(message));
+    await page.waitForFunction(
+      `navigator.serviceWorker.ready.then((registration) => registration.getNotifications())
+        .then((list) => list.length > 0)`,
+    );
+    const { customer, text, tag } = message;
+    assert.deepEqual(await shown(page), [{ title: `${customer} asks`, body: text, tag }]);
+
+    const [worker] = page.context().serviceWorkers();
+    await worker!.evaluate(`self.registration.getNotifications().then(([notification]) =>
+      self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`);
+    await page.waitForURL(`**/inbox/${id}`);
+    await page.getByRole('heading', { name: text }).waitFor();
+
+    await page.goto(ACCOUNT);
+    await page.evaluate(usePushService(browser));
+    await window.close();
+  });
+
+  it('hides names and texts, keeps quiet, and sends an e-mail, as each person chooses', async () => {
+    const window = await dashboard.open({ ...OPTIONS, path: ACCOUNT, user: BOREALIS });
+    const { page } = window;
+    const token = await dashboard.deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    const settings = async () =>
+      (await dashboard.deskbell.call('GET', '/api/v1/alerts/settings', { token })).json;
+    const until = async (isSo: (settings: Record<string, unknown>) => boolean) => {
+      while (!isSo(await settings())) await page.waitForTimeout(50);
+    };
+    await page.getByRole('switch', { name: 'Hide names and texts' }).click();
+    await until(({ hide_text }) => hide_text === true);
+    await page.getByLabel('Tell me about').selectOption('Only mentions');
+    await until(({ what }) => what === 'mentions');
+    await page.getByLabel('Quiet hours').selectOption('My own');
+    await page.getByLabel('To', { exact: true }).fill('08:30');
+    await page.getByLabel('To', { exact: true }).blur();
+    await until(({ quiet_hours }) => (quiet_hours as { to?: string } | null)?.to === '08:30');
+    await window.close();
+  });
+});
