@@ -2,11 +2,18 @@ import type { Logger } from 'pino';
 import { createAlerts } from './alerts/channel.ts';
 import { createVapidKeys } from './alerts/vapid.ts';
 import type { Config } from './config.ts';
+import type { MerchantId } from './contract/ids.ts';
 import type { Database } from './database/database.ts';
 import type { EndpointChannels } from './delivery/channels/channel.ts';
 import { PUSH_QUEUES } from './delivery/queue/table.ts';
+import { enqueueMail, MAILS } from './mail/queue.ts';
 import type { Vault } from './secrets.ts';
+import { findMerchant } from './merchants/store.ts';
 import { createEndpoints } from './webhooks/channel.ts';
+
+/** A mail has a link to the inbox, so it needs the address of the server. */
+const sendsMail = ({ mail, publicUrl }: Pick<Config, 'mail' | 'publicUrl'>): boolean =>
+  mail !== undefined && publicUrl !== undefined;
 
 interface Parts {
   config: Config;
@@ -20,17 +27,23 @@ interface Parts {
 export function openEndpointChannels({ config, ...parts }: Parts): EndpointChannels {
   const { database, vault, now } = parts;
   const webhooks = createEndpoints({ ...parts, ...config });
-  const quietHoursOf = async () => undefined;
+  const shopOf = (merchantId: MerchantId) => findMerchant(database, merchantId);
+  const quietHoursOf = async (merchantId: MerchantId) => {
+    const shop = await shopOf(merchantId);
+    return shop?.quiet_hours ? { ...shop.quiet_hours, time_zone: shop.time_zone ?? 'UTC' } : undefined;
+  };
   const alerts = createAlerts({
     ...parts,
     ...config,
     vapidKeys: createVapidKeys(database, vault, now),
     quietHoursOf,
     mails: {
-      write: undefined,
-      announce: () => {},
+      write: sendsMail(config)
+        ? (tx, merchantId, mail) => enqueueMail(tx, vault, merchantId, { ...mail, kind: 'alert' })
+        : undefined,
+      announce: () => database.signal(MAILS),
       publicUrl: config.publicUrl,
-      shopOf: async () => undefined,
+      shopOf,
       quietHoursOf,
     },
   });

@@ -121,6 +121,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['notifications/brief.ts', 'notifications/team/store.ts'],
   ],
   'endpointChannels.ts': [
+    'contract/ids.ts',
+    'mail/queue.ts',
     'alerts/',
     'config.ts',
     PORT,

@@ -26,5 +26,5 @@ const TEXTS: Readonly<Record<string, (facts: Facts) => { subject: string; text: 
   }),
 };
 
-export const mailTexts = (language: string | undefined, facts: Facts) =>
+export const mailTexts = (language: string | null, facts: Facts) =>
   (TEXTS[language ?? 'en'] ?? TEXTS.en!)(facts);

@@ -23,7 +23,7 @@ export interface MailParts {
   announce: () => void;
   /** The address of the inbox. */
   publicUrl: string | undefined;
-  shopOf: (merchantId: MerchantId) => Promise<{ name: string; language: string } | undefined>;
+  shopOf: (merchantId: MerchantId) => Promise<{ name: string; language: string | null } | undefined>;
   quietHoursOf: (merchantId: MerchantId) => Promise<Period | undefined>;
 }
 
@@ -89,7 +89,7 @@ async function checkMail(database: Database, mails: MailParts, due: Due, at: Dat
     );
     if (rows.length === 0 || !isMailed) return;
     const shop = await mails.shopOf(merchantId);
-    const texts = mailTexts(shop?.language, {
+    const texts = mailTexts(shop?.language ?? null, {
       ...{ count, minutes: due.email_after_minutes, shop: shop?.name ?? '', url: `${mails.publicUrl}/inbox` },
     });
     await mails.write!(tx, merchantId, { to: person!.email, ...texts, at });

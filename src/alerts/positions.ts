@@ -10,14 +10,15 @@ export interface AlertLog {
   position: number;
 }
 
-/** From now on the merchant's events are looked at. */
-export async function followEvents(database: Database, merchantId: MerchantId): Promise<void> {
+/** From now on the merchant's events are looked at. Whoever turns alerts on has seen what waits. */
+export async function followEvents(database: Database, merchantId: MerchantId, at: Date): Promise<void> {
   const known = await database.one('select merchant_id from alert_logs where merchant_id = $1', [merchantId]);
   if (known) return;
   await numberEvents(database, merchantId);
   await database.run(
-    'insert into alert_logs (merchant_id, position) values ($1, $2) on conflict (merchant_id) do nothing',
-    [merchantId, await lastPosition(database, merchantId)],
+    `insert into alert_logs (merchant_id, position, looked_at) values ($1, $2, $3)
+      on conflict (merchant_id) do nothing`,
+    [merchantId, await lastPosition(database, merchantId), at.toISOString()],
   );
 }
 

@@ -89,7 +89,7 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
         const { userId, sessionId } = personOf(request);
         const { language = 'en', ...browser } = request.body;
         const checked = checkBrowser(browser, pushAllowPrivate);
-        await followEvents(database, merchantId);
+        await followEvents(database, merchantId, now());
         await subscribe(database, vault, merchantId, {
           ...{ userId, sessionId, browser: checked, language, at: now() },
         });
@@ -159,7 +159,7 @@ export function alertRoutes(parts: AlertRouteParts): FastifyPluginAsyncTypebox {
         const { quiet_hours: quiet } = change;
         if (quiet && quiet !== 'shop' && (!isTimeZone(quiet.time_zone) || quiet.from === quiet.to))
           throw timeZoneInvalid();
-        if (change.email_after_minutes) await followEvents(database, merchantId);
+        if (change.email_after_minutes) await followEvents(database, merchantId, now());
         const settings = await database.transaction((tx) => changeSettings(tx, merchantId, userId, change));
         return viewOf(merchantId, userId, settings);
       },

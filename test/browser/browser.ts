@@ -121,7 +121,9 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
   context.setDefaultTimeout(TIMEOUT_MS);
   const profile: Profile = { context, page: await context.newPage(), report() {} };
   context.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) profile.report(message.text());
+    // Windows without a service worker refuse to register it, and say so.
+    const isBlocked = message.text().startsWith('Service Worker registration blocked');
+    if (['error', 'warning'].includes(message.type()) && !isBlocked) profile.report(message.text());
   });
   context.on('weberror', (error) => profile.report(`thrown: ${error.error()}`));
   context.on('dialog', (dialog) => {

@@ -66,7 +66,7 @@ async function useAlerts(deskbell: Deskbell, token: string): Promise<void> {
   try {
     const [one, other] = [service.browser(), service.browser()];
     for (const browser of [one, other, one]) await call('PUT', '/subscriptions', browser);
-    await call('PATCH', '/settings', { email_after_minutes: 1, quiet_hours: null });
+    await call('PATCH', '/settings', { push: true, email_after_minutes: 1, quiet_hours: null });
     await call('POST', '/test');
     const address = await raise(deskbell, token);
     await useTeam(deskbell, token, address);

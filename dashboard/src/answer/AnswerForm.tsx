@@ -4,6 +4,7 @@ import { useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
+import { ComposerTools } from '../conversation/ComposerTools.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isExpired, isRelayed } from '../inbox/asks.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
@@ -13,7 +14,7 @@ import { useStore } from '../shell/store.ts';
 import { reportTyping } from '../team/presence.ts';
 import type { OthersAnswer } from './contested.ts';
 import { type Draft, readDraft, removeDraft, saveDraft } from './drafts.ts';
-import { CONTENT_MAX, canTeach, fieldTexts } from './fields.ts';
+import { CONTENT_MAX, canTeach, fieldTexts, REPLY_FIELD } from './fields.ts';
 import { useCustomer } from './NotificationHeader.tsx';
 import { OthersAnswerNotice } from './OthersAnswerNotice.tsx';
 import { focusReply, ReplyActions, ReplyForm, useInsertedText } from './ReplyForm.tsx';
@@ -140,6 +141,12 @@ export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: An
           />
         );
       })}
+      {!locked && (
+        <ComposerTools
+          name={name}
+          field={() => form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD)}
+        />
+      )}
       <p className="answer-foot">
         {Object.values(fields).some(Boolean) && <span>{t('draftSaved')}</span>}
         {reply.length > CONTENT_MAX - 500 && (

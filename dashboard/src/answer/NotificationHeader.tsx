@@ -7,7 +7,6 @@ import { useTranslation } from '../i18n/translation.tsx';
 import { isRelayed } from '../inbox/asks.ts';
 import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
-import { textOfNotification } from '../inbox/notifications.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
 import { useDeveloperTools } from '../settings/merchant.ts';
@@ -16,13 +15,11 @@ import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { navigate } from '../shell/route.ts';
-import { useNow } from '../shell/useNow.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
 import { Assignee } from '../team/Assignee.tsx';
 import { Notes } from '../team/Notes.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
-import { QuestionText } from './QuestionText.tsx';
 
 export function useCustomer({ conversation_id, context }: Notification) {
   const { t } = useTranslation();
@@ -31,6 +28,8 @@ export function useCustomer({ conversation_id, context }: Notification) {
   return {
     name: conversation?.customer_name || t('unknownCustomer', { id: String(conversation_id) }),
     phone: context.lead_phone || conversation?.customer_phone,
+    /** The number that messages of the conversation go to. */
+    customerPhone: conversation?.customer_phone,
     windowOpenUntil: conversation?.window_open_until,
     loading: conversation === undefined,
   };
@@ -38,12 +37,9 @@ export function useCustomer({ conversation_id, context }: Notification) {
 
 /** The customer, the question or support request, and its time. */
 export function NotificationHeader({ item }: { item: NotificationDetail }) {
-  const { t, relative, dateTime } = useTranslation();
-  const now = useNow();
   const { name, phone, windowOpenUntil, loading } = useCustomer(item);
   const typeName = useTypeName()(item.notification_type);
   const heading = useFocusAfterMove(item.id);
-  const ago = relative(item.created_at, now);
   return (
     <header className="notification-header">
       <div className="pane-bar">
@@ -67,12 +63,6 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         </div>
         <Actions item={item} />
       </div>
-      <QuestionText text={textOfNotification(item)} />
-      <p className="question-time" title={dateTime(item.created_at)}>
-        {item.notification_type === 'user_support_request'
-          ? t('wantsPerson', { time: ago })
-          : t('askedAt', { time: ago })}
-      </p>
       <MoreDetails item={item} />
       <div className="pane-team">
         <Notes key={`notes-${item.id}`} id={item.id} count={item.notes} />

@@ -6,18 +6,16 @@ import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
+import { InConversation } from '../conversation/InConversation.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
-import { isRelayed } from '../inbox/asks.ts';
 import { AttentionNotice } from '../inbox/attention/AttentionNotice.tsx';
 import { detailKey } from '../inbox/notifications.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
-import { showToast } from '../shell/toasts.tsx';
 import { Presence } from '../team/Presence.tsx';
 import { AnswerForm } from './AnswerForm.tsx';
 import { othersAnswer } from './contested.ts';
-import { readDraft } from './drafts.ts';
 import { moveOn } from './moveOn.ts';
 import { NotificationHeader } from './NotificationHeader.tsx';
 import { Suggestions } from './Suggestions.tsx';
@@ -74,33 +72,40 @@ export function NotificationPane({ id, shown }: PaneProps) {
   const pending = item.status === 'requested';
   const others = othersAnswer(item);
   const next = nextPending(shown, id);
-  /** The text that came too late is another message to the customer. */
-  const followUp = async (text: string) => {
-    const headers = { 'Idempotency-Key': readDraft(id).key };
-    await request({ ...calls.writeTo(item.conversation_id, text), headers });
-    showToast('followUpSent');
-  };
   return (
     <div className="pane">
       <NotificationHeader item={item} />
       <div className="pane-body">
         <div className="pane-main">
-          {!pending && <AttentionNotice id={id} />}
-          {!pending && <SentToMany id={id} />}
-          {(pending || others) && <Presence id={id} />}
-          {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
-          {pending || others ? (
-            <AnswerForm
-              key={id}
-              item={item}
-              others={others}
-              onFollowUp={isRelayed(item.ask) ? undefined : followUp}
-              onSent={() => moveOn(id, next?.id)}
-              onDiscarded={renderAgain}
-            />
-          ) : (
-            <SentAnswer item={item} loading={query.isPlaceholderData} />
-          )}
+          <InConversation
+            key={id}
+            item={item}
+            isPending={pending}
+            isLocked={others !== undefined}
+            answer={
+              pending || others ? undefined : (
+                <>
+                  <AttentionNotice id={id} />
+                  <SentToMany id={id} />
+                  <SentAnswer item={item} loading={query.isPlaceholderData} />
+                </>
+              )
+            }
+          >
+            {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
+            {(onFollowUp) =>
+              (pending || others) && (
+                <>
+                  <Presence id={id} />
+                  <AnswerForm
+                    {...{ item, others, onFollowUp }}
+                    onSent={() => moveOn(id, next?.id)}
+                    onDiscarded={renderAgain}
+                  />
+                </>
+              )
+            }
+          </InConversation>
           {!pending && !others && next && (
             <Button
               variant="default"

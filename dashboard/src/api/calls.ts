@@ -82,11 +82,29 @@ export const calls = {
     method: 'GET',
     path: `/api/v1/conversation/${ids ? `?ids=${ids.join(',')}` : ''}`,
   }),
-  writeTo: (conversationId: number, text: string): Call => ({
-    method: 'POST',
-    path: `/api/v1/conversation/${conversationId}/send`,
-    body: { text },
+  timeline: (id: number, before: string | undefined): Call => ({
+    method: 'GET',
+    path: `/api/v1/conversation/${id}/timeline${before === undefined ? '' : `?before=${before}`}`,
   }),
+  sendMessage: (id: number, body: { text: string; reply_to?: string; undo_seconds?: number }): Call => ({
+    method: 'POST',
+    path: `/api/v1/conversation/${id}/send`,
+    body,
+  }),
+  takeMessageBack: (id: number, deliveryId: number): Call => ({
+    method: 'DELETE',
+    path: `/api/v1/conversation/${id}/sent/${deliveryId}`,
+  }),
+  takeOver: (id: number): Call => ({ method: 'PUT', path: `/api/v1/conversation/${id}/takeover` }),
+  handBack: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/conversation/${id}/takeover` }),
+  savedReplies: (): Call => ({ method: 'GET', path: '/api/v1/saved-replies' }),
+  saveReply: (id: number | undefined, body: { title: string; text: string }): Call => ({
+    method: id === undefined ? 'POST' : 'PATCH',
+    path: `/api/v1/saved-replies${id === undefined ? '' : `/${id}`}`,
+    body,
+  }),
+  deleteSavedReply: (id: number): Call => ({ method: 'DELETE', path: `/api/v1/saved-replies/${id}` }),
+  merchant: (): Call => ({ method: 'GET', path: '/api/v1/merchant' }),
   delivery: (id: number): Call => ({ method: 'GET', path: `/api/v1/delivery/${id}` }),
   retryDelivery: (id: number): Call => ({ method: 'POST', path: `/api/v1/delivery/${id}/retry` }),
   limits: (): Call => ({ method: 'GET', path: '/api/v1/limits' }),

@@ -76,6 +76,19 @@ export function relative(language: Language, at: string, now: number, hourCycle 
   return `${day}${comma}${named(hourOf(hourCycle))}`;
 }
 
+/** The day alone, between the messages of a conversation: "today", "yesterday", "Monday", "12 Nov 2025". */
+export function day(language: Language, at: string, now: number): string {
+  const date = new Date(at);
+  const days = daysBefore(date, new Date(now));
+  if (days === 0 || days === 1) return relativeFormat(language, { numeric: 'auto' }).format(-days, 'day');
+  const isThisYear = date.getFullYear() === new Date(now).getFullYear();
+  const options: Intl.DateTimeFormatOptions =
+    days > 0 && days <= 6
+      ? { weekday: 'long' }
+      : { day: 'numeric', month: 'long', ...(isThisYear ? {} : { year: 'numeric' }) };
+  return dateFormat(language, options).format(date);
+}
+
 export function dateTime(language: Language, at: string): string {
   const options = { dateStyle: 'medium', timeStyle: 'short', hourCycle: hourCycleHere() } as const;
   return dateFormat(language, options).format(new Date(at));

@@ -3,7 +3,7 @@ import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { en } from './en.ts';
 import { numberFormat } from './formatters.ts';
 import { formatText, LANGUAGES, type Language, type TextKey, type Texts, type Values } from './texts.ts';
-import { clockTime, dateTime, duration, exactTime, relative } from './times.ts';
+import { clockTime, dateTime, day, duration, exactTime, relative } from './times.ts';
 
 /** English is part of the app. Other languages are loaded on demand. */
 const LOADERS: Record<Language, () => Promise<Texts>> = {
@@ -21,6 +21,8 @@ export interface Translation {
   percent: (share: number) => string;
   duration: (seconds: number) => string;
   relative: (at: string, now: number) => string;
+  /** The day alone: "today", "Monday", "12 November". */
+  day: (at: string, now: number) => string;
   dateTime: (at: string) => string;
   clockTime: (at: string) => string;
   exactTime: (at: string) => string;
@@ -72,6 +74,7 @@ export function LanguageProvider(props: { language: Language; texts: Texts; chil
       percent: (share) => numberFormat(language, { style: 'percent' }).format(share),
       duration: (seconds) => duration(language, seconds),
       relative: (at, now) => relative(language, at, now),
+      day: (at, now) => day(language, at, now),
       dateTime: (at) => dateTime(language, at),
       clockTime: (at) => clockTime(language, at),
       exactTime: (at) => exactTime(language, at),

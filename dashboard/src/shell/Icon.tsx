@@ -27,6 +27,8 @@ const PATHS = {
   bell: 'M5 17a7 7 0 0 1 14 0zM12 10V7.5M10 7.5h4M4 20h16',
   signOut: 'M13 5H6v14h7M10 12h10M17 9l3 3-3 3',
   lock: 'M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3M12 14.5v2',
+  saved: 'M6 4h12v16l-6-4-6 4zM9.5 9h5',
+  smile: 'M12 20a8 8 0 1 0 0-16 8 8 0 0 0 0 16zM8.7 13.5a4 4 0 0 0 6.6 0M9.5 9.5v.1M14.5 9.5v.1',
   keyboard: 'M4 7h16v10H4zM7 10h.1M10.5 10h.1M14 10h.1M17 10h.1M8.5 14h7',
 } as const;
 export type IconName = keyof typeof PATHS;

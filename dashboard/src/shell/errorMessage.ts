@@ -24,6 +24,8 @@ export function errorMessage({ t, duration }: Translation, error: unknown): stri
     case 'SERVICE_UNAVAILABLE':
     case 'INTERNAL_ERROR':
       return t('errorServer');
+    case 'WINDOW_CLOSED':
+      return t('errorWindowClosed');
     case 'NOTIFICATION_NOT_FOUND':
     case 'DOCUMENT_NOT_FOUND':
     case 'WORDING_NOT_FOUND':

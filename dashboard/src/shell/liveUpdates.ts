@@ -11,10 +11,11 @@ import { currentRoute } from './route.ts';
 const QUERIES_BY_EVENT: Record<string, readonly (readonly string[])[]> = {
   inbox: [
     ...[['inbox', 'items'], ['inbox', 'newest'], ['groups'], ['notification'], ['overview']],
-    ...[['conversations'], ['testPhone'], ['notes'], ['gaps']],
+    ...[['conversations'], ['testPhone'], ['notes'], ['gaps'], ['timeline']],
   ],
   // A message that fails needs attention.
-  deliveries: [['notification'], ['delivery'], ['limits'], ['testPhone']],
+  deliveries: [['notification'], ['delivery'], ['limits'], ['testPhone'], ['timeline']],
+  conversations: [['timeline'], ['testPhone']],
   knowledge: [['documents'], ['document'], ['suggestions'], ['teaching'], ['gaps']],
   presence: [['presence']],
 };

@@ -29,6 +29,7 @@ import './base.css';
 import './layout.css';
 import './inbox.css';
 import './answer.css';
+import './conversation.css';
 import './pages.css';
 import './team.css';
 import './knowledge.css';

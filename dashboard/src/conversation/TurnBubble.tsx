@@ -1,0 +1,111 @@
+import { ActionIcon, Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { QuestionText } from '../answer/QuestionText.tsx';
+import type { DeliveryState } from '../api/types.ts';
+import type { TextKey } from '../i18n/texts.ts';
+import { useTranslation } from '../i18n/translation.tsx';
+import { Icon } from '../shell/Icon.tsx';
+import { useNow } from '../shell/useNow.ts';
+import { Ticks } from '../testPhone/Ticks.tsx';
+import { setQuote } from './sendMessage.ts';
+import type { Turn } from './timeline.ts';
+
+const STATES: Record<DeliveryState, TextKey> = {
+  queued: 'stateQueued',
+  sending: 'stateSending',
+  waiting: 'stateWaiting',
+  sent: 'stateSent',
+  delivered: 'stateDelivered',
+  read: 'stateRead',
+  failed: 'stateFailed',
+  cancelled: 'stateCancelled',
+};
+
+interface TurnProps {
+  turn: Turn;
+  /** The customer's name. */
+  name: string;
+  /** It is the question of the notification that is open. */
+  marked: boolean;
+  /** Absent if no message can quote it now. */
+  quoteIn: number | undefined;
+  /** Says more about the marked question. */
+  children?: ReactNode;
+}
+
+export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps) {
+  const { t, clockTime, dateTime } = useTranslation();
+  const { from, text, at, by, question, reply_to: replyTo, delivery } = turn;
+  const speaker =
+    from === 'customer' ? name : from === 'assistant' ? t('talkAssistant') : (by ?? t('talkShop'));
+  return (
+    <div className="turn" data-from={from} data-marked={marked || undefined} id={`turn-${turn.id}`}>
+      <div className="turn-bubble">
+        {from !== 'customer' && <strong className="turn-by">{speaker}</strong>}
+        {from === 'customer' && <span className="visually-hidden">{speaker}: </span>}
+        {replyTo?.text && from === 'merchant' && (
+          <p className="turn-quote" dir="auto">
+            <span className="visually-hidden">{t('talkQuoting')}: </span>
+            {replyTo.text}
+          </p>
+        )}
+        {marked ? <QuestionText text={text} /> : <p dir="auto">{text}</p>}
+        <span className="turn-foot">
+          {question && !marked && <QuestionState question={question} />}
+          <time dateTime={at} title={dateTime(at)}>
+            {clockTime(at)}
+          </time>
+          {delivery && <State delivery={delivery} />}
+        </span>
+      </div>
+      {quoteIn !== undefined && turn.can_quote && (
+        <Tooltip label={t('talkQuote')}>
+          <ActionIcon
+            className="turn-action"
+            variant="subtle"
+            color="gray"
+            size={36}
+            aria-label={t('talkQuoteText', { text: text.slice(0, 60) })}
+            onClick={() => setQuote(quoteIn, turn)}
+          >
+            <Icon name="undo" size={16} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      {marked && children}
+      {question?.answer && !marked && (
+        <p className="turn-relayed" dir="auto">
+          <strong>{question.answered_by ?? t('talkShop')}</strong> {question.answer}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function QuestionState({ question }: { question: NonNullable<Turn['question']> }) {
+  const { t } = useTranslation();
+  const { outcome } = question;
+  return (
+    <span className="turn-state" data-pending={outcome === null || undefined}>
+      {t(outcome === 'answered' ? 'talkAnswered' : outcome === 'resolved' ? 'talkResolved' : 'talkPending')}
+    </span>
+  );
+}
+
+function State({ delivery }: { delivery: NonNullable<Turn['delivery']> }) {
+  const { t, duration } = useTranslation();
+  const now = useNow();
+  const { state, reason, undo_until: undoUntil } = delivery;
+  const inMs = undoUntil === null ? 0 : Date.parse(undoUntil) - now;
+  const label = inMs > 0 ? t('talkSendsIn', { time: duration(inMs / 1000) }) : t(STATES[state]);
+  const isQuiet = state === 'sent' || state === 'delivered' || state === 'read';
+  return (
+    <>
+      <Ticks state={state} />
+      <span className={isQuiet ? 'visually-hidden' : 'turn-state'} data-state={state}>
+        {label}
+      </span>
+      {reason !== null && !isQuiet && <span className="turn-reason">{reason}</span>}
+    </>
+  );
+}
