@@ -80,6 +80,7 @@ onEachEngine('the inbox list', (engine) => {
       conversation: { id: 1, window_open_until: rest.conversation.window_open_until },
       attention: null,
       assigned_to: null,
+      ask: null,
       notes: 0,
     });
     assert.equal(delivery.recipient, '+34611550101');

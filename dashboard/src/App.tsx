@@ -3,10 +3,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { isTemporary } from './api/error.ts';
 import { useTranslation } from './i18n/translation.tsx';
-import { resetAsks } from './inbox/asks.ts';
 import { resetConversations } from './inbox/conversations.ts';
-import { resetList } from './inbox/notifications.ts';
-import { cursor, selection } from './inbox/view.ts';
+import { resetLists } from './inbox/list/items.ts';
+import { cursor, select } from './inbox/view.ts';
 import { OfflinePage } from './offline/OfflinePage.tsx';
 import { SignIn } from './session/SignIn.tsx';
 import { restoreSession, session, signOut } from './session/session.ts';
@@ -33,11 +32,10 @@ const client = new QueryClient({
 /** The next user must not see anything of the previous one. */
 function clearUserData(): void {
   client.removeQueries({ predicate: ({ queryKey: [name] }) => name !== 'demo' });
-  resetList();
-  resetAsks();
+  resetLists();
   resetConversations();
   resetTestPhone();
-  selection.set(new Set());
+  select([]);
   cursor.set(undefined);
   forgetQueries();
 }

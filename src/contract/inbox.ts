@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 import { NOTIFICATION_TYPES, NotificationTypeName, StatusName } from './notifications.ts';
@@ -135,6 +136,13 @@ const InboxItem = Type.Object(
       'The message to the customer, or null if none was sent.',
     ),
     attention: NullOr(Attention, 'Why its message needs attention.'),
+    ask: NullOr(
+      Type.Object({
+        status: Type.Enum([...ASK_STATUSES], { type: 'string' }),
+        deliver: Type.Enum([...DELIVER], { type: 'string' }),
+      }),
+      'Whether the assistant that asked still waits, and who passes the answer on; null if no assistant asked.',
+    ),
     assigned_to: NullOr(Type.Object({ id: Type.Integer({ minimum: 1 }), name: Type.String() })),
     notes: Type.Integer({ minimum: 0, description: 'How many internal notes it has.' }),
   },
@@ -162,6 +170,7 @@ const item: InboxItem = {
     reason: 'WhatsApp cannot deliver to this number. It may not be on WhatsApp, or its app is too old.',
     since: '2026-01-15T09:31:01.000Z',
   },
+  ask: null,
   assigned_to: null,
   notes: 0,
 };

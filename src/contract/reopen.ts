@@ -34,6 +34,7 @@ const ReopenResult = Type.Union([doneResult('reopened', 'ReopenedResult'), Refus
 const DeleteResult = Type.Union([doneResult('deleted', 'DeletedResult'), Refused], { title: 'DeleteResult' });
 export type ResolveResult = Static<typeof ResolveResult>;
 export type ReopenResult = Static<typeof ReopenResult>;
+export type DeleteResult = Static<typeof DeleteResult>;
 
 const results = { description: 'One for each id, in the same order.' };
 const refusedExample = {

@@ -128,7 +128,7 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
     assert.equal(await search.inputValue(), '');
     await page.goBack();
     await page.waitForURL('**/inbox');
-    assert.ok(await tab('Pending').isChecked());
+    assert.ok(await tab('Open').isChecked());
     await window.close();
   });
 

@@ -1,13 +1,15 @@
 import { Button, Kbd, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useReducer } from 'react';
+import type { InboxItem } from '../../../src/contract/inbox.ts';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
-import type { Notification, NotificationDetail } from '../api/types.ts';
+import type { NotificationDetail } from '../api/types.ts';
 import { InConversation } from '../conversation/InConversation.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
-import { detailKey, toDetail } from '../inbox/notifications.ts';
+import { AttentionNotice } from '../inbox/attention/AttentionNotice.tsx';
+import { detailKey } from '../inbox/notifications.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
@@ -23,13 +25,10 @@ import { beingSent, rejections } from './submit.ts';
 
 interface PaneProps {
   id: number | undefined;
-  /** From the list: shown until the details are loaded. */
-  known: Notification | undefined;
-  shown: readonly Notification[];
-  all: readonly Notification[];
+  shown: readonly InboxItem[];
 }
 
-export function NotificationPane({ id, known, shown, all }: PaneProps) {
+export function NotificationPane({ id, shown }: PaneProps) {
   const translation = useTranslation();
   const { t } = translation;
   // A rejected answer may show that somebody else was faster.
@@ -40,7 +39,6 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
     queryKey: detailKey(id ?? 0),
     queryFn: ({ signal }) => request<NotificationDetail>(calls.notification(id!), { signal }),
     enabled: id !== undefined,
-    ...(known ? { placeholderData: toDetail(known) } : {}),
   });
 
   // An empty list shows its own message.
@@ -87,7 +85,8 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
             answer={
               pending || others ? undefined : (
                 <>
-                  <SentToMany id={id} items={all} />
+                  <AttentionNotice id={id} />
+                  <SentToMany id={id} />
                   <SentAnswer item={item} loading={query.isPlaceholderData} />
                 </>
               )
@@ -124,9 +123,9 @@ export function NotificationPane({ id, known, shown, all }: PaneProps) {
 }
 
 /** The one below in the list, or the first. */
-function nextPending(shown: readonly Notification[], id: number): Notification | undefined {
+function nextPending(shown: readonly InboxItem[], id: number): InboxItem | undefined {
   const at = shown.findIndex((item) => item.id === id);
-  const isNext = (item: Notification) => item.status === 'requested' && item.id !== id;
+  const isNext = (item: InboxItem) => item.status === 'requested' && item.id !== id;
   return shown.slice(at + 1).find(isNext) ?? shown.find(isNext);
 }
 

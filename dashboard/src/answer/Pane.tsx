@@ -1,4 +1,4 @@
-import type { Notification } from '../api/types.ts';
+import type { InboxItem } from '../../../src/contract/inbox.ts';
 import type { Group } from '../inbox/groups.ts';
 import { GroupPane } from './group/GroupPane.tsx';
 import { NotificationPane } from './NotificationPane.tsx';
@@ -9,10 +9,7 @@ interface PaneProps {
   group: Group | undefined;
   /** Called before one is taken out of the group. */
   onUngroup: (id: number) => void;
-  /** From the list: shown until the details are loaded. */
-  known: Notification | undefined;
-  shown: readonly Notification[];
-  all: readonly Notification[];
+  shown: readonly InboxItem[];
 }
 
 /** What is open: a notification, or all that ask the same. */

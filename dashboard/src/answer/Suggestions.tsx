@@ -2,7 +2,7 @@ import { Kbd, Skeleton } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
-import type { Notification, Suggestion } from '../api/types.ts';
+import type { Suggestion } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
@@ -18,7 +18,7 @@ export const suggestionsOf = (id: number) =>
     queryFn: ({ signal }) => request<Suggestion[]>(calls.suggestions(id), { signal }),
   });
 
-export function Suggestions({ item }: { item: Notification }) {
+export function Suggestions({ item }: { item: { id: number } }) {
   const { t, percent } = useTranslation();
   const query = useQuery(suggestionsOf(item.id));
   const found = query.data ?? NONE;

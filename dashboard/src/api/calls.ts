@@ -1,17 +1,42 @@
 import type { Proof } from '../../../src/contract/factors.ts';
 import type { Confident } from '../../../src/contract/merchant.ts';
+import { queryOfView, type View } from '../inbox/view.ts';
 import type { Call } from './client.ts';
+
+/** Parameters without a value are left out. */
+function queryString(given: Readonly<Record<string, string | number | undefined>>): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) if (value) params.set(name, String(value));
+  return params.size === 0 ? '' : `?${params}`;
+}
 
 /** All API calls of the dashboard. */
 export const calls = {
   sessions: (): Call => ({ method: 'GET', path: '/api/v1/auth/sessions' }),
   endSession: (id: string): Call => ({ method: 'DELETE', path: `/api/v1/auth/sessions/${id}` }),
-  notifications: (): Call => ({ method: 'GET', path: '/api/v1/notification/' }),
-  notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
-  asks: (ids: readonly number[]): Call => ({
+  inbox: (view: View, options: { cursor?: string | undefined; limit?: number } = {}): Call => ({
     method: 'GET',
-    path: `/api/v1/notification/?ids=${ids.join(',')}&include=ask`,
+    path: `/api/v1/inbox${queryString({ ...queryOfView(view), ...options })}`,
   }),
+  inboxItems: (ids: readonly number[]): Call => ({
+    method: 'GET',
+    path: `/api/v1/inbox?ids=${ids.join(',')}`,
+  }),
+  inboxCounts: ({ type, assigned, search }: Pick<View, 'type' | 'assigned' | 'search'>): Call => ({
+    method: 'GET',
+    path: `/api/v1/inbox/counts${queryString({ type, assigned, q: search })}`,
+  }),
+  sendAgain: (body: { ids: readonly number[] } | { all: true; after_id: number }): Call => ({
+    method: 'POST',
+    path: '/api/v1/inbox/attention/send-again',
+    body,
+  }),
+  fixRecipient: (id: number, phone: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/notification/${id}/recipient`,
+    body: { phone },
+  }),
+  notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
   suggestions: (id: number): Call => ({
     method: 'GET',
     path: `/api/v1/notification/${id}/suggestions?limit=5`,

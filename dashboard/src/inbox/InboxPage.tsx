@@ -1,8 +1,8 @@
-import { Button, Skeleton } from '@mantine/core';
-import { useMemo, useRef } from 'react';
+import { Button } from '@mantine/core';
+import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
+import type { InboxItem } from '../../../src/contract/inbox.ts';
 import { useOpenGroup } from '../answer/group/useOpenGroup.ts';
 import { Pane } from '../answer/Pane.tsx';
-import type { Notification } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
@@ -10,100 +10,109 @@ import { useRoute } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { useExtraWide, useWide } from '../shell/useScreenWidth.ts';
 import { TestPhonePane } from '../testPhone/TestPhonePane.tsx';
-import { BulkBar } from './BulkBar.tsx';
-import { useConversations } from './conversations.ts';
-import { EmptyList } from './EmptyList.tsx';
-import { Filters } from './Filters.tsx';
+import { fixing } from './attention/fixing.ts';
+import { SendAllAgain } from './attention/SendAllAgain.tsx';
+import { BulkBar } from './bulk/BulkBar.tsx';
 import { rowIdOf, useRows } from './groups.ts';
-import { NotificationList } from './NotificationList.tsx';
-import { useNotifications } from './notifications.ts';
+import { EmptyList } from './list/EmptyList.tsx';
+import { Filters } from './list/Filters.tsx';
+import { useList } from './list/items.ts';
+import { ListNotices } from './list/ListNotices.tsx';
+import { itemsIn, type LoadedList } from './list/loaded.ts';
+import { ListLoading, NotificationList } from './list/NotificationList.tsx';
 import { useInboxShortcuts } from './useInboxShortcuts.ts';
-import { applyView, countStates, readView, selection } from './view.ts';
+import { isFiltered, readView, select, selection, type View } from './view.ts';
 
-const NONE: readonly Notification[] = [];
-const NO_IDS: readonly number[] = [];
+const FixNumberDialog = lazy(async () => ({
+  default: (await import('./attention/FixNumberDialog.tsx')).FixNumberDialog,
+}));
+
+const NONE: readonly InboxItem[] = [];
+const NO_LIST: LoadedList = { pages: [], staleIds: new Set() };
 
 export function InboxPage({ id: openId }: { id: number | undefined }) {
   const { t } = useTranslation();
-  const query = useNotifications();
-  const items = query.data ?? NONE;
   const { query: filters } = useRoute();
-  const shownView = useMemo(() => readView(filters), [filters]);
+  const view = useMemo<View>(() => readView(filters), [filters]);
+  const query = useList(view);
+  const list = query.data ?? NO_LIST;
+  const items = useMemo(() => (list.pages.length > 0 ? itemsIn(list) : NONE), [list]);
+  const next = list.pages.at(-1)?.next_cursor ?? null;
   const selectedIds = useStore(selection);
-  const { oldestFirst, showTestPhone } = usePreferences();
+  const { showTestPhone } = usePreferences();
   const wide = useWide();
   const extraWide = useExtraWide();
   const searchRef = useRef<HTMLInputElement>(null);
+  useSelectionOf(view);
 
-  // Searching by name needs the names of all customers. They are loaded when a search starts.
-  const searching = shownView.search !== '';
-  const conversationIds = useMemo(
-    () => (searching ? [...new Set(items.map(({ conversation_id }) => conversation_id))] : NO_IDS),
-    [items, searching],
-  );
-  const conversations = useConversations(conversationIds);
-  const known = searching ? conversations : undefined;
-  const shown = useMemo(
-    () => applyView(items, shownView, { conversations: known ?? new Map(), oldestFirst }),
-    [items, shownView, known, oldestFirst],
-  );
-  const counts = useMemo(() => countStates(items, shownView.type), [items, shownView.type]);
-  const rows = useRows(shown);
-  const { id, key, group, leave } = useOpenGroup(openId, { rows, all: items, shown });
+  const ordered = view.sort === 'oldest' ? 'asc' : 'desc';
+  const rows = useRows(items, { openId, filtered: isFiltered(view), ordered });
+  const { id, key, group, leave } = useOpenGroup(openId, rows);
   const rowId = id === undefined ? undefined : rowIdOf(rows.groups, id);
   useInboxShortcuts({ rows, openId: rowId, searchRef });
 
   const listVisible = wide || id === undefined;
   const paneVisible = wide || id !== undefined;
-  const open = id === undefined ? undefined : items.find((item) => item.id === id);
+  const open = id === undefined ? undefined : rows.known.find((item) => item.id === id);
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('inbox')}</h1>
       {listVisible && (
-        <section className="inbox-list" aria-label={t('inbox')}>
+        <section className="inbox-list" aria-label={t('inbox')} aria-busy={query.isPlaceholderData}>
           {selectedIds.size > 0 ? (
-            <BulkBar items={shown} />
+            <BulkBar items={rows.known} />
           ) : (
-            <Filters counts={counts} view={shownView} searchRef={searchRef} />
+            <Filters view={view} searchRef={searchRef} />
           )}
+          <ListNotices complete={list.pages.every(({ complete }) => complete)} />
+          {view.tab === 'attention' && selectedIds.size === 0 && <SendAllAgain items={items} />}
           {query.isPending ? (
-            <Loading label={t('loading')} />
+            <ListLoading />
           ) : query.isError && items.length === 0 ? (
             <EmptyState icon="inbox" title={t('listFailed')}>
               <Button variant="default" onClick={() => void query.refetch()}>
                 {t('retry')}
               </Button>
             </EmptyState>
-          ) : shown.length === 0 ? (
-            <EmptyList view={shownView} />
+          ) : items.length === 0 && next === null ? (
+            <EmptyList view={view} />
           ) : (
-            <NotificationList {...rows} list={new URLSearchParams(filters).toString()} openId={rowId} />
+            <NotificationList {...rows} {...{ view, next, openId: rowId, staleIds: list.staleIds }} />
           )}
         </section>
       )}
       {paneVisible && (
         <section className="inbox-pane" aria-label={t('notification')}>
-          <Pane key={key} {...{ id, group, known: open, shown: rows.items, all: items, onUngroup: leave }} />
+          <Pane key={key} {...{ id, group, shown: rows.items, onUngroup: leave }} />
         </section>
       )}
       {extraWide && showTestPhone && (
         <aside className="inbox-side" aria-label={t('testPhone')}>
           <TestPhonePane
-            conversationId={open?.conversation_id}
+            conversationId={open?.conversation.id}
             onClose={() => savePreferences({ showTestPhone: false })}
           />
         </aside>
       )}
+      <NumberToFix />
     </div>
   );
 }
 
-function Loading({ label }: { label: string }) {
-  return (
-    <div className="list-loading" role="status" aria-label={label}>
-      {[0, 1, 2, 3, 4].map((row) => (
-        <Skeleton key={row} height={72} radius="md" />
-      ))}
-    </div>
-  );
+/** Actions are about what the user sees: another list starts with nothing selected. */
+function useSelectionOf(view: View): void {
+  const shown = useRef(view);
+  useEffect(() => {
+    if (shown.current === view) return;
+    const { tab, type, assigned, search } = shown.current;
+    shown.current = view;
+    const isSame =
+      tab === view.tab && type === view.type && assigned === view.assigned && search === view.search;
+    if (!isSame && selection.get().size > 0) select([]);
+  }, [view]);
+}
+
+function NumberToFix() {
+  const open = useStore(fixing);
+  return <Suspense fallback={null}>{open && <FixNumberDialog key={open.id} {...open} />}</Suspense>;
 }

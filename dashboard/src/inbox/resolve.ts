@@ -3,30 +3,25 @@ import type { ResolveResult } from '../../../src/contract/reopen.ts';
 import { keepSentDraft } from '../answer/drafts.ts';
 import { undo } from '../answer/undo.ts';
 import { calls } from '../api/calls.ts';
-import { inSlices, request } from '../api/client.ts';
+import { request } from '../api/client.ts';
 import { undoSecondsOf } from '../settings/merchant.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { selectFailed, sendForMany } from './bulk/many.ts';
 import { refreshInbox, showAsAnswered } from './notifications.ts';
-import { deselect } from './view.ts';
 
 /** It can be reopened later too, with the text that the user had begun. */
 const DRAFT_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Resolves the notifications without a reply. */
 export async function resolveNotifications(client: QueryClient, ids: readonly number[]): Promise<void> {
-  deselect(ids);
   const undoSeconds = await undoSecondsOf(client);
-  const resolved: number[] = [];
   // Those that somebody else has answered or deleted are done, too.
-  let failed = false;
-  try {
-    for (const slice of inSlices(ids)) {
-      const { results } = await request<{ results: ResolveResult[] }>(calls.resolveMany(slice, undoSeconds));
-      for (const { id, status } of results) if (status === 'resolved') resolved.push(id);
-    }
-  } catch {
-    failed = true;
-  }
+  const { done: resolved, failed } = await sendForMany(
+    ids,
+    async (slice) =>
+      (await request<{ results: ResolveResult[] }>(calls.resolveMany(slice, undoSeconds))).results,
+  );
+  selectFailed(ids, failed);
   for (const id of resolved) keepSentDraft(id, DRAFT_KEPT_MS);
   showAsAnswered(client, resolved, { outcome: 'resolved', answer: { resolve_only: true } });
   if (resolved.length > 0) {
@@ -39,7 +34,7 @@ export async function resolveNotifications(client: QueryClient, ids: readonly nu
       },
     });
   }
-  if (failed) showToast('resolveFailed', { values: { n: ids.length - resolved.length }, tone: 'error' });
+  if (failed.size > 0) showToast('resolveFailed', { values: { n: failed.size }, tone: 'error' });
   await refreshInbox(client);
 }
 

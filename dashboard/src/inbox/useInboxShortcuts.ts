@@ -9,7 +9,7 @@ import { deleteNotifications } from './delete.ts';
 import { idsOfRow, type Rows } from './groups.ts';
 import { pendingAmong } from './notifications.ts';
 import { resolveNotifications } from './resolve.ts';
-import { cursor, selection, tickedInGroup, toggleSelected } from './view.ts';
+import { cursor, select, selection, tickedInGroup, toggleSelected } from './view.ts';
 
 const ANSWER_FORM = '[data-answer]';
 
@@ -85,7 +85,6 @@ export function useInboxShortcuts({
       const listed = shown.flatMap((item) => groups.get(item.id) ?? [item]);
       const pending = pendingAmong(listed, new Set(targetIds()));
       if (pending.length === 0) return;
-      selection.set(new Set());
       void resolveNotifications(client, pending);
     },
     async '#'() {
@@ -104,7 +103,7 @@ export function useInboxShortcuts({
     Escape() {
       const active = document.activeElement;
       if (active instanceof HTMLElement && active.matches('input, textarea')) active.blur();
-      else if (selection.get().size > 0) selection.set(new Set());
+      else if (selection.get().size > 0) select([]);
       else if (openId !== undefined) navigate({ page: 'inbox', id: undefined });
     },
   });

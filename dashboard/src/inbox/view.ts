@@ -1,40 +1,58 @@
-import type { Notification, NotificationType } from '../api/types.ts';
-import { searchable } from '../searchable.ts';
+import { INBOX_TABS, type InboxTab } from '../../../src/contract/inbox.ts';
+import type { NotificationType } from '../api/types.ts';
 import type { Query } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
-import type { Conversation } from './conversations.ts';
-import { textOfNotification } from './notifications.ts';
 
-/** The filters of the inbox. */
+/** What the list shows: the tab, the filters and the search. It is all in the address. */
 export interface View {
-  state: 'requested' | 'answered' | 'all';
-  type: NotificationType | 'all';
+  tab: InboxTab;
+  type: NotificationType | '';
+  /** `me`, `none`, the id of a person, or '' for everybody. */
+  assigned: string;
   search: string;
+  sort: 'newest' | 'oldest';
 }
 
-/** The tabs of the inbox, as they are in the address. */
-const STATES: Readonly<Record<string, View['state']>> = {
-  open: 'requested',
-  answered: 'answered',
-  all: 'all',
-};
+export const TABS = INBOX_TABS;
 
-export function readView({ tab = '', type, q = '' }: Query): View {
-  const isType = type === 'user_question_request' || type === 'user_support_request';
-  return { state: STATES[tab] ?? 'requested', type: isType ? type : 'all', search: q };
+const isTab = (tab: string): tab is InboxTab => INBOX_TABS.some((name) => name === tab);
+
+export function readView({ tab = '', type = '', assigned = '', q = '', sort }: Query): View {
+  return {
+    tab: isTab(tab) ? tab : 'open',
+    type: type === 'user_question_request' || type === 'user_support_request' ? type : '',
+    assigned: /^(me|none|\d{1,15})$/.test(assigned) ? assigned : '',
+    search: q.slice(0, SEARCH_LENGTH_MAX),
+    sort: sort === 'oldest' ? 'oldest' : 'newest',
+  };
 }
 
-/** The filters as they are in the address. */
-export function queryOfView({ state, type, search }: View): Record<string, string> {
-  const tab = Object.keys(STATES).find((name) => STATES[name] === state)!;
-  return { tab: tab === 'open' ? '' : tab, type: type === 'all' ? '' : type, q: search };
+/** The server takes no more. */
+export const SEARCH_LENGTH_MAX = 200;
+
+/** The view as it is in the address, and in the query of the list. What is usual is left out. */
+export function queryOfView({ tab, type, assigned, search, sort }: View): Record<string, string> {
+  const usual = { tab: tab === 'open' ? '' : tab, sort: sort === 'newest' ? '' : sort };
+  return { tab: usual.tab, type, assigned, q: search, sort: usual.sort };
 }
+
+/** Whether the list shows only some of its tab. */
+export const isFiltered = ({ type, assigned, search }: View): boolean =>
+  type !== '' || assigned !== '' || search !== '';
 
 /** The row that shortcuts act on. On wide screens, moving it also opens the notification. */
 export const cursor = createStore<number | undefined>(undefined);
 export const selection = createStore<ReadonlySet<number>>(new Set());
+/** Why an action on a selected notification failed: an error of the API. */
+export const failures = createStore<ReadonlyMap<number, unknown>>(new Map());
 /** Those of the open group that an action is about. */
 export const tickedInGroup = createStore<ReadonlySet<number> | undefined>(undefined);
+
+/** Selects exactly these. */
+export function select(ids: Iterable<number>): void {
+  selection.set(new Set(ids));
+  failures.set(new Map());
+}
 
 /** Selects them, or none of them if all are selected. */
 export function toggleSelected(ids: readonly number[]): void {
@@ -44,56 +62,5 @@ export function toggleSelected(ids: readonly number[]): void {
     if (all) next.delete(id);
     else next.add(id);
   }
-  selection.set(next);
-}
-
-export function deselect(ids: readonly number[]): void {
-  const next = new Set(selection.get());
-  for (const id of ids) next.delete(id);
-  selection.set(next);
-}
-
-/** A search ignores case and accents: "lucia" finds Lucía. */
-export function applyView(
-  items: readonly Notification[],
-  { state, type, search }: View,
-  options: {
-    conversations: ReadonlyMap<number, Conversation>;
-    oldestFirst: boolean;
-  },
-): Notification[] {
-  const words = searchable(search).split(/\s+/).filter(Boolean);
-  const matches = (item: Notification) => {
-    if (state !== 'all' && item.status !== state) return false;
-    if (type !== 'all' && item.notification_type !== type) return false;
-    if (words.length === 0) return true;
-    const customer = options.conversations.get(item.conversation_id);
-    const searchText = searchable(
-      `${item.id} ${customer?.customer_name ?? ''} ${customer?.customer_phone ?? ''} ${item.context.lead_phone ?? ''} ${textOfNotification(item)}`,
-    );
-    return words.every((word) => searchText.includes(word));
-  };
-  const shown = items.filter(matches);
-  const pending = shown.filter(({ status }) => status === 'requested');
-  if (options.oldestFirst) pending.reverse();
-  const answered = shown
-    .filter(({ status }) => status === 'answered')
-    .sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1));
-  return [...pending, ...answered];
-}
-
-export interface Counts {
-  requested: number;
-  answered: number;
-  all: number;
-}
-
-export function countStates(items: readonly Notification[], type: View['type']): Counts {
-  const counts: Counts = { requested: 0, answered: 0, all: 0 };
-  for (const { status, notification_type } of items) {
-    if (type !== 'all' && notification_type !== type) continue;
-    counts[status] += 1;
-    counts.all += 1;
-  }
-  return counts;
+  select(next);
 }

@@ -1,33 +1,36 @@
 import { useMantineColorScheme } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, type RefObject, useEffect, useState } from 'react';
+import type { InboxPage } from '../../../src/contract/inbox.ts';
 import { calls } from '../api/calls.ts';
-import type { Notification } from '../api/types.ts';
+import { request } from '../api/client.ts';
+import type { NotificationDetail } from '../api/types.ts';
 import { LANGUAGES, type Language } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
-import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
-import { textOfNotification, useNotifications } from '../inbox/notifications.ts';
+import { TAB_NAMES } from '../inbox/list/Tabs.tsx';
+import { detailKey } from '../inbox/notifications.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
-import { queryOfView } from '../inbox/view.ts';
+import { queryOfView, readView, TABS } from '../inbox/view.ts';
 import { searchable } from '../searchable.ts';
 import { readPreferences, savePreferences } from '../settings/preferences.ts';
 import { copyCurl } from '../shell/CurlButton.tsx';
 import { Icon, type IconName } from '../shell/Icon.tsx';
 import { PAGES } from '../shell/Navigation.tsx';
 import { navigate, useRoute } from '../shell/route.ts';
+import { useDebounced } from '../shell/useDebounced.ts';
 
 interface Command {
   icon: IconName;
   text: string;
+  /** If the text is not unique. */
+  key?: string;
   run: () => void;
   /** Listed after all others, so that a quick Enter does not run it. */
   last?: true;
 }
 
-const NO_IDS: readonly number[] = [];
-const NOTIFICATIONS_MAX = 8;
-const NONE: readonly Notification[] = [];
+const FOUND_MAX = 8;
 
 export interface PaletteActions {
   onClose: () => void;
@@ -49,8 +52,13 @@ export function PaletteResults({ search, listId, keysRef, onActive, ...props }: 
   const [chosen, setChosen] = useState({ search, index: 0 });
   const words = searchable(search).split(/\s+/).filter(Boolean);
   const matches = ({ text }: Command) => words.every((word) => searchable(text).includes(word));
-  const matching = [...useCommands(props), ...useNotificationCommands(words)].filter(matches);
-  const found = [...matching.filter(({ last }) => !last), ...matching.filter(({ last }) => last)];
+  const matching = useCommands(props).filter(matches);
+  const notifications = useFound(search);
+  const found = [
+    ...matching.filter(({ last }) => !last),
+    ...notifications,
+    ...matching.filter(({ last }) => last),
+  ];
   // Another search starts at the first result.
   const activeIndex = chosen.search === search ? Math.min(chosen.index, found.length - 1) : 0;
   const choose = (index: number) => setChosen({ search, index });
@@ -80,7 +88,7 @@ export function PaletteResults({ search, listId, keysRef, onActive, ...props }: 
       <div id={listId} className="palette" role="listbox" aria-label={t('palette')}>
         {found.map((command, index) => (
           <div
-            key={`${command.icon}-${command.text}`}
+            key={command.key ?? `${command.icon}-${command.text}`}
             id={`${listId}-${index}`}
             className="palette-item"
             role="option"
@@ -104,10 +112,14 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
   const { t, setLanguage } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
-  const { data: items = NONE } = useNotifications();
   // As in the settings: the Content-Security-Policy forbids the style that would stop transitions.
   const { setColorScheme } = useMantineColorScheme({ keepTransitions: true });
-  const open = route.page === 'inbox' ? items.find(({ id }) => id === route.id) : undefined;
+  const openId = route.page === 'inbox' ? route.id : undefined;
+  const { data: open } = useQuery({
+    queryKey: detailKey(openId ?? 0),
+    queryFn: ({ signal }) => request<NotificationDetail>(calls.notification(openId!), { signal }),
+    enabled: openId !== undefined,
+  });
   const commands: Command[] = [];
   if (open?.status === 'requested') {
     commands.push({
@@ -137,12 +149,11 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
   for (const { page, icon, route: to } of PAGES) {
     commands.push({ icon, text: `${t('paletteGo')}: ${t(page)}`, run: () => navigate(to) });
   }
-  for (const state of ['requested', 'answered', 'all'] as const) {
-    const name = { requested: t('pending'), answered: t('answered'), all: t('all') }[state];
+  for (const tab of TABS) {
     commands.push({
       icon: 'inbox',
-      text: `${t('inbox')}: ${name}`,
-      run: () => navigate({ page: 'inbox', query: queryOfView({ state, type: 'all', search: '' }) }),
+      text: `${t('inbox')}: ${t(TAB_NAMES[tab])}`,
+      run: () => navigate({ page: 'inbox', query: queryOfView(readView({ tab })) }),
     });
   }
   commands.push(
@@ -169,23 +180,26 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
   return commands;
 }
 
-/** Notifications that match the search by customer or text. */
-function useNotificationCommands(words: readonly string[]): Command[] {
+/** What the server finds in all tabs, by customer, question, answer or notes. */
+function useFound(search: string): Command[] {
   const { t } = useTranslation();
-  const { data: items = NONE } = useNotifications();
-  const customers = useConversations(NO_IDS);
-  if (words.length === 0) return [];
-  const found: Command[] = [];
-  for (const item of items) {
-    const name = customers.get(item.conversation_id)?.customer_name ?? '';
-    const text = `${t('paletteOpen')}: ${name} — ${textOfNotification(item)}`;
-    if (!words.every((word) => searchable(text).includes(word))) continue;
-    found.push({
-      icon: item.notification_type === 'user_support_request' ? 'support' : 'question',
-      text,
-      run: () => navigate({ page: 'inbox', id: item.id }),
-    });
-    if (found.length === NOTIFICATIONS_MAX) break;
-  }
-  return found;
+  const q = useDebounced(search.trim());
+  const { data } = useQuery({
+    queryKey: ['inbox', 'found', q],
+    queryFn: async ({ signal }) =>
+      (
+        await request<InboxPage>(calls.inbox(readView({ tab: 'all', q }), { limit: FOUND_MAX }), {
+          signal,
+        })
+      ).items,
+    enabled: q !== '',
+    placeholderData: keepPreviousData,
+  });
+  if (search.trim() === '') return [];
+  return (data ?? []).map((item) => ({
+    icon: item.notification_type === 'user_support_request' ? 'support' : 'question',
+    text: `${t('paletteOpen')}: ${item.customer.name} — ${item.question}`,
+    key: String(item.id),
+    run: () => navigate({ page: 'inbox', id: item.id }),
+  }));
 }

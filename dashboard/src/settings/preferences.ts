@@ -7,11 +7,10 @@ export interface Preferences {
   sound: boolean;
   badge: boolean;
   showTestPhone: boolean;
-  oldestFirst: boolean;
 }
 
 const KEY = 'deskbell.preferences';
-const DEFAULTS: Preferences = { sound: true, badge: true, showTestPhone: false, oldestFirst: false };
+const DEFAULTS: Preferences = { sound: true, badge: true, showTestPhone: false };
 const listeners = new Set<() => void>();
 let current: Preferences | undefined;
 

@@ -22,6 +22,8 @@ const PATHS = {
   undo: 'M8 5L4 9l4 4M4 9h10a5 5 0 0 1 0 10h-3',
   sort: 'M8 5v14M5 16l3 3 3-3M16 19V5M13 8l3-3 3 3',
   clock: 'M12 20a8 8 0 1 0 0-16 8 8 0 0 0 0 16zM12 8v4.5l3 1.5',
+  alert: 'M12 4L3 20h18zM12 10v5M12 17.4v.1',
+  note: 'M6 4h12v12l-4 4H6zM14 20v-4h4M9 9h6M9 12.5h4',
   bell: 'M5 17a7 7 0 0 1 14 0zM12 10V7.5M10 7.5h4M4 20h16',
   signOut: 'M13 5H6v14h7M10 12h10M17 9l3 3-3 3',
   lock: 'M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3M12 14.5v2',

@@ -1,4 +1,5 @@
 import { Tooltip } from '@mantine/core';
+import type { InboxCounts } from '../../../src/contract/inbox.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { ConnectionState } from './ConnectionState.tsx';
 import { Icon, type IconName } from './Icon.tsx';
@@ -17,15 +18,17 @@ export const PAGES: readonly {
 ];
 
 interface NavigationProps {
-  pending: number;
+  counts: InboxCounts | undefined;
   withTestPhone: boolean;
   onPalette: () => void;
 }
 
 /** A sidebar on wide screens, a bottom bar on narrow ones. */
-export function Navigation({ pending, withTestPhone, onPalette }: NavigationProps) {
+export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps) {
   const { t, number } = useTranslation();
   const { page: current } = useRoute();
+  const pending = counts?.open.count ?? 0;
+  const attention = counts?.attention.count ?? 0;
   return (
     <nav className="nav" aria-label={t('mainNavigation')}>
       <span className="nav-brand" aria-hidden="true">
@@ -50,9 +53,17 @@ export function Navigation({ pending, withTestPhone, onPalette }: NavigationProp
                 {pending > 99 ? '99+' : number(pending)}
               </span>
             )}
+            {page === 'inbox' && attention > 0 && (
+              <span className="nav-badge nav-alert" aria-hidden="true">
+                {attention > 99 ? '99+' : number(attention)}
+              </span>
+            )}
           </span>
           <span className="nav-name">{t(page)}</span>
           {page === 'inbox' && <span className="visually-hidden">{t('countPending', { n: pending })}</span>}
+          {page === 'inbox' && attention > 0 && (
+            <span className="visually-hidden">{t('attentionGrew', { n: attention })}</span>
+          )}
         </a>
       ))}
       <span className="nav-space" />

@@ -4,9 +4,8 @@ import { flushSync } from 'react-dom';
 import type { User } from '../../../src/contract/auth.ts';
 import { useDevice } from '../alerts/useDevice.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useAlerts } from '../inbox/alerts/useAlerts.ts';
 import { InboxPage } from '../inbox/InboxPage.tsx';
-import { useNotifications } from '../inbox/notifications.ts';
-import { useAlerts } from '../inbox/useAlerts.ts';
 import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
 import { useDeveloperTools } from '../settings/merchant.ts';
@@ -52,8 +51,7 @@ export function Shell({ user }: { user: User }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
-  const { data: items } = useNotifications();
-  const pending = useAlerts(items, t('appName'));
+  const counts = useAlerts(t('appName'));
   const hasTestPhone = useHasTestPhone();
   const withTestPhone = useDeveloperTools() && hasTestPhone;
   const { dialog, open, close } = useDialog();
@@ -77,7 +75,7 @@ export function Shell({ user }: { user: User }) {
       <a className="skip" href="#content">
         {t('skipToContent')}
       </a>
-      <Navigation pending={pending} withTestPhone={withTestPhone} onPalette={() => open('palette')} />
+      <Navigation counts={counts} withTestPhone={withTestPhone} onPalette={() => open('palette')} />
       <main id="content" className="content" tabIndex={-1}>
         <Suspense fallback={<PageLoading />}>
           {route.page === 'settings' ? (

@@ -1,43 +1,50 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { subscribeShared } from '../api/sharedEvents.ts';
-import type { Notification } from '../api/types.ts';
+import type { NotificationDetail } from '../api/types.ts';
 import { refreshConversations } from '../inbox/conversations.ts';
-import { LIST_KEY } from '../inbox/notifications.ts';
+import { refreshCounts } from '../inbox/counts.ts';
+import { refreshLists } from '../inbox/list/items.ts';
+import { detailKey } from '../inbox/notifications.ts';
 import { currentRoute } from './route.ts';
 
-/** The queries to reload after each event. */
-const QUERIES_BY_EVENT: Record<string, readonly string[]> = {
+/** The queries to reload after each event. The list and its counts are refreshed in parts, not reloaded. */
+const QUERIES_BY_EVENT: Record<string, readonly (readonly string[])[]> = {
   inbox: [
-    ...['gaps', 'notifications', 'groups', 'notification', 'overview', 'conversations', 'testPhone'],
-    ...['notes', 'timeline'],
+    ...[['inbox', 'items'], ['inbox', 'newest'], ['groups'], ['notification'], ['overview']],
+    ...[['conversations'], ['testPhone'], ['notes'], ['gaps'], ['timeline']],
   ],
-  presence: ['presence'],
-  deliveries: ['notification', 'delivery', 'limits', 'testPhone', 'timeline'],
-  conversations: ['timeline', 'testPhone'],
-  knowledge: ['documents', 'document', 'suggestions', 'teaching', 'gaps'],
+  // A message that fails needs attention.
+  deliveries: [['notification'], ['delivery'], ['limits'], ['testPhone'], ['timeline']],
+  conversations: [['timeline'], ['testPhone']],
+  knowledge: [['documents'], ['document'], ['suggestions'], ['teaching'], ['gaps']],
+  presence: [['presence']],
 };
-/** Events that arrive together cause one refresh. A long list is reloaded less often. */
+const LIST_EVENTS = ['inbox', 'deliveries', 'open'];
+/** Events that arrive together cause one refresh. */
 const BATCH_MS = 60;
-const LONG_LIST_LENGTH = 2000;
-const LONG_LIST_BATCH_MS = 500;
 
 export function startLiveUpdates(client: QueryClient): () => void {
-  const stale = new Set<string>();
+  const events = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const refresh = () => {
     timer = undefined;
-    const keys = [...stale];
-    stale.clear();
-    for (const key of keys) void client.invalidateQueries({ queryKey: [key] });
-    if (keys.includes('notifications')) refreshConversations(visibleConversations(client));
+    const names = events.has('open') ? Object.keys(QUERIES_BY_EVENT) : [...events];
+    const keys = new Map(
+      names.flatMap((name) => QUERIES_BY_EVENT[name] ?? []).map((key) => [key.join(), key]),
+    );
+    for (const queryKey of keys.values()) void client.invalidateQueries({ queryKey });
+    if (LIST_EVENTS.some((name) => events.has(name))) {
+      void refreshLists(client);
+      refreshCounts(client);
+    }
+    if (names.includes('inbox')) refreshConversations(openConversation(client));
+    events.clear();
   };
   const stop = subscribeShared((name) => {
-    const keys = name === 'open' ? Object.values(QUERIES_BY_EVENT).flat() : (QUERIES_BY_EVENT[name] ?? []);
-    for (const key of keys) stale.add(key);
-    const length = client.getQueryData<readonly Notification[]>(LIST_KEY)?.length ?? 0;
-    if (stale.size > 0)
-      timer ??= setTimeout(refresh, length > LONG_LIST_LENGTH ? LONG_LIST_BATCH_MS : BATCH_MS);
+    if (name !== 'open' && !(name in QUERIES_BY_EVENT)) return;
+    events.add(name);
+    timer ??= setTimeout(refresh, BATCH_MS);
   });
   return () => {
     stop();
@@ -45,14 +52,10 @@ export function startLiveUpdates(client: QueryClient): () => void {
   };
 }
 
-const VISIBLE_MAX = 50;
-
-/** Conversations that may be on the screen, with their reply window. */
-function visibleConversations(client: QueryClient): Set<number> {
-  const items = client.getQueryData<readonly Notification[]>(LIST_KEY) ?? [];
-  const route = currentRoute();
-  const open = route.page === 'inbox' ? items.find(({ id }) => id === route.id) : undefined;
-  return new Set(
-    [...(open ? [open] : []), ...items.slice(0, VISIBLE_MAX)].map(({ conversation_id }) => conversation_id),
-  );
+/** A customer who writes again extends the reply window. */
+function openConversation(client: QueryClient): Set<number> {
+  const { page, id } = currentRoute();
+  const open =
+    page === 'inbox' && id !== undefined ? client.getQueryData<NotificationDetail>(detailKey(id)) : undefined;
+  return new Set(open ? [open.conversation_id] : []);
 }

@@ -9,6 +9,7 @@ import { type AttentionContext, attentionOf } from '../../delivery/attention.ts'
 import { findNewestMessages } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { countryColumn } from '../../merchants/store.ts';
+import { askWire } from '../asks/columns.ts';
 import { questionIn } from '../groups/pending.ts';
 import { KINDS } from '../kinds.ts';
 import { recipientOf } from '../recipient.ts';
@@ -39,7 +40,8 @@ interface Row {
   customer_phone: string;
   wrong_phone: string | null;
   country: string | null;
-  /** JSON. */
+  /** JSON, and the next one too. */
+  ask: string | null;
   assigned_to: string;
   notes: number;
 }
@@ -92,6 +94,7 @@ const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number
         ${authorNameOf('$1', 'n.answered_by', 'n.answered_by_key')} as answered_by,
         ${customerNameOf('n')} as customer_name, ${customerPhoneOf('n')} as customer_phone,
         ${wrongPhoneOf('n')} as wrong_phone, ${countryColumn('n.merchant_id')} as country,
+        ${askWire(queries.engine, '$1', 'n.id')} as ask,
         ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
       from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}`,
     [merchantId, ids],
@@ -112,9 +115,16 @@ function itemOf(row: Row): Omit<InboxItem, 'delivery' | 'attention'> {
     undo_until: row.undo_until,
     customer: { name: row.customer_name, phone: recipientOf(leadPhone, row) },
     conversation: { id: row.conversation_id, window_open_until: null },
+    ask: askOf(row),
     assigned_to: JSON.parse(row.assigned_to) as InboxItem['assigned_to'],
     notes: row.notes,
   };
+}
+
+function askOf({ ask }: Row): InboxItem['ask'] {
+  if (ask === null) return null;
+  const { status, deliver } = JSON.parse(ask) as NonNullable<InboxItem['ask']>;
+  return { status, deliver };
 }
 
 /** The text that was sent, or the first of the other fields. */

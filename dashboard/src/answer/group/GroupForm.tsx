@@ -2,7 +2,6 @@ import { Textarea } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { calls } from '../../api/calls.ts';
-import type { Notification } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { customersIn, type Group } from '../../inbox/groups.ts';
 import { resolveNotifications } from '../../inbox/resolve.ts';
@@ -17,7 +16,7 @@ import { sendToMany } from './sendToMany.ts';
 const NOTHING_WRITTEN = { answer: '' };
 
 /** The draft is that of `item`, whose question stands for the group. If it leaves the group, the draft stays with the group. */
-export function GroupForm({ item, chosen }: { item: Notification; chosen: Group }) {
+export function GroupForm({ item, chosen }: { item: { id: number }; chosen: Group }) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();

@@ -1,14 +1,13 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useState } from 'react';
+import type { InboxItem } from '../../../../src/contract/inbox.ts';
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
-import type { Notification } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { isRelayed, useAsks } from '../../inbox/asks.ts';
-import { useConversations } from '../../inbox/conversations.ts';
+import { isRelayed } from '../../inbox/asks.ts';
 import { customersIn, type Group } from '../../inbox/groups.ts';
-import { refreshInbox, textOfNotification } from '../../inbox/notifications.ts';
+import { refreshInbox } from '../../inbox/notifications.ts';
 import { ReplyWindow } from '../../inbox/ReplyWindow.tsx';
 import { TypeIcon } from '../../inbox/TypeIcon.tsx';
 import { tickedInGroup } from '../../inbox/view.ts';
@@ -51,7 +50,7 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
             <p>{t('groupHint')}</p>
           </div>
         </div>
-        <QuestionText text={textOfNotification(first)} />
+        <QuestionText text={first.question} />
       </header>
       <Members group={group} ticked={ticked} onToggle={toggle} onUngroup={onUngroup} />
       <div className="pane-body">
@@ -65,7 +64,7 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
 }
 
 /** Its question stands for the group. */
-const oldestOf = (group: Group): Notification => group.reduce((a, b) => (b.id < a.id ? b : a));
+const oldestOf = (group: Group): InboxItem => group.reduce((a, b) => (b.id < a.id ? b : a));
 
 /** All, but an answer that was begun earlier is only for those whom it was begun for. */
 function tickedFirst(group: Group): ReadonlySet<number> {
@@ -85,9 +84,6 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   const { t, relative } = useTranslation();
   const client = useQueryClient();
   const now = useNow();
-  const ids = useMemo(() => [...new Set(group.map(({ conversation_id }) => conversation_id))], [group]);
-  const customers = useConversations(ids);
-  const asks = useAsks(group);
   const ungroup = async (id: number) => {
     onUngroup(id);
     try {
@@ -103,8 +99,8 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   return (
     <ul className="group-members" aria-label={t('groupMembers')}>
       {group.map((item) => {
-        const customer = customers.get(item.conversation_id);
-        const name = customer?.customer_name || t('unknownCustomer', { id: String(item.conversation_id) });
+        const { customer, conversation } = item;
+        const name = customer.name || t('unknownCustomer', { id: String(conversation.id) });
         return (
           <li key={item.id} className="group-member">
             <label className="group-check">
@@ -113,15 +109,15 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
                 <strong dir="auto">{name}</strong>{' '}
                 <span className="muted">
                   {relative(item.created_at, now)}
-                  {customer?.customer_phone && !isRelayed(asks.get(item.id)?.ask) && (
+                  {customer.phone && !isRelayed(item.ask) && (
                     <>
                       {' · '}
-                      <ReplyWindow until={customer.window_open_until} />
+                      <ReplyWindow until={conversation.window_open_until} />
                     </>
                   )}
                 </span>
                 <span className="group-question">
-                  <bdi>{textOfNotification(item)}</bdi>
+                  <bdi>{item.question}</bdi>
                 </span>
               </span>
             </label>

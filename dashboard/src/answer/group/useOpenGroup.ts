@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react';
 import type { AnswerResult } from '../../../../src/contract/groups.ts';
-import type { Notification } from '../../api/types.ts';
 import type { Group, Rows } from '../../inbox/groups.ts';
 import { navigate } from '../../shell/route.ts';
 import { useStore } from '../../shell/store.ts';
@@ -26,10 +25,7 @@ interface Opening {
  * and ticked, when the notification by which it was opened leaves it: somebody else has answered it, or it is not the
  * same question.
  */
-export function useOpenGroup(
-  openId: number | undefined,
-  { rows, all, shown }: { rows: Rows; all: readonly Notification[]; shown: readonly Notification[] },
-) {
+export function useOpenGroup(openId: number | undefined, rows: Rows) {
   const sent = useStore(sentToMany);
   const [opening, setOpening] = useState(() => start(openId, 0, sent.results));
   let now = opening;
@@ -37,14 +33,12 @@ export function useOpenGroup(
   else if (openId !== now.id) now = start(openId, now.key + 1, sent.results);
 
   const own = openId === undefined ? undefined : rows.groups.get(openId);
-  // The list may be loaded after the groups.
-  if (now.openedAs === undefined && rows.loaded && all.some(({ id }) => id === openId))
-    now = { ...now, openedAs: own ? 'group' : 'one' };
+  if (now.openedAs === undefined && rows.loaded) now = { ...now, openedAs: own ? 'group' : 'one' };
 
   let group: Group | undefined;
   if (now.openedAs === 'group') {
     const isSent = sent.complete && sent.results !== now.sentBefore;
-    group = sent.sending ? now.group : (own ?? (isSent ? undefined : restOf(now, rows, shown)));
+    group = sent.sending ? now.group : (own ?? (isSent ? undefined : restOf(now, rows)));
   }
   if (group?.length === 1 && now.group?.length === 1 && group[0] === now.group[0]) group = now.group;
   const follows = group?.some(({ id }) => id === openId) ? undefined : group?.[0]?.id;
@@ -70,13 +64,15 @@ const start = (id: number | undefined, key: number, sentBefore: readonly AnswerR
 });
 
 /** What is left of a group without the notification by which it was opened, even if it is only one. */
-function restOf({ group = [], left, id: openId }: Opening, rows: Rows, shown: readonly Notification[]) {
+function restOf({ group = [], left, id: openId }: Opening, rows: Rows) {
   for (const { id } of group) {
     const found = left.has(id) ? undefined : rows.groups.get(id);
     if (found) return found;
   }
   const ids = new Set(group.map(({ id }) => id));
-  const pending = shown.filter(({ id, status }) => status === 'requested' && ids.has(id) && !left.has(id));
+  const pending = rows.known.filter(
+    ({ id, status }) => status === 'requested' && ids.has(id) && !left.has(id),
+  );
   const last = pending.find(({ id }) => id === openId) ?? pending[0];
   return last && [last];
 }

@@ -1,35 +1,28 @@
-import { useMemo } from 'react';
 import type { AnswerResult } from '../../../../src/contract/groups.ts';
-import type { Notification } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { useConversations } from '../../inbox/conversations.ts';
+import { useItems } from '../../inbox/list/items.ts';
 import { useStore } from '../../shell/store.ts';
 import { sentToMany } from '../group/sendToMany.ts';
 
 /** Who did not get the answer, and who did, if this notification was answered together with others. */
-export function SentToMany({ id, items }: { id: number; items: readonly Notification[] }) {
+export function SentToMany({ id }: { id: number }) {
   const { t } = useTranslation();
   const { results } = useStore(sentToMany);
-  const about = useMemo(() => new Map(items.map((item) => [item.id, item.conversation_id])), [items]);
-  const ids = useMemo(
-    () => [...new Set(results.flatMap((one) => about.get(one.id) ?? []))],
-    [results, about],
-  );
-  const customers = useConversations(ids);
+  const isOneOfThem = results.some((result) => result.id === id);
+  const { data: items = [] } = useItems(isOneOfThem ? results.map((one) => one.id) : []);
+  const about = new Map(items.map((item) => [item.id, item]));
   const reached = new Set(
-    results.flatMap((one) => (one.status === 'answered' ? (about.get(one.id) ?? []) : [])),
+    results.flatMap((one) =>
+      one.status === 'answered' ? (about.get(one.id)?.conversation.id ?? one.id) : [],
+    ),
   );
-  if (!results.some((result) => result.id === id)) return null;
+  if (!isOneOfThem) return null;
   const sorted = results.toSorted(
     (a, b) => Number(a.status === 'answered') - Number(b.status === 'answered'),
   );
-  const nameOf = (result: AnswerResult) => {
-    const conversation = about.get(result.id);
-    return (
-      (conversation !== undefined && customers.get(conversation)?.customer_name) ||
-      t('unknownCustomer', { id: String(conversation ?? result.id) })
-    );
-  };
+  const nameOf = ({ id: of }: AnswerResult) =>
+    about.get(of)?.customer.name ||
+    t('unknownCustomer', { id: String(about.get(of)?.conversation.id ?? of) });
   return (
     <section className="sent-to-many" aria-labelledby="sent-to-many">
       <h3 id="sent-to-many">{t('sentToMany', { n: reached.size })}</h3>

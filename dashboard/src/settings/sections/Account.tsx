@@ -2,7 +2,7 @@ import { Button, SegmentedControl, Switch, useMantineColorScheme } from '@mantin
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Alerts } from '../../alerts/Alerts.tsx';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { playBell } from '../../inbox/sound.ts';
+import { playBell } from '../../inbox/alerts/sound.ts';
 import { Icon } from '../../shell/Icon.tsx';
 import { pauseShortcuts } from '../../shortcuts/useShortcuts.ts';
 import { LanguageSelect } from '../LanguageSelect.tsx';
