@@ -245,7 +245,13 @@ export async function buildApp(
   for (const routesOf of [webhookRoutes, webhookEventRoutes])
     await app.register(routesOf({ ...parts, ...config }), { prefix: '/api/v1/webhooks' });
   const vapidKeys = createVapidKeys(parts.database, parts.vault, parts.now);
-  const alertParts = { ...parts, ...config, vapidKeys, noteLooked, mailAvailable: config.mail !== undefined && publicUrl !== undefined };
+  const alertParts = {
+    ...parts,
+    ...config,
+    vapidKeys,
+    noteLooked,
+    mailAvailable: config.mail !== undefined && publicUrl !== undefined,
+  };
   await app.register(alertRoutes(alertParts), { prefix: '/api/v1/alerts' });
   const { channelDailyLimit } = config;
   await app.register(channelRoutes({ ...parts, channelDailyLimit }), { prefix: '/api/v1' });

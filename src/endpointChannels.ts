@@ -7,8 +7,8 @@ import type { Database } from './database/database.ts';
 import type { EndpointChannels } from './delivery/channels/channel.ts';
 import { PUSH_QUEUES } from './delivery/queue/table.ts';
 import { enqueueMail, MAILS } from './mail/queue.ts';
-import type { Vault } from './secrets.ts';
 import { findMerchant } from './merchants/store.ts';
+import type { Vault } from './secrets.ts';
 import { createEndpoints } from './webhooks/channel.ts';
 
 /** A mail has a link to the inbox, so it needs the address of the server. */

@@ -1,8 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import tls from 'node:tls';
 import { openVault } from '../src/auth/vault.ts';
@@ -11,6 +7,7 @@ import { createMailer } from '../src/mail/mailer.ts';
 import { enqueueMail, KINDS, MAILS } from '../src/mail/queue.ts';
 import { PAUSES_SECONDS } from '../src/mail/sender.ts';
 import { type Deskbell, onEachEngine, startDeskbell, startSecondServer } from './harness.ts';
+import { CERTIFICATES } from './stand-ins/certificates.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer } from './stand-ins/mail.ts';
 
 const SUBJECT = 'A subject nobody may log';
@@ -220,7 +217,7 @@ describe('the connection to the mail server', () => {
     let files: { key: string; cert: string };
     const authorities = tls.getCACertificates('default');
     before(() => {
-      files = createCertificate();
+      files = CERTIFICATES.trusted;
       tls.setDefaultCACertificates([...authorities, files.cert]);
     });
     after(() => tls.setDefaultCACertificates(authorities));
@@ -257,7 +254,7 @@ describe('the connection to the mail server', () => {
 
     it('nothing is sent to a server without STARTTLS, or with a certificate that is not trusted', async () => {
       const plain = await startMailServer();
-      const stranger = await startMailServer({ ...createCertificate(), login });
+      const stranger = await startMailServer({ ...CERTIFICATES.stranger, login });
       try {
         for (const mail of [plain, stranger]) {
           const result = await send(mail);
@@ -272,18 +269,3 @@ describe('the connection to the mail server', () => {
     });
   });
 });
-
-function createCertificate(): { key: string; cert: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'deskbell-certificate-'));
-  try {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    execFileSync('openssl', ['req', '-x509', ...options, ...names, '-keyout', key, '-out', cert], {
-      stdio: 'ignore',
-    });
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}

@@ -6,7 +6,7 @@ import { NOTIFICATION_TYPES, NotificationTypeName, StatusName } from './notifica
 
 export const INBOX_TABS = ['open', 'attention', 'answered', 'resolved', 'all'] as const;
 export type InboxTab = (typeof INBOX_TABS)[number];
-export const OUTCOMES = ['answered', 'resolved'] as const;
+const OUTCOMES = ['answered', 'resolved'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 export const INBOX_SORTS = ['newest', 'oldest'] as const;
 export const INBOX_LIMIT = { default: 50, max: 100 };
@@ -19,9 +19,9 @@ export const PREVIEW_LENGTH_MAX = 300;
 export const COUNTED_MAX = 1000;
 export const MATCHES_COUNTED_MAX = 200;
 
-export const ATTENTION_KINDS = ['failed', 'stopped', 'waiting'] as const;
+const ATTENTION_KINDS = ['failed', 'stopped', 'waiting'] as const;
 /** Why a message needs attention. A client translates them; `reason` is for people who read English. */
-export const ATTENTION_CODES = [
+const ATTENTION_CODES = [
   ...['bad_number', 'cannot_receive', 'opted_out', 'window_closed', 'template', 'not_accepted', 'held_back'],
   ...['unknown_if_sent', 'gave_up', 'channel_stopped', 'channel_not_answering', 'daily_limit'],
   ...['customer_must_write', 'earlier_message', 'retrying', 'not_sent_yet'],

@@ -103,7 +103,10 @@ export async function insertDemoHistory(
     const origin = { what: 'answer', author, notificationId: lesson.notificationId, at } as const;
     const document = await createDocument(tx, merchantId, lesson, origin);
     const wordings = lesson.wordings.map((text) => ({ text, notificationId: null }));
-    await writeWordings(tx, merchantId, [{ document, wordings }], { author, at: before(lesson.daysAgo - 0.5) });
+    await writeWordings(tx, merchantId, [{ document, wordings }], {
+      author,
+      at: before(lesson.daysAgo - 0.5),
+    });
     learned.set(merchantId, [...(learned.get(merchantId) ?? []), { ...lesson, id: document.id }]);
   }
   const alma = { userId: 1 as UserId, keyId: null };

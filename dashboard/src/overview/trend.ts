@@ -2,7 +2,7 @@ import type { OverviewWeek } from '../../../src/contract/overview.ts';
 
 /** Whether it is getting better: the last week compared with four weeks ago. Pure. */
 
-export const WEEKS_BACK = 4;
+const WEEKS_BACK = 4;
 /** Fewer answers say nothing. */
 const ANSWERS_MIN = 5;
 /** Smaller changes are luck. */

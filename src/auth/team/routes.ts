@@ -46,8 +46,7 @@ export interface TeamRouteParts {
 }
 
 /** A secret in the fragment of an address reaches no server and no log. */
-export const linkOf = (base: string, page: 'invite' | 'reset-password', token: string) =>
-  `${base}/${page}#${token}`;
+const linkOf = (base: string, page: 'invite' | 'reset-password', token: string) => `${base}/${page}#${token}`;
 
 /** The people of a merchant. Owners manage them. */
 export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {

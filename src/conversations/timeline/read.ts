@@ -19,7 +19,7 @@ export interface Position {
   id: number;
 }
 
-export interface Question {
+interface Question {
   id: number;
   type: NotificationType;
   text: string;

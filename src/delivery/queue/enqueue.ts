@@ -33,7 +33,7 @@ export interface NewDelivery {
 }
 
 /** A message that somebody writes to a customer without a question. */
-export type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
+type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
 export interface Outbox {
   /**

@@ -11,7 +11,7 @@ export const WORDINGS_MAX = 100;
 /** SQLite accepts 32,766 parameters. */
 const INSERTED_AT_ONCE = 1000;
 
-export interface NewWording {
+interface NewWording {
   text: string;
   /** The notification that asked so. */
   notificationId: number | null;
