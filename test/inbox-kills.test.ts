@@ -4,7 +4,8 @@ import { AURORA, call, NOTIFICATIONS, onEachEngine } from './harness.ts';
 import { INBOX } from './inbox.ts';
 import { useKilling } from './killing.ts';
 
-const QUESTIONS = 400;
+/** Counts of a search stop at 200. */
+const QUESTIONS = 180;
 
 onEachEngine('the search of the inbox, if the server is killed while it indexes', (engine) => {
   const killing = useKilling(engine);

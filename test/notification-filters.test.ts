@@ -129,9 +129,10 @@ onEachEngine('the list of notifications with filters', (engine) => {
     await deskbell.allSent();
     const single = (await get(`${NOTIFICATIONS}/${id}`)).json;
     assert.deepEqual([single.answer, single.ask], [{ answer: 'Yes, "decaf".' }, null]);
-    assert.deepEqual((await list(`ids=${id}&include=answer,ask`)).json, [single]);
-    assert.deepEqual((await list(`ids=${id}&include=ask&include=answer`)).json, [single]);
-    assert.deepEqual((await list('include=answer,ask&limit=1')).json, [single]);
+    const { outcome, undo_until, lesson, assigned_to, notes, ...included } = single;
+    assert.deepEqual((await list(`ids=${id}&include=answer,ask`)).json, [included]);
+    assert.deepEqual((await list(`ids=${id}&include=ask&include=answer`)).json, [included]);
+    assert.deepEqual((await list('include=answer,ask&limit=1')).json, [included]);
   });
 
   it('with what the assistant asked: whether it still waits, and who speaks to the customer', async () => {

@@ -167,13 +167,16 @@ onEachEngine('raising a notification', (engine) => {
         outcome: null,
         undo_until: null,
         lesson: null,
+        assigned_to: null,
+        notes: 0,
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);
       assert.ok(created_at >= earliest && created_at <= deskbell.clock.now().toISOString());
 
       const [newest] = (await deskbell.call('GET', NOTIFICATIONS, { token })).json;
-      const { answer, answered_by, delivery, ask, outcome: _, undo_until, lesson, ...listed } = one.json;
+      const { answer, answered_by, delivery, ask, outcome: _, undo_until, lesson, ...more } = one.json;
+      const { assigned_to, notes, ...listed } = more;
       assert.deepEqual(newest, listed);
     });
   }
