@@ -116,7 +116,7 @@ async function planOf(
   return until ? { until, reason: 'It waits until the quiet hours are over.' } : { go: 'text' };
 }
 
-export async function endOfQuiet(
+async function endOfQuiet(
   { quietHoursOf, now }: Pick<AlertParts, 'quietHoursOf' | 'now'>,
   merchantId: MerchantId,
   { quiet_hours }: Pick<AlertSettings, 'quiet_hours'>,

@@ -9,7 +9,7 @@ import { type Period, quietUntil } from './quietHours.ts';
 
 /** E-mails to people when a question waits and nobody looks. */
 
-export interface AlertMail {
+interface AlertMail {
   to: string;
   subject: string;
   text: string;

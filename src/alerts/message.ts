@@ -6,7 +6,7 @@ import { readNoteText } from '../notifications/team/store.ts';
 import type { Alert } from './rules.ts';
 
 /** What a device gets, encrypted for it alone. The service worker of the dashboard makes sentences of it. */
-export interface Payload {
+interface Payload {
   kind: Alert['kind'];
   /** The same in every attempt: a device shows it once. */
   tag: string;

@@ -3,7 +3,7 @@ import { NullOr } from './common.ts';
 
 export const SUBSCRIPTIONS_MAX = 10;
 export const ENDPOINT_LENGTH_MAX = 2048;
-export const LANGUAGES = ['en', 'es', 'pt', 'ar'] as const;
+const LANGUAGES = ['en', 'es', 'pt', 'ar'] as const;
 
 export const AlertKey = Type.Object(
   { public_key: Type.String({ description: 'The `applicationServerKey` for the browser, in base64url.' }) },
@@ -67,7 +67,7 @@ const OwnQuietHours = Type.Object(
 );
 export type OwnQuietHours = Static<typeof OwnQuietHours>;
 
-export const WHAT = ['all', 'assigned', 'mentions'] as const;
+const WHAT = ['all', 'assigned', 'mentions'] as const;
 const fields = {
   push: Type.Boolean({ description: 'Whether your devices get alerts.' }),
   hide_text: Type.Boolean({ description: 'An alert then has neither the customer’s name nor any text.' }),

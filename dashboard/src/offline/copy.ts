@@ -7,7 +7,7 @@ export interface OfflineCopy {
   items: readonly OfflineItem[];
 }
 
-export interface OfflineItem {
+interface OfflineItem {
   id: number;
   customer: string;
   question: string;

@@ -34,7 +34,7 @@ interface Change extends Pick<Own, 'open_at' | 'typing_at'> {
 }
 
 /** What to write, or undefined if it is too soon or changes nothing. */
-export function nextPresence(own: Own, state: PresenceState, at: Date): Change | undefined {
+function nextPresence(own: Own, state: PresenceState, at: Date): Change | undefined {
   const { open_at, typing_at } = own;
   const isHere = own.state !== null && own.state !== 'gone' && Date.parse(own.expires_at!) > at.getTime();
   if (state === 'gone') return isHere ? { state, open_at, typing_at, isVisible: true } : undefined;
