@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, it } from 'node:test';
+import { dispatchAlerts } from '../src/alerts/dispatch.ts';
+import { createLogger } from '../src/log.ts';
 import { addColleague, type Colleague, disable } from './colleagues.ts';
 import {
   AURORA,
@@ -380,5 +382,26 @@ onEachEngine('several servers', (engine) => {
       await second.close();
       await service.close();
     }
+  });
+});
+
+onEachEngine('two workers that look at the same events', (engine) => {
+  // Nothing but this test makes alerts of them.
+  const deskbell = useDeskbell(engine, { PUSH_ALLOW_PRIVATE: 'true', WORKER: 'false' });
+  it('make each alert once', async () => {
+    const service = await startPushService();
+    const body = service.browser();
+    await service.close();
+    const token = await deskbell.signIn();
+    assert.equal((await deskbell.call('PUT', `${ALERTS}/subscriptions`, { token, body })).status, 200);
+    for (let n = 0; n < 3; n += 1) await raise(deskbell, token);
+    const log = createLogger({ logLevel: 'silent', logPretty: false });
+    const parts = { database: deskbell.database, log, now: deskbell.clock.now };
+    await Promise.all(Array.from({ length: 4 }, () => dispatchAlerts(parts)));
+    const alerts = await deskbell.database.all<{ reference: string }>(
+      'select reference from deliveries where merchant_id = 1 and endpoint_id > 1000000',
+    );
+    assert.equal(alerts.length, 3);
+    assert.equal(new Set(alerts.map(({ reference }) => reference)).size, 3);
   });
 });

@@ -82,7 +82,7 @@ export const TEAM_MUTATIONS: readonly Mutation[] = [
       file: 'src/alerts/dispatch.ts',
       find: 'if (!(await movePosition(tx, log, to))) return;',
       replace: 'await movePosition(tx, log, to);',
-      test: 'have one key, and send each alert once',
+      test: 'make each alert once',
     },
   ]),
 ];
