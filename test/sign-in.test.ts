@@ -210,7 +210,7 @@ function comparableHeaders({ headers }: Reply): Record<string, string> {
 
 /** Tables that the server reads every second or two without a request, and that a sign-in has nothing to do with. */
 const BACKGROUND =
-  /from (revocations|asks|new_events|merchants|webhook_endpoints|delivery_queues|inbound_updates|channel_stops)\b/;
+  /from (revocations|asks|new_events|merchants|webhook_endpoints|delivery_queues|inbound_updates|channel_stops|notifications|inbox_changes|alert_logs|alert_settings|mails)\b/;
 
 /** What the server did during `act`: its statements, and how often it computed a password hash. */
 async function workOf(

@@ -94,7 +94,7 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
 
   it('an invitation and a new password have a page without signing in', async () => {
     for (const path of ['/invite#token', '/reset-password#token']) {
-      const window = await dashboard.open({ path, user: 'nobody' });
+      const window = await dashboard.open({ path, user: 'nobody', expectedErrors: /404/ });
       await window.page.getByRole('main').waitFor();
       assert.equal(await window.page.getByText('Sign in to answer').count(), 0);
       await window.close();

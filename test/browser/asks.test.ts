@@ -59,7 +59,7 @@ inBrowser('questions of an assistant that asks for itself', (dashboard) => {
     await page.getByRole('heading', { name: /^Cancelled/ }).waitFor();
     assert.equal(await sentAnswer(page).count(), 0);
     await rowOf(page, id).waitFor({ state: 'detached' });
-    await page.locator('.filters label').filter({ hasText: 'Answered' }).click();
+    await page.locator('.tab').filter({ hasText: 'Resolved' }).click();
     await rowOf(page, id).getByText('Cancelled').first().waitFor();
     await window.close();
   });

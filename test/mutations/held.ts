@@ -52,8 +52,8 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a resolved question counts as answered',
       file: 'src/notifications/statistics.ts',
-      find: 'counts[outcome].set(day, before + count);',
-      replace: 'counts.answered.set(day, before + count);',
+      find: "answered_per_day: perDay('answered'),",
+      replace: "answered_per_day: perDay('resolved'),",
       test: 'tells answered and resolved notifications apart in the statistics, and counts neither after it',
     },
   ]),
