@@ -11,14 +11,15 @@ export default defineConfig({
     reportCompressedSize: false,
     // The bundle has no comments, so the licences of its packages are in a file beside it.
     license: { fileName: 'licences.md' },
-    // Libraries rarely change. In their own file they stay cached when the app changes. Those of the second factor are
-    // loaded only when they are needed.
+    // Libraries rarely change. In their own file they stay cached when the app changes. What the first page does not need
+    // is in files of its own.
     rolldownOptions: {
       output: {
         codeSplitting: {
           groups: [
-            { name: 'libraries', test: /node_modules\/(?!uqr|@simplewebauthn)/ },
-            { name: 'shared', test: /src/, minShareCount: 2 },
+            { name: 'libraries', test: /node_modules/, tags: ['$initial'] },
+            { name: 'shared', test: /src/, minShareCount: 2, tags: ['$initial'] },
+            { name: 'dialogs', test: /node_modules\/@mantine/, minShareCount: 2 },
           ],
         },
       },

@@ -204,7 +204,7 @@ export async function buildApp(
   await app.register(passwordRoutes(changeOwnPassword), { prefix: '/api/v1/auth' });
   const teamParts = { ...parts, ...config, checkPolicy, shopOf };
   await app.register(resetRoutes(teamParts), { prefix: '/api/v1/auth' });
-  await app.register(memberRoutes(teamParts), { prefix: '/api/v1/team' });
+  await app.register(memberRoutes(teamParts), { prefix: '/api/v1' });
   await app.register(acceptRoutes(teamParts), { prefix: '/api/v1/invites' });
   await app.register(factorRoutes({ ...parts, publicUrl }), { prefix: '/api/v1/auth' });
   await app.register(

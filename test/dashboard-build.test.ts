@@ -35,7 +35,7 @@ describe('the built dashboard', { skip: built ? false : 'the dashboard is not bu
 
   it('loads the pages that few people open first only on demand', () => {
     const scripts = [...firstScripts()].join(' ');
-    const onDemand = ['KnowledgePage', 'OverviewPage', 'TestPhonePage', 'SettingsDialog'];
+    const onDemand = ['KnowledgePage', 'OverviewPage', 'TestPhonePage', 'SettingsPage'];
     const all = globSync('*.js', { cwd: `${dist}/assets` }).join(' ');
     for (const name of onDemand) {
       assert.match(all, new RegExp(`\\b${name}-`));

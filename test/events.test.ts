@@ -72,7 +72,7 @@ onEachEngine('live events', (engine) => {
     const token = await deskbell.signIn();
     const address = await raise(deskbell, token);
     await withListeners([listen(deskbell, token)], async (one) => {
-      await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes.' } });
+      await deskbell.call('POST', `${address}/answer`, { token, body: { answer: 'Yes, on Sundays too.' } });
       await one!.next('inbox');
       await one!.next('knowledge');
       await one!.next('deliveries');

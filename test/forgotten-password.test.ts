@@ -176,7 +176,7 @@ onEachEngine('without e-mail', (engine) => {
 
   it('an invitation shows its link and is not mailed', async () => {
     const body = { role: 'user', email: newAddress() };
-    const reply = await deskbell.call('POST', '/api/v1/team/invites', {
+    const reply = await deskbell.call('POST', '/api/v1/invites', {
       token: await deskbell.signIn(),
       body,
     });

@@ -18,7 +18,7 @@ import { createKey } from './machineKeys.ts';
 import { type MailServer, mailSettings, newAddress, startMailServer, tokenIn } from './stand-ins/mail.ts';
 
 const TEAM = '/api/v1/team';
-const INVITES = '/api/v1/team/invites';
+const INVITES = '/api/v1/invites';
 const PASSWORD = 'quiet lemon harbour';
 /** Tests move the clock. */
 const LONG_TOKENS = { ACCESS_TOKEN_TTL_SECONDS: '86400' };

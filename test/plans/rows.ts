@@ -74,7 +74,7 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
     );
   await useFactors(deskbell, OPERATOR);
   for (let n = 0; n < 20; n += 1)
-    await deskbell.call('POST', '/api/v1/team/invites', { token, body: { role: 'user', name: `Name ${n}` } });
+    await deskbell.call('POST', '/api/v1/invites', { token, body: { role: 'user', name: `Name ${n}` } });
   await useMails(deskbell, 40);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, events: ['notification.answered'] };

@@ -54,9 +54,8 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
   const baseOf = ({ protocol, host }: FastifyRequest) => publicUrl ?? `${protocol}://${host}`;
   type App = Parameters<FastifyPluginAsyncTypebox>[0];
   return async (app) => {
-    await app.register(readRoutes);
-    await app.register(ownerRoutes);
-    await app.register(inviteRoutes);
+    for (const routes of [readRoutes, ownerRoutes]) await app.register(routes, { prefix: '/team' });
+    await app.register(inviteRoutes, { prefix: '/invites' });
   };
 
   async function readRoutes(app: App): Promise<void> {
@@ -151,7 +150,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     requireOwner(app);
 
     app.get(
-      '/invites',
+      '/',
       {
         schema: {
           ...describeRoute('team', 'List open invitations', {
@@ -166,7 +165,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     );
 
     app.post(
-      '/invites',
+      '/',
       {
         schema: {
           ...describeRoute('team', 'Invite somebody', {
@@ -212,7 +211,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
     );
 
     app.delete(
-      '/invites/:invite_id',
+      '/:invite_id',
       {
         validatorCompiler: () => () => true,
         schema: {
