@@ -160,9 +160,9 @@ async function usePeople(deskbell: Deskbell, token: string): Promise<void> {
     return reply.json;
   };
   const tokenOf = ({ link }: { link: string }) => link.split('#')[1];
-  const { id } = await call('POST', '/team/invites', { role: 'user' });
-  await call('DELETE', `/team/invites/${id}`);
-  const invite = tokenOf(await call('POST', '/team/invites', { role: 'user' }));
+  const { id } = await call('POST', '/invites', { role: 'user' });
+  await call('DELETE', `/invites/${id}`);
+  const invite = tokenOf(await call('POST', '/invites', { role: 'user' }));
   await call('POST', '/invites/look', { token: invite });
   const person = { email: 'plans@aurora.example', name: 'Plans', password: 'quiet lemon harbour' };
   await call('POST', '/invites/accept', { token: invite, ...person });
