@@ -111,8 +111,11 @@ onEachEngine('the ranking', (engine) => {
       conversation_id: 4,
       context: { question },
     });
-    await deskbell.call('POST', `${address}/answer`, { token: borealis, body: { answer: 'Yes.' } });
-    assert.equal((await find(question, borealis))[0]?.answer, 'Yes.');
+    await deskbell.call('POST', `${address}/answer`, {
+      token: borealis,
+      body: { answer: 'Yes, all of them.' },
+    });
+    assert.equal((await find(question, borealis))[0]?.answer, 'Yes, all of them.');
   });
 
   it('compares every wording of a document', async () => {

@@ -74,7 +74,7 @@ onEachEngine('saved replies', (engine) => {
     const count = async () => (await call('GET', '', undefined, BOREALIS)).json.length;
     for (let n = await count(); n < SAVED_REPLIES_MAX - 1; n += 1)
       await deskbell.database.run(
-        `insert into saved_replies (merchant_id, title, text, created_at, updated_at) values (2, $1, 'x', '', '')`,
+        `insert into saved_replies (merchant_id, title, text, created_at, updated_at) values (2, $1, 'x', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')`,
         [`Reply ${n}`],
       );
     const body = { title: 'One more', text: 'x' };

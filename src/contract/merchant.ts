@@ -132,7 +132,7 @@ export const MerchantChange = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: NAME_LENGTH_MAX,
-        pattern: '^\\P{Cc}+$',
+        pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$',
         description: 'One line.',
       }),
     ),

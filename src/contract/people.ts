@@ -22,7 +22,12 @@ const email = Type.String({
   pattern: '^[^\\s@<>",;:()\\[\\]\\\\]+@[^\\s@<>",;:()\\[\\]\\\\]+$',
   description: 'One e-mail address.',
 });
-const name = Type.String({ minLength: 1, maxLength: 200, pattern: '^\\P{Cc}+$', description: 'One line.' });
+const name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$',
+  description: 'One line.',
+});
 const newPassword = Type.String({
   minLength: 1,
   maxLength: PASSWORD_LENGTH_MAX,

@@ -19,7 +19,7 @@ inBrowser('what the dashboard shows', (dashboard) => {
       await route.continue();
     });
     await page.goto(`/inbox/${id}`);
-    await rowOf(page, id).locator('.name-loading').waitFor();
+    await rowOf(page, id).getByText('Lucía Fernández').waitFor();
     await page.locator('.pane-customer .name-loading').waitFor();
     assert.equal(await page.getByText(/Customer #?\d/).count(), 0);
     release();

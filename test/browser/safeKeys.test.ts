@@ -49,7 +49,7 @@ inBrowser('keyboard shortcuts', (dashboard) => {
     await answerField(page).click();
     await page.keyboard.type('We have');
     await api('POST', `/api/v1/notification/${id}/answer`, { answer: 'From a colleague.' });
-    await page.getByText('From a colleague.').waitFor();
+    await page.getByText('From a colleague.').first().waitFor();
     await page.keyboard.type(' jex#kek # gk');
     assert.equal(pathOf(page), `/inbox/${id}`);
     assert.equal(await page.locator('.toast').filter({ hasText: 'Undo' }).count(), 0);

@@ -54,7 +54,7 @@ async function assertStaysOpen(page: Page): Promise<void> {
   await page.keyboard.press('i');
   await page.mouse.click(30, 150);
   assert.equal(new URL(page.url()).pathname, '/settings');
-  assert.equal(await page.getByRole('link').count(), 0);
+  assert.equal(await page.locator('a[href]:not([inert] a)').count(), 0);
 }
 
 inBrowser('the second factor in the dashboard', (dashboard) => {
@@ -126,7 +126,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByRole('alert').getByText('The code is wrong').waitFor();
     await code.fill(codes[0]!);
     await page.keyboard.press('Enter');
-    await page.getByRole('navigation').waitFor();
+    await page.getByRole('navigation', { name: 'Main navigation' }).waitFor();
 
     await openSecurity(page, AURORA.password);
     await page.getByText('9 codes left').waitFor();
@@ -176,9 +176,9 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await signOut(page);
 
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByRole('navigation').waitFor();
+    await page.getByRole('navigation', { name: 'Main navigation' }).waitFor();
     await page.reload();
-    await page.getByRole('navigation').waitFor();
+    await page.getByRole('navigation', { name: 'Main navigation' }).waitFor();
 
     await openSecurity(page, BOREALIS.password);
     await page.locator('.security-passkey').getByText('Last used').waitFor();

@@ -129,7 +129,8 @@ inBrowser('signing in to the dashboard', (dashboard) => {
   it('signing out in one tab signs out in all of them, and signing in again continues in all of them', async () => {
     const window = await dashboard.open({ expectedErrors: /401/ });
     const [other, third] = await Promise.all([window.tab(), window.tab()]);
-    for (const tab of [other, third]) await tab.getByRole('navigation').waitFor();
+    for (const tab of [other, third])
+      await tab.getByRole('navigation', { name: 'Main navigation' }).waitFor();
     await openSettings(window.page);
     await window.page.getByRole('button', { name: 'Sign out' }).click();
     for (const tab of [other, third]) await tab.getByText('You are signed out.').waitFor();
@@ -179,7 +180,7 @@ inBrowser('two users in one browser', (dashboard) => {
     };
     await signOut();
     await window.signIn(AURORA);
-    await answerField(page).waitFor();
+    await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor();
     await signOut();
     await window.signIn(BOREALIS);
     await rowOf(page, 7).waitFor();
@@ -243,7 +244,7 @@ inBrowser('two users in one browser', (dashboard) => {
 
     await signIn(AURORA);
     await rowOf(page, 9).click();
-    await page.getByText('Aurora’s draft').waitFor();
+    await page.getByText('Aurora’s draft').first().waitFor();
     assert.equal(await page.getByText('Borealis’ draft').count(), 0);
     await window.close();
   });

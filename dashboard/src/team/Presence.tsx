@@ -3,6 +3,7 @@ import { useEffect } from 'react';
 import type { Presence as Other } from '../../../src/contract/teamwork.ts';
 import { request } from '../api/client.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { session } from '../session/session.ts';
 import { teamCalls } from './calls.ts';
 import { lastTyped } from './presence.ts';
 
@@ -52,7 +53,8 @@ export function Presence({ id }: { id: number }) {
       clearTimeout(timer);
       stopListening();
       document.removeEventListener('visibilitychange', beat);
-      if (lastState !== 'gone') void send('gone', true);
+      // After signing out there is no token; the server ends it soon.
+      if (lastState !== 'gone' && session.get().status === 'signedIn') void send('gone', true);
     };
   }, [id, client]);
   // Another colleague's change arrives as an event, which makes this reload.
