@@ -120,6 +120,12 @@ const activeViews = (client: QueryClient): View[] =>
     .filter(({ state }) => state.data !== undefined)
     .map(({ queryKey }) => queryKey[2] as View);
 
+const loadingLists = (client: QueryClient) =>
+  client
+    .getQueryCache()
+    .findAll({ queryKey: LIST_KEY, type: 'active', fetchStatus: 'fetching' })
+    .filter(({ state }) => state.data === undefined);
+
 const contextOf = (view: View): ListContext => {
   const state = session.get();
   return { view, userId: state.status === 'signedIn' ? state.user.id : 0 };
@@ -141,6 +147,8 @@ export function refreshLists(client: QueryClient): Promise<void> {
     try {
       while (again) {
         again = false;
+        // A list that is still loading may be without what has just changed.
+        await Promise.allSettled(loadingLists(client).map((query) => query.fetch()));
         for (const view of activeViews(client)) await refreshList(client, view);
       }
     } catch {
