@@ -140,14 +140,6 @@ const ALLOWED: readonly { statement: RegExp; why: string }[] = [
     why: 'SQLite plans a search for orphaned rows, and runs it only while a violation is deferred',
   },
   {
-    statement: /^delete from sign_in_failures where account = .1$/,
-    why: 'the copied rows have few accounts',
-  },
-  {
-    statement: /^delete from audit_events where ctid = any\(array\(select ctid .* limit 1000\)\)/,
-    why: 'at most a thousand, in the order of their time; most copies have the same one',
-  },
-  {
     statement:
       /^select [\w, ]+ from invites where merchant_id = .1 and expires_at > .2 order by id desc limit 50$/,
     why: 'at most 50 open invitations of a merchant; expired ones are removed',

@@ -37,6 +37,8 @@ export async function fill({ database, config }: Pick<Deskbell, 'database' | 'co
       // 0 is no endpoint: a message to a customer.
       if (name === 'endpoint_id')
         return 'case when original.endpoint_id = 0 then 0 else original.endpoint_id + cast(copy.n as bigint) * 1000000 end';
+      // Different people fail to sign in.
+      if (name === 'account') return `original.account || '-' || copy.n`;
       // One of a few words, which the table checks.
       if (name === 'what') return 'original.what';
       if (isInteger && /^id$|_id$/.test(name)) return `original.${name} + cast(copy.n as bigint) * 1000000`;

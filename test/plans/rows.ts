@@ -73,6 +73,13 @@ export async function leaveRows(deskbell: Deskbell, rows: number): Promise<void>
       [1000 + (n % 50), n],
     );
   await useFactors(deskbell, OPERATOR);
+  // Enough that a batch of the clean-up is a small part of them.
+  for (let n = 0; n < 250; n += 1)
+    await deskbell.database.run(
+      `insert into audit_events (merchant_id, at, what, actor, about, last_at)
+        values (1, $1, 'user.added', 'user', '{}', $1)`,
+      [new Date(Date.UTC(2026, 0, 1 + n)).toISOString()],
+    );
   for (let n = 0; n < 20; n += 1)
     await deskbell.call('POST', '/api/v1/invites', { token, body: { role: 'user', name: `Name ${n}` } });
   await useMails(deskbell, 40);
