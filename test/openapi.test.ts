@@ -206,7 +206,9 @@ describe('the OpenAPI document', () => {
   it('requires a bearer token for the right routes only', () => {
     const needing = operations.filter(([, { security }]) => security.length > 0).map(([name]) => name);
     const expected = Object.keys(ROUTES).filter((name) =>
-      / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/(look|accept)$)/.test(name),
+      / \/api\/v1\/(?!auth\/(login|refresh|logout|password\/(forgot|reset))$|invites\/(look|accept)$)/.test(
+        name,
+      ),
     );
     assert.deepEqual(needing.sort(), expected.sort());
   });

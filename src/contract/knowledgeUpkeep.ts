@@ -133,7 +133,15 @@ export const ExportQuery = Type.Object({ format: Type.Optional(FileFormat) });
 
 export const ExportedFile = {
   description: 'The file.',
-  content: { 'text/plain': { schema: Type.String({ examples: ['# Opening hours\n\nFrom 10 to 19.\n'] }) } },
+  content: {
+    'text/markdown': { schema: Type.String({ examples: ['# Opening hours\n\nFrom 10 to 19.\n'] }) },
+    'application/jsonl': {
+      schema: Type.String({ examples: ['{"title":"Opening hours","body":"From 10 to 19."}\n'] }),
+    },
+    'text/csv': {
+      schema: Type.String({ examples: ['title,body,wordings\nOpening hours,From 10 to 19.,\n'] }),
+    },
+  },
 };
 
 export const ImportBody = Type.Object(

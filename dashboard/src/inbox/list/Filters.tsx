@@ -1,5 +1,5 @@
 import { ActionIcon, NativeSelect, TextInput } from '@mantine/core';
-import { type RefObject, useEffect, useRef, useState } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { session } from '../../session/session.ts';
 import { Icon } from '../../shell/Icon.tsx';
@@ -82,8 +82,8 @@ function Search({ view, searchRef }: FiltersProps) {
   const [text, setText] = useState(view.search);
   const sent = useRef(view.search);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // Back, or a link, has changed the search.
-  useEffect(() => {
+  // Back, or a link, has changed the search. The field never shows the old one beside the new list.
+  useLayoutEffect(() => {
     if (view.search === sent.current) return;
     clearTimeout(timer.current);
     sent.current = view.search;
