@@ -145,7 +145,7 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
     }
     const window = await dashboard.open({ path: '/inbox', viewport: { width: 390, height: 740 } });
     const { page } = window;
-    await page.locator('.row').first().waitFor();
+    await page.locator('.row-link').first().waitFor();
     for (const goBack of [() => page.goBack(), () => button(page, 'Back').click()]) {
       await page.evaluate("document.querySelector('.list').scrollTo(0, 1111)");
       // Playwright would scroll the row into view first.
@@ -156,7 +156,7 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
       assert.equal(await scrollOf(page), 1111);
     }
     await page.reload();
-    await page.locator('.row').first().waitFor();
+    await page.locator('.row-link').first().waitFor();
     assert.equal(await scrollOf(page), 1111);
     await window.close();
   });

@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
+import { type RefObject, useLayoutEffect, useRef } from 'react';
 import { historyEntry } from './route.ts';
 import { useStore } from './store.ts';
 
@@ -46,7 +46,8 @@ export function useScrollMemory(
     shownList.current = list;
   }, [entry, list, isRevisited, ready, scroller]);
 
-  useEffect(() => {
+  // A layout effect, because it ends while the list still has its position: the last scroll may have had no event yet.
+  useLayoutEffect(() => {
     const element = scroller.current;
     if (!element || !ready) return;
     const save = () => {
@@ -56,7 +57,10 @@ export function useScrollMemory(
     // Where it is now counts, even if nobody scrolls it.
     save();
     element.addEventListener('scroll', save, { passive: true });
-    return () => element.removeEventListener('scroll', save);
+    return () => {
+      save();
+      element.removeEventListener('scroll', save);
+    };
   }, [key, ready, scroller]);
   return start;
 }

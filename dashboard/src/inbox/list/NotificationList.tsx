@@ -37,13 +37,14 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
   const nextFailed = useStore(nextPageFailed);
   const tall = view.tab === 'attention';
   const list = new URLSearchParams(queryOfView(view)).toString();
+  const start = useScrollMemory(scroller, { list: `inbox ${list}` });
   const virtualizer = useVirtualizer({
     count: items.length + (next === null ? 0 : SKELETON_ROWS),
     getScrollElement: () => scroller.current,
     estimateSize: () => (tall ? ATTENTION_ROW_HEIGHT : ROW_HEIGHT),
     getItemKey: (index) => items[index]?.id ?? `skeleton-${index - items.length}`,
     overscan: 8,
-    initialOffset: useScrollMemory(scroller, { list: `inbox ${list}` }),
+    initialOffset: start,
   });
   const rows = virtualizer.getVirtualItems();
   const last = rows.at(-1)?.index ?? -1;
@@ -64,9 +65,13 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
   }, [client, view, visibleKey, staleIds]);
 
   const at = items.findIndex(({ id }) => id === current);
+  // Only when it moves: a new question above it, or Back, leaves the list where the user has scrolled it.
+  const followed = useRef(start > 0 ? current : undefined);
   useEffect(() => {
-    if (at >= 0) virtualizer.scrollToIndex(at, { align: 'auto' });
-  }, [at, virtualizer]);
+    if (at < 0 || followed.current === current) return;
+    followed.current = current;
+    virtualizer.scrollToIndex(at, { align: 'auto' });
+  }, [at, current, virtualizer]);
 
   /** With Shift, everything from the row that was selected last. */
   const anchor = useRef<number>(undefined);
