@@ -15,11 +15,12 @@ const role = Type.Enum([...TEAM_ROLES], {
 });
 
 const EMAIL_LENGTH_MAX = 254;
+const EMAIL_PART = '[^\\s\\x00-\\x1f\\x7f-\\x9f@<>",;:()\\[\\]\\\\]+';
 const email = Type.String({
   minLength: 3,
   maxLength: EMAIL_LENGTH_MAX,
-  // One address and nothing else: no list, no name, no line break.
-  pattern: '^[^\\s@<>",;:()\\[\\]\\\\]+@[^\\s@<>",;:()\\[\\]\\\\]+$',
+  // One address and nothing else: no list, no name, no line break or other control character.
+  pattern: `^${EMAIL_PART}@${EMAIL_PART}$`,
   description: 'One e-mail address.',
 });
 const name = Type.String({
