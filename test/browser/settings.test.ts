@@ -93,7 +93,7 @@ inBrowser(
       await page.getByLabel('We have opening hours').click();
       await page.getByLabel('Monday: To').fill('14:00');
       await page.getByLabel('Country').selectOption('Portugal');
-      await page.getByLabel('Time to undo an answer').selectOption('30 sec');
+      await page.getByLabel('Time to undo an answer').selectOption('30 seconds');
       await button(page, 'Save').click();
       await page.getByText('Saved.').waitFor();
       await page.reload();

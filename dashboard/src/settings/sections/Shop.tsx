@@ -1,5 +1,6 @@
 import { Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core';
 import { useMemo, useState } from 'react';
+import { numberFormat } from '../../i18n/formatters.ts';
 import { LANGUAGES } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
@@ -30,12 +31,13 @@ export function Shop() {
 
 function ShopForm({ saved }: { saved: MerchantSettings }) {
   const translation = useTranslation();
-  const { t, language, duration } = translation;
+  const { t, language } = translation;
   const isOwner = useIsOwner();
   const change = useChangeMerchant();
   const [shop, setShop] = useState(saved);
   const set = (part: Partial<MerchantSettings>) => setShop({ ...shop, ...part });
   const countries = useMemo(() => namedCountries(language), [language]);
+  const inSeconds = numberFormat(language, { style: 'unit', unit: 'second', unitDisplay: 'long' });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <form
@@ -112,7 +114,7 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
             ...[...new Set([...UNDO_SECONDS, saved.undo_seconds])]
               .filter((seconds) => seconds > 0)
               .sort((a, b) => a - b)
-              .map((seconds) => ({ value: String(seconds), label: duration(seconds) })),
+              .map((seconds) => ({ value: String(seconds), label: inSeconds.format(seconds) })),
           ]}
         />
         <Textarea
