@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EXPORT_SECTIONS } from '../src/exportSections.ts';
-import { addUser, assertError, onEachEngine, raise, useDeskbell, useOwners } from './harness.ts';
+import {
+  addUser,
+  assertError,
+  BOREALIS,
+  login,
+  logout,
+  onEachEngine,
+  raise,
+  useDeskbell,
+  useOwners,
+} from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { until } from './shops.ts';
 import { TABLES } from './tables.ts';
 
 /** The tables of a merchant's data, and the type of their lines. */
@@ -136,5 +147,32 @@ onEachEngine('the export', (engine) => {
     assertError(await deskbell.call('GET', '/api/v1/export', { token: member }), 403, 'FORBIDDEN');
     const key = await createKey(deskbell);
     assertError(await deskbell.call('GET', '/api/v1/export', { token: key }), 403, 'INSUFFICIENT_SCOPE');
+  });
+
+  it('ends when its owner signs out, and another one can begin', async () => {
+    // More than connections buffer.
+    await deskbell.database.run(
+      `insert into saved_replies (merchant_id, title, text, created_at, updated_at)
+        with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 400)
+        select 2, 'Long', $1, $2, $2 from numbers`,
+      ['x'.repeat(100_000), deskbell.clock.now().toISOString()],
+    );
+    const { access_token: token, refresh_token } = (await login(deskbell, BOREALIS)).json;
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(`${deskbell.url}/api/v1/export`, { headers });
+    const reader = response.body!.getReader();
+    assert.ok((await reader.read()).value);
+    assertError(await deskbell.call('GET', '/api/v1/export', { token }), 429, 'RATE_LIMITED');
+    assert.equal((await logout(deskbell, refresh_token)).status, 200);
+    await assert.rejects(async () => {
+      while (!(await reader.read()).done);
+    });
+    await until('it has ended', async () => {
+      const again = await fetch(`${deskbell.url}/api/v1/export`, {
+        headers: { authorization: `Bearer ${owners.borealis}` },
+      });
+      await again.body!.cancel();
+      return again.status === 200;
+    });
   });
 });

@@ -32,6 +32,15 @@ export const PEOPLE_MUTATIONS: readonly Mutation[] = [
       test: 'an owner who was removed has no link to come back',
     },
   ]),
+  ...caughtBy('test/export.test.ts', [
+    {
+      name: 'an export goes on after its owner was signed out',
+      file: 'src/export/routes.ts',
+      find: "revocations.watch(callerOf(request), end('access ended'))",
+      replace: '() => {}',
+      test: 'ends when its owner signs out, and another one can begin',
+    },
+  ]),
   ...caughtBy('test/mail.test.ts', [
     {
       name: 'a final refusal of a mail is retried',
