@@ -6,6 +6,10 @@ import { type MailServer, mailSettings, newAddress, startMailServer } from '../s
 import { apiOf, button, inBrowser, openSettings, rowOf } from './browser.ts';
 
 const PASSWORD = 'quiet lemon harbour';
+/** A question that nobody else asks, so that it is not in a group. */
+const asking = (question: string) => ({
+  ...{ notification_type: 'user_question_request', conversation_id: 1, context: { question } },
+});
 
 let mail: MailServer;
 after(() => mail?.close());
@@ -22,11 +26,7 @@ inBrowser(
 
     it('writes notes that only it sees: a mention is offered, marked, and told; only its author or an owner deletes it', async () => {
       const vera = await colleague('Vera Sanz');
-      // A question that nobody else asks, so that it is not in a group.
-      const context = { question: 'Does the brass grinder fit into a caravan?' };
-      const id = await createNotification({
-        ...{ notification_type: 'user_question_request', conversation_id: 1, context },
-      });
+      const id = await createNotification(asking('Does the brass grinder fit into a caravan?'));
       const mine = await dashboard.open({ path: `/inbox/${id}` });
       await mine.page.getByText('Internal notes').click();
       const note = mine.page.getByRole('textbox', { name: 'New note' });
@@ -60,15 +60,16 @@ inBrowser(
     });
 
     it('assigns a question: the other person sees it as theirs, and finds it in the list', async () => {
-      const [vera, id] = [await colleague('Nora Gil'), await createNotification()];
+      const nora = await colleague('Nora Gil');
+      const id = await createNotification(asking('Which kettle pours slowly enough?'));
       const mine = await dashboard.open({ path: `/inbox/${id}` });
       await mine.page.locator('.assignee').getByRole('combobox').selectOption('Nora Gil');
-      const theirs = await dashboard.open({ path: '/inbox?assigned=me', user: vera });
+      const theirs = await dashboard.open({ path: '/inbox?assigned=me', user: nora });
       await rowOf(theirs.page, id).click();
       await theirs.page
         .locator('.assignee option:checked', { hasText: 'Nora Gil (you)' })
         .waitFor({ state: 'attached' });
-      assert.equal((await read(id)).assigned_to.id, vera.id);
+      assert.equal((await read(id)).assigned_to.id, nora.id);
       await theirs.page.locator('.assignee').getByRole('combobox').selectOption('Nobody');
       await mine.page
         .locator('.assignee option:checked', { hasText: 'Nobody' })
@@ -99,7 +100,7 @@ inBrowser(
       );
       // By its address it says so, too.
       await page.goto('/settings/data');
-      await page.locator('.settings-nav').waitFor();
+      await page.getByText('Only owners can change this.').waitFor();
       assert.equal(await button(page, 'Download the file').count(), 0);
       const { token } = member;
       for (const [method, path, body] of [
