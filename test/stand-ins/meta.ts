@@ -32,7 +32,7 @@ export interface Meta {
 
 type Status = 'sent' | 'delivered' | 'read' | 'failed';
 
-export interface MetaTemplate {
+interface MetaTemplate {
   name: string;
   language: string;
   status: string;
