@@ -103,9 +103,22 @@ const INVITE: Invite = {
   ...{ created_at: AT, expires_at: '2026-01-22T09:30:00.000Z' },
 };
 
-export const Invites = Type.Array(Invite, {
+const ListedInvite = Type.Object(
+  {
+    ...Invite.properties,
+    mail: NullOr(
+      Type.Enum(['queued', 'retrying', 'sent', 'failed'], { type: 'string', title: 'MailState' }),
+      'What became of the e-mail: `retrying` if the mail server cannot be reached or refused it for now, `failed` if it was ' +
+        'given up. Null: none was sent.',
+    ),
+  },
+  { title: 'ListedInvite' },
+);
+export type ListedInvite = Static<typeof ListedInvite>;
+
+export const Invites = Type.Array(ListedInvite, {
   description: 'The open invitations, newest first.',
-  examples: [[INVITE]],
+  examples: [[{ ...INVITE, mail: 'sent' }]],
 });
 
 export const CreatedInvite = Type.Object(

@@ -79,6 +79,22 @@ inBrowser(
       await button(page, 'Test the connection').click();
       await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
       assert.equal(meta.accepted.length, 0);
+      // Without a template, and without the account that has it, it says what is missing.
+      await page.locator('.template-state[data-state="bad"]').getByText('No template is set up').waitFor();
+      await page.getByLabel('The template to use outside the 24-hour window').fill(META.template);
+      await button(page, 'Test and save').click();
+      await page
+        .locator('.template-state')
+        .getByText('Fill in the id of your WhatsApp business account')
+        .waitFor();
+      await page.getByLabel('The id of the WhatsApp business account').fill(META.businessAccountId);
+      await button(page, 'Test and save').click();
+      await page.locator('.template-state[data-state="ok"]').getByText('WhatsApp has approved it.').waitFor();
+      await page
+        .locator('.template-preview')
+        .getByText('Hello! Here is the answer to your question: Yes, on Saturdays we open at nine.')
+        .waitFor();
+      await page.getByText(`${META.template} (en)`).waitFor();
       await button(page, 'Remove my channel').click();
       await page.getByText('You use the channel of the operator.').waitFor();
       await window.close();

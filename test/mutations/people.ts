@@ -66,4 +66,31 @@ export const PEOPLE_MUTATIONS: readonly Mutation[] = [
       test: 'tests WhatsApp without sending anything, and says what is wrong',
     },
   ]),
+  ...caughtBy('test/mail-trouble.test.ts', [
+    {
+      name: 'a mail that the server refused for now looks as if it were on its way',
+      file: 'src/mail/queue.ts',
+      find: `return row?.state === 'queued' && row.code !== null ? 'retrying' : row?.state;`,
+      replace: 'return row?.state;',
+      test: 'an owner sees what became of the mail of an invitation',
+    },
+  ]),
+  ...caughtBy('test/channel-setup.test.ts', [
+    {
+      name: 'a template with another name is shown',
+      file: 'src/delivery/channels/whatsapp/template.ts',
+      find: 'one !== null && one.name === name,',
+      replace: 'one !== null,',
+      test: 'shows the template as WhatsApp has it, or why it cannot be used',
+    },
+  ]),
+  ...caughtBy('test/mail-kills.test.ts', [
+    {
+      name: 'a mail that is sent again has another Message-ID',
+      file: 'src/mail/sender.ts',
+      find: 'messageId: mail.message_id }',
+      replace: 'messageId: `${mail.message_id}-${mail.attempts}` }',
+      test: 'after the mail server has taken some and before it said so: only these come again, with their Message-ID',
+    },
+  ]),
 ];

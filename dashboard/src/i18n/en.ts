@@ -581,8 +581,11 @@ export const en = {
   channelRemove: 'Remove my channel',
   channelRemoved: 'Your channel was removed.',
   secretKept: 'Saved. Leave empty to keep it.',
-  templateHint:
-    'Customers who have not written for a day get the template “{name}”, with your answer as its text.',
+  template: 'Template',
+  templateAbout: 'Customers who have not written for a day get it, with your answer in it.',
+  templateApproved: 'WhatsApp has approved it.',
+  templatePreview: 'How it looks',
+  templateSample: 'Yes, on Saturdays we open at nine.',
   templateMissing:
     'Without a template, an answer waits until the customer writes again after a day of silence.',
   dailyLimit: 'Daily limit',
@@ -607,6 +610,10 @@ export const en = {
   inviteMailed:
     'We send this link to {email}. You can also pass it on yourself. It works once, within seven days.',
   inviteLinkHint: 'Pass this link on. It works once, within seven days, and is not shown again.',
+  inviteMailQueued: 'E-mail: on its way',
+  inviteMailRetrying: 'E-mail: not accepted yet, we keep trying',
+  inviteMailSent: 'E-mail sent',
+  inviteMailFailed: 'E-mail not delivered: pass the link on yourself, or invite again',
   invitesOpen: 'Open invitations',
   inviteAnybody: 'Whoever has the link',
   inviteUntil: 'Works until {when}',

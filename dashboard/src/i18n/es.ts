@@ -639,8 +639,11 @@ export const es: Texts = {
   channelRemove: 'Quitar mi canal',
   channelRemoved: 'Se quitó tu canal.',
   secretKept: 'Guardado. Déjalo vacío para conservarlo.',
-  templateHint:
-    'Quienes no han escrito en un día reciben la plantilla «{name}», con tu respuesta como texto.',
+  template: 'Plantilla',
+  templateAbout: 'La reciben los clientes que no han escrito en un día, con tu respuesta dentro.',
+  templateApproved: 'WhatsApp la ha aprobado.',
+  templatePreview: 'Cómo se ve',
+  templateSample: 'Sí, los sábados abrimos a las nueve.',
   templateMissing:
     'Sin plantilla, tras un día de silencio la respuesta espera a que el cliente vuelva a escribir.',
   dailyLimit: 'Límite diario',
@@ -666,6 +669,10 @@ export const es: Texts = {
   inviteMailed:
     'Enviamos este enlace a {email}. También puedes pasarlo tú. Funciona una vez, durante siete días.',
   inviteLinkHint: 'Pasa este enlace. Funciona una vez, durante siete días, y no se vuelve a mostrar.',
+  inviteMailQueued: 'Correo: en camino',
+  inviteMailRetrying: 'Correo: aún no aceptado, seguimos intentándolo',
+  inviteMailSent: 'Correo enviado',
+  inviteMailFailed: 'El correo no se entregó: pasa el enlace o invita de nuevo',
   invitesOpen: 'Invitaciones abiertas',
   inviteAnybody: 'Quien tenga el enlace',
   inviteUntil: 'Funciona hasta {when}',

@@ -1,7 +1,13 @@
 import { Button, NativeSelect, Skeleton, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Invite, NewInvite, TeamMember, TeamRole } from '../../../../src/contract/people.ts';
+import type {
+  Invite,
+  ListedInvite,
+  NewInvite,
+  TeamMember,
+  TeamRole,
+} from '../../../../src/contract/people.ts';
 import { type Call, request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
@@ -105,14 +111,25 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
   );
 }
 
+const MAIL_STATES = {
+  queued: 'inviteMailQueued',
+  retrying: 'inviteMailRetrying',
+  sent: 'inviteMailSent',
+  failed: 'inviteMailFailed',
+} as const;
+/** While a mail may still change its state. */
+const LOOK_EVERY_MS = 3000;
+
 function Invitations() {
   const translation = useTranslation();
   const { t, exactTime } = translation;
   const client = useQueryClient();
   const { data: invites } = useQuery({
     queryKey: ['invites'],
-    queryFn: ({ signal }) => request<Invite[]>(settingsCalls.invites(), { signal }),
+    queryFn: ({ signal }) => request<ListedInvite[]>(settingsCalls.invites(), { signal }),
     staleTime: 0,
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ mail }) => mail === 'queued' || mail === 'retrying') ? LOOK_EVERY_MS : false,
   });
   const refresh = () => client.invalidateQueries({ queryKey: ['invites'] });
   const [name, setName] = useState('');
@@ -198,6 +215,11 @@ function Invitations() {
                     {who} <span className="tag">{t(one.role === 'owner' ? 'roleOwner' : 'roleMember')}</span>
                     <br />
                     <span className="muted">{t('inviteUntil', { when: exactTime(one.expires_at) })}</span>
+                    {one.mail && (
+                      <span className="invite-mail" data-state={one.mail} role="status">
+                        {t(MAIL_STATES[one.mail])}
+                      </span>
+                    )}
                   </span>
                   <Button
                     variant="default"
