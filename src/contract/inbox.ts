@@ -64,7 +64,9 @@ export const InboxQuery = Type.Object({
     Type.Enum([...INBOX_SORTS], {
       type: 'string',
       default: 'newest',
-      description: 'By the time they were raised; with `attention` by the time their message was written.',
+      description:
+        'By the time they were raised; with `attention` by the time their message was written, and with `answered` and ' +
+        '`resolved` by the time when that happened (`updated_at`), unless there is a `q`.',
     }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: INBOX_LIMIT.max, default: INBOX_LIMIT.default })),

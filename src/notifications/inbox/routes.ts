@@ -131,13 +131,14 @@ function readAssigned(given: unknown, request: FastifyRequest): PageRequest['ass
 function readPageRequest(request: FastifyRequest): PageRequest {
   const query = request.query as Record<string, unknown>;
   const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
-  const [after] = readCursor(query.cursor, cursorPattern(tab), CURSOR_SOURCE) ?? [];
+  const filter = readFilter(request);
+  const after = readCursor(query.cursor, cursorPattern({ tab, ...filter }), CURSOR_SOURCE);
   return {
     tab,
-    ...readFilter(request),
+    ...filter,
     order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
-    after: after === undefined ? undefined : Number(after),
+    after: after && { id: Number(after.at(-1)), ...(after.length > 1 && { time: after[0] }) },
   };
 }
 
