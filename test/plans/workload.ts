@@ -316,6 +316,7 @@ const LISTS = [
   '/api/v1/inbox?tab=resolved&assigned=1&sort=oldest&limit=5',
   '/api/v1/inbox?tab=open&assigned=1&limit=5',
   '/api/v1/inbox?tab=all&assigned=none&limit=5',
+  '/api/v1/inbox/presence?ids=11,12,13',
   '/api/v1/inbox/counts',
   '/api/v1/inbox/counts?assigned=1',
   '/api/v1/inbox/counts?type=user_support_request',
