@@ -7,7 +7,7 @@ import {
   withItems,
   withNextPage,
 } from '../../dashboard/src/inbox/list/loaded.ts';
-import { readView } from '../../dashboard/src/inbox/view.ts';
+import type { View } from '../../dashboard/src/inbox/shownView.ts';
 import type { InboxItem } from '../../src/contract/inbox.ts';
 
 const answered = (id: number, second: number): InboxItem =>
@@ -20,8 +20,17 @@ const answered = (id: number, second: number): InboxItem =>
   }) as InboxItem;
 const page = (items: InboxItem[], next_cursor: string | null) => ({ items, next_cursor, complete: true });
 
+const viewOf = (more: Partial<View>): View => ({
+  tab: 'answered',
+  type: '',
+  assigned: '',
+  search: '',
+  sort: 'newest',
+  ...more,
+});
+
 describe('the list of what was answered', () => {
-  const view = readView({ tab: 'answered' });
+  const view = viewOf({});
   const context = { view, userId: 1 };
   const idsIn = (list: Parameters<typeof itemsIn>[0]) => itemsIn(list).map(({ id }) => id);
   const twoPages = () =>
@@ -41,13 +50,13 @@ describe('the list of what was answered', () => {
   });
 
   it('is in the opposite order with the oldest first', () => {
-    const oldest = { view: readView({ tab: 'answered', sort: 'oldest' }), userId: 1 };
+    const oldest = { view: viewOf({ sort: 'oldest' }), userId: 1 };
     const list = listOf(page([answered(7, 5), answered(2, 6)], null));
     assert.deepEqual(idsIn(withItems(list, [1], [answered(1, 9)], oldest)), [7, 2, 1]);
   });
 
   it('keeps the order of the questions in a search', () => {
-    const search = { view: readView({ tab: 'answered', q: 'tea' }), userId: 1 };
+    const search = { view: viewOf({ search: 'tea' }), userId: 1 };
     const list = listOf(page([answered(9, 5), answered(2, 8)], null));
     assert.deepEqual(idsIn(withItems(list, [2], [answered(2, 9)], search)), [9, 2]);
   });
