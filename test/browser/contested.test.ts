@@ -79,7 +79,10 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
       dashboard.open({ path: `/inbox/${id}` }),
       dashboard.open({ path: `/inbox/${id}`, user: colleague }),
     ]);
-    await mine.page.getByRole('status').getByText(/has this open/).waitFor();
+    await mine.page
+      .getByRole('status')
+      .getByText(/has this open/)
+      .waitFor();
     // In the form, not in the list.
     const notice = mine.page.getByRole('status').getByText(/is writing an answer/);
     await typeUntilSeen(theirs.page.locator('[data-reply]'), notice);
