@@ -1,6 +1,6 @@
 import type { Attention, AttentionCode } from '../contract/inbox.ts';
 import type { AttentionRow } from './queue/attention.ts';
-import { NEVER } from './queue/table.ts';
+import { NEVER, NUMBER_FIXED } from './queue/table.ts';
 
 /** Whether a message to a customer needs a person, and why. Pure. The SQL of `queue/attention.ts` selects the same. */
 
@@ -26,7 +26,13 @@ const FAILURES: Readonly<Record<string, AttentionCode>> = {
   TIMEOUT: 'unknown_if_sent',
   UNREADABLE_RESPONSE: 'unknown_if_sent',
   NETWORK: 'unknown_if_sent',
+  [NUMBER_FIXED]: 'number_fixed',
 };
+
+/** Somebody must look at these before they are sent again: the customer may have the message, or does not want it. */
+const ONE_BY_ONE: ReadonlySet<AttentionCode> = new Set(['unknown_if_sent', 'opted_out']);
+export const isSentOneByOne = (code: string | null): boolean =>
+  ONE_BY_ONE.has(FAILURES[code ?? ''] ?? 'gave_up');
 
 export interface AttentionContext {
   at: Date;

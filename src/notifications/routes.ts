@@ -146,7 +146,12 @@ export function notificationRoutes({
         },
       },
       async (request, reply) => {
-        const wire = await findNotificationWire(database, merchantOf(request), idOf(request));
+        const wire = await findNotificationWire(
+          database,
+          merchantOf(request),
+          idOf(request),
+          outbox.defaultCountry,
+        );
         if (wire === undefined) throw notificationNotFound();
         return reply.type(JSON_TYPE).send(Buffer.from(wire) as never);
       },

@@ -81,7 +81,7 @@ export async function performAnswer(
     reference: notification.reference,
     context: notification.context,
     country: notification.country,
-    recipient: recipientOf(leadPhone, notification),
+    recipient: recipientOf(leadPhone, notification, outbox.defaultCountry),
     mode: decision.send,
     content: decision.content,
     at,
