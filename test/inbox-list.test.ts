@@ -122,6 +122,61 @@ onEachEngine('the inbox list', (engine) => {
     ]);
   });
 
+  it('has what was answered or resolved by the time when that happened, in pages of both orders', async () => {
+    const colleague = await addColleague(deskbell, 'Cora');
+    const ids: number[] = [];
+    for (const n of [1, 2, 3, 4, 5]) {
+      ids.push(await ask(deskbell, token, `Done ${n}?`));
+      const path = `${NOTIFICATIONS}/${ids.at(-1)}/assignee`;
+      assert.equal(
+        (await deskbell.call('PUT', path, { token, body: { user_id: colleague.id } })).status,
+        200,
+      );
+    }
+    const [one, two, three, four, five] = ids as [number, number, number, number, number];
+    deskbell.clock.stop();
+    for (const [tab, body] of [
+      ['answered', { answer: 'Yes.' }],
+      ['resolved', { resolve_only: true }],
+    ] as const) {
+      // Two of them in the same millisecond.
+      for (const batch of [[four], [one, five], [three, two]])
+        for (const id of batch) {
+          if (id === batch[0]) deskbell.clock.jump(1);
+          await answer(deskbell, token, id, body);
+        }
+      const expected = [three, two, five, one, four];
+      // It changes neither who asked the same nor when it was answered.
+      const group = await deskbell.call('POST', `${NOTIFICATIONS}/${four}/ungroup`, { token });
+      assert.equal(group.status, 200, group.text);
+      for (const filter of [{}, { assigned: String(colleague.id) }, { type: 'user_question_request' }]) {
+        for (const sort of ['newest', 'oldest']) {
+          const found: number[] = [];
+          const times: string[] = [];
+          for (let cursor: string | null = ''; cursor !== null; ) {
+            const query = { tab, sort, limit: '2', ...filter, ...(cursor && { cursor }) };
+            const { items, next_cursor } = await page(deskbell, token, query);
+            const own = items.filter(({ id }: { id: number }) => ids.includes(id));
+            found.push(...idsIn({ items: own }));
+            times.push(...own.map(({ updated_at }: { updated_at: string }) => updated_at));
+            cursor = next_cursor;
+          }
+          assert.deepEqual(found, sort === 'newest' ? expected : expected.toReversed(), `${tab} ${sort}`);
+          assert.deepEqual(times, sort === 'newest' ? times.toSorted().toReversed() : times.toSorted());
+        }
+      }
+      if (tab === 'resolved') continue;
+      // They must be reopened in the database: what was sent cannot be.
+      await deskbell.allSent();
+      for (const id of ids)
+        await deskbell.database.run(
+          `update notifications set status = 'requested', answer = null where merchant_id = 1 and id = $1`,
+          [id],
+        );
+    }
+    deskbell.clock.go();
+  });
+
   it('can be filtered by who takes care of it, also in a search', async () => {
     const [mine, hers, nobodys] = [
       await ask(deskbell, token, 'Assigned one?'),
@@ -195,6 +250,7 @@ onEachEngine('the inbox list', (engine) => {
       ['limit=0', 'limit'],
       ['cursor=x', 'cursor'],
       [`tab=attention&cursor=${cursor}`, 'cursor'],
+      [`tab=answered&cursor=${cursor}`, 'cursor'],
       ['ids=1,x', 'ids'],
       [`ids=${Array.from({ length: 101 }, (_, n) => n + 1)}`, 'ids'],
       [`q=${'x'.repeat(201)}`, 'q'],

@@ -133,6 +133,7 @@ const ROUTES = {
   'get /api/v1/overview': 'notifications',
   'get /api/v1/inbox': 'notifications',
   'get /api/v1/inbox/counts': 'notifications',
+  'get /api/v1/inbox/presence': 'notifications',
   'post /api/v1/inbox/attention/send-again': 'notifications',
   'post /api/v1/notification/{notification_id}/recipient': 'notifications',
   'get /api/v1/audit': 'audit',
@@ -348,6 +349,7 @@ describe('the OpenAPI document', () => {
       ['get /api/v1/overview', '/api/v1/overview?days=0', { token }],
       ['get /api/v1/inbox', '/api/v1/inbox?tab=x', { token }],
       ['get /api/v1/inbox/counts', '/api/v1/inbox/counts?type=x', { token }],
+      ['get /api/v1/inbox/presence', '/api/v1/inbox/presence?ids=x', { token }],
       [
         'post /api/v1/inbox/attention/send-again',
         '/api/v1/inbox/attention/send-again',

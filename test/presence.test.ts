@@ -55,6 +55,42 @@ onEachEngine('who looks at a notification', (engine) => {
     assert.deepEqual(await seenBy(tokens.aurora, address), []);
   });
 
+  it('is shown for many notifications at once, as a list needs it, and for no other merchant’s', async () => {
+    const [one, two, quiet] = [
+      await raise(deskbell, tokens.aurora),
+      await raise(deskbell, tokens.aurora),
+      await raise(deskbell, tokens.aurora),
+    ];
+    const idOf = (address: string) => Number(address.split('/').at(-1));
+    const listed = (token: string, ids: readonly (number | string)[]) =>
+      deskbell.call('GET', `/api/v1/inbox/presence?ids=${ids}`, { token });
+    await put(teo.token, one, 'open');
+    await put(mona.token, one, 'typing');
+    await put(teo.token, two, 'typing');
+    const ids = [one, two, quiet].map(idOf);
+    const entry = (address: string, { id }: Colleague, name: string, state: string) => ({
+      notification_id: idOf(address),
+      user_id: id,
+      name,
+      state,
+    });
+    assert.deepEqual((await listed(tokens.aurora, ids)).json, [
+      entry(one, teo, 'Teo Vidal', 'open'),
+      entry(one, mona, 'Mona Haddad', 'typing'),
+      entry(two, teo, 'Teo Vidal', 'typing'),
+    ]);
+    // Not oneself, and only what was asked for.
+    assert.deepEqual((await listed(teo.token, ids)).json, [entry(one, mona, 'Mona Haddad', 'typing')]);
+    assert.deepEqual((await listed(tokens.aurora, [idOf(quiet), 987_654])).json, []);
+    assert.deepEqual((await listed(tokens.borealis, ids)).json, []);
+    await put(mona.token, one, 'gone');
+    deskbell.clock.jump(16);
+    assert.deepEqual((await listed(tokens.aurora, ids)).json, []);
+    assertError(await listed(tokens.aurora, ['x']), 422, 'VALIDATION_ERROR', 'ids');
+    const key = await createKey(deskbell, ['notifications:read']);
+    assertError(await listed(key, ids), 403, 'INSUFFICIENT_SCOPE');
+  });
+
   it('writes a repeated state only after 5 seconds, typing after 3, however often it is sent', async () => {
     const address = await raise(deskbell, tokens.aurora);
     await put(teo.token, address, 'open');

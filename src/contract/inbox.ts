@@ -67,7 +67,9 @@ export const InboxQuery = Type.Object({
     Type.Enum([...INBOX_SORTS], {
       type: 'string',
       default: 'newest',
-      description: 'By the time they were raised; with `attention` by the time their message was written.',
+      description:
+        'By the time they were raised; with `attention` by the time their message was written, and with `answered` and ' +
+        '`resolved` by the time when that happened (`updated_at`), unless there is a `q`.',
     }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: INBOX_LIMIT.max, default: INBOX_LIMIT.default })),
@@ -80,6 +82,9 @@ export const InboxQuery = Type.Object({
 });
 export const InboxHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the last response.' })),
+});
+export const PresenceQuery = Type.Object({
+  ids: Type.String({ description: `At most ${INBOX_IDS_MAX} ids of notifications, separated by commas.` }),
 });
 export const CountsQuery = Type.Object({ type, assigned, q });
 

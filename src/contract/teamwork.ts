@@ -103,3 +103,18 @@ export const Presences = Type.Array(Presence, {
   examples: [[present]],
 });
 export type Presence = Static<typeof Presence>;
+
+const listed = { notification_id: 12, ...present };
+const ListedPresence = Type.Object(
+  { notification_id: Type.Integer({ minimum: 1 }), ...Presence.properties },
+  {
+    title: 'ListedPresence',
+    description: 'Somebody who has one of the notifications open.',
+    examples: [listed],
+  },
+);
+export const ListedPresences = Type.Array(ListedPresence, {
+  description: 'The other people who have them open now.',
+  examples: [[listed]],
+});
+export type ListedPresence = Static<typeof ListedPresence>;

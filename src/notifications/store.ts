@@ -385,18 +385,18 @@ export const answerEvent = (engine: Engine, mark: Step, what: 'answered' | 'reso
       ${JSON_TEXT[engine](authorNameOf('n.merchant_id', 'r.answered_by', 'r.key_id'))}, '}')`,
   });
 
-/** Something about it changed that is not stored with it. */
+/** Something about it changed that is not stored with it. The time of an answered one is that of its answer. */
 export async function touchNotification(
   tx: Transaction,
   merchantId: MerchantId,
   id: number,
   at: Date,
 ): Promise<void> {
-  await tx.run('update notifications set updated_at = $3 where merchant_id = $1 and id = $2', [
-    merchantId,
-    id,
-    at.toISOString(),
-  ]);
+  await tx.run(
+    `update notifications set updated_at = case when status = 'requested' then $3 else updated_at end
+      where merchant_id = $1 and id = $2`,
+    [merchantId, id, at.toISOString()],
+  );
 }
 
 /** Whoever asked hears of it. */

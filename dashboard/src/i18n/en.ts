@@ -220,6 +220,10 @@ export const en = {
     one: 'Could not resolve it. It is pending again.',
     other: 'Could not resolve {n}. They are pending again.',
   },
+  othersWereFaster: {
+    one: 'Someone else had already answered or deleted it.',
+    other: 'Someone else had already answered or deleted {n} of them.',
+  },
   nextPending: 'Next pending',
 
   theCustomer: 'The customer',

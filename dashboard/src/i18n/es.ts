@@ -253,6 +253,11 @@ export const es: Texts = {
     many: 'No se pudieron resolver {n}. Vuelven a estar pendientes.',
     other: 'No se pudieron resolver {n}. Vuelven a estar pendientes.',
   },
+  othersWereFaster: {
+    one: 'Otra persona ya la había respondido o eliminado.',
+    many: 'Otra persona ya había respondido o eliminado {n} de ellas.',
+    other: 'Otra persona ya había respondido o eliminado {n} de ellas.',
+  },
   nextPending: 'Siguiente pendiente',
 
   theCustomer: 'El cliente',

@@ -255,6 +255,11 @@ export const pt: Texts = {
     many: 'Não foi possível resolver {n}. Elas estão pendentes de novo.',
     other: 'Não foi possível resolver {n}. Elas estão pendentes de novo.',
   },
+  othersWereFaster: {
+    one: 'Outra pessoa já a tinha respondido ou excluído.',
+    many: 'Outra pessoa já tinha respondido ou excluído {n} delas.',
+    other: 'Outra pessoa já tinha respondido ou excluído {n} delas.',
+  },
   nextPending: 'Próxima pendente',
 
   theCustomer: 'O cliente',

@@ -15,13 +15,16 @@ const DRAFT_KEPT_MS = 24 * 60 * 60 * 1000;
 /** Resolves the notifications without a reply. */
 export async function resolveNotifications(client: QueryClient, ids: readonly number[]): Promise<void> {
   const undoSeconds = await undoSecondsOf(client);
-  // Those that somebody else has answered or deleted are done, too.
-  const { done: resolved, failed } = await sendForMany(
+  const {
+    done: resolved,
+    failed,
+    gone,
+  } = await sendForMany(
     ids,
     async (slice) =>
       (await request<{ results: ResolveResult[] }>(calls.resolveMany(slice, undoSeconds))).results,
   );
-  selectFailed(ids, failed);
+  selectFailed(ids, failed, gone);
   for (const id of resolved) keepSentDraft(id, DRAFT_KEPT_MS);
   showAsAnswered(client, resolved, { outcome: 'resolved', answer: { resolve_only: true } });
   if (resolved.length > 0) {
@@ -34,6 +37,7 @@ export async function resolveNotifications(client: QueryClient, ids: readonly nu
       },
     });
   }
+  if (gone.size > 0) showToast('othersWereFaster', { values: { n: gone.size } });
   if (failed.size > 0) showToast('resolveFailed', { values: { n: failed.size }, tone: 'error' });
   await refreshInbox(client);
 }

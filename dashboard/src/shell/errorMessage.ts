@@ -26,6 +26,8 @@ export function errorMessage({ t, duration }: Translation, error: unknown): stri
       return t('errorServer');
     case 'WINDOW_CLOSED':
       return t('errorWindowClosed');
+    case 'ALREADY_ANSWERED':
+      return t('alreadyAnswered');
     case 'NOTIFICATION_NOT_FOUND':
     case 'DOCUMENT_NOT_FOUND':
     case 'WORDING_NOT_FOUND':

@@ -79,7 +79,7 @@ export function Presence({ id }: { id: number }) {
 }
 
 const SHOWN_MAX = 3;
-const namesOf = (people: readonly Other[]) =>
+export const namesOf = (people: readonly Other[]) =>
   people
     .slice(0, SHOWN_MAX)
     .map(({ name }) => name)

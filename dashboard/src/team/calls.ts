@@ -23,6 +23,10 @@ export const teamCalls = {
     path: `${pathOf(id)}/notes/${noteId}`,
   }),
   presence: (id: number): Call => ({ method: 'GET', path: `${pathOf(id)}/presence` }),
+  presences: (ids: readonly number[]): Call => ({
+    method: 'GET',
+    path: `/api/v1/inbox/presence?ids=${ids.join()}`,
+  }),
   setPresence: (id: number, state: PresenceState): Call => ({
     method: 'PUT',
     path: `${pathOf(id)}/presence`,

@@ -3,7 +3,7 @@ import { COUNTED_MAX, type InboxCounts, MATCHES_COUNTED_MAX } from '../../contra
 import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
 import type { ItemParts } from './items.ts';
-import { conditionsOf, contextOf } from './list.ts';
+import { conditionsOf, contextOf, orderBy } from './list.ts';
 import { matchingAmong, messagesOf } from './messages.ts';
 import { findMatches, readUnindexed, type Search } from './search/find.ts';
 import type { SearchQuery } from './search/query.ts';
@@ -50,7 +50,7 @@ async function countListed(
   const row = await queries.one<{ rows: number; matches: number }>(
     `select count(*) as rows, count(matches) as matches
       from (select case when ${['true', ...checks].join(' and ')} then 1 end as matches from notifications
-        where merchant_id = $1 and ${driver} order by id desc limit ${rowsMax}) newest`,
+        where merchant_id = $1 and ${driver} order by ${orderBy(filter.tab, 'desc')} limit ${rowsMax}) newest`,
     [merchantId],
   );
   return upTo(COUNTED_MAX, row?.matches ?? 0, checks.length > 0 && row?.rows === READ_MAX);

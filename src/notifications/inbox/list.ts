@@ -15,14 +15,22 @@ export interface PageRequest extends Filter {
   query: SearchQuery | 'none' | undefined;
   order: 'asc' | 'desc';
   limit: number;
-  /** The last notification of the previous page; with attention, its message. */
-  after: number | undefined;
+  /** The end of the previous page. */
+  after: Position | undefined;
+}
+
+/** A place in a list. */
+export interface Position {
+  /** Of the notification; with attention, of its message. */
+  id: number;
+  /** When it was answered or resolved, in a list of that order. */
+  time?: string | undefined;
 }
 
 /** The next notifications of a list, and where the page after them begins. */
 interface Found {
   ids: number[];
-  next: number | undefined;
+  next: Position | undefined;
 }
 
 export async function readPage(
@@ -56,25 +64,40 @@ export async function readPage(
   return {
     items,
     messages,
-    next_cursor: next === undefined ? null : cursorOf(`${CURSOR_KIND[tab]} ${next}`),
+    next_cursor: next === undefined ? null : cursorOf(cursorText(request, next)),
     complete: search?.unindexed.isComplete ?? true,
   };
 }
 
-/** What the number in a cursor is the id of. */
-const CURSOR_KIND = {
-  open: 'id',
-  answered: 'id',
-  resolved: 'id',
-  all: 'id',
-  attention: 'message',
-} as const satisfies Record<PageRequest['tab'], string>;
-export const cursorPattern = (tab: PageRequest['tab']) => new RegExp(`^${CURSOR_KIND[tab]} (\\d{1,15})$`);
+type Ordered = Pick<PageRequest, 'tab' | 'query'>;
 
-const pageOf = (ids: readonly number[], limit: number): Found => ({
-  ids: ids.slice(0, limit),
-  next: ids.length > limit ? ids[limit - 1] : undefined,
-});
+/** By the time when it was done. A search finds by the time of the question: its index has no other order. */
+const isByTime = ({ tab, query }: Ordered) =>
+  query === undefined && (tab === 'answered' || tab === 'resolved');
+
+const orderColumns = (tab: StateTab) => (isByTime({ tab, query: undefined }) ? ['updated_at', 'id'] : ['id']);
+export const orderBy = (tab: StateTab, order: PageRequest['order']): string =>
+  orderColumns(tab)
+    .map((column) => `${column} ${order}`)
+    .join(', ');
+
+function cursorText(list: Ordered, { id, time }: Position): string {
+  if (isByTime(list)) return `done ${time} ${id}`;
+  return list.tab === 'attention' ? `message ${id}` : `id ${id}`;
+}
+
+const CURSOR = {
+  done: /^done ([\dT:.Z-]{24}) (\d{1,15})$/,
+  message: /^message (\d{1,15})$/,
+  id: /^id (\d{1,15})$/,
+};
+export const cursorPattern = (list: Ordered): RegExp =>
+  CURSOR[isByTime(list) ? 'done' : list.tab === 'attention' ? 'message' : 'id'];
+
+function pageOf<Row extends Position>(rows: readonly Row[], limit: number): Found {
+  const page = rows.slice(0, limit);
+  return { ids: page.map(({ id }) => id), next: rows.length > limit ? page.at(-1) : undefined };
+}
 
 async function findSearched(
   queries: Queries,
@@ -83,8 +106,12 @@ async function findSearched(
   search: Search,
 ): Promise<Found> {
   const { after, order, limit } = request;
-  const page = { after, order, limit: limit + 1 };
-  return pageOf(await findMatches(queries, merchantId, search, request, page), limit);
+  const page = { after: after?.id, order, limit: limit + 1 };
+  const ids = await findMatches(queries, merchantId, search, request, page);
+  return pageOf(
+    ids.map((id) => ({ id })),
+    limit,
+  );
 }
 
 /** No index has every filter, so a page reads at most this many rows, a window at a time. */
@@ -98,33 +125,39 @@ async function findListed(
 ): Promise<Found> {
   const { order, limit, after } = request;
   const pause = inSlices();
-  const ids: number[] = [];
+  const found: Position[] = [];
   const { driver, checks } = conditionsOf(request);
+  const columns = orderColumns(request.tab);
+  const isAfter = `(${columns}) ${order === 'desc' ? '<' : '>'} (${columns.map((_, n) => `$${3 + n}`)})`;
   const atOnce = checks.length === 0 ? limit + 1 : WINDOW;
-  let last = after;
+  let last: Position = after ?? (order === 'desc' ? NEWEST : OLDEST);
   for (let windows = 0; windows < WINDOWS_MAX; windows += 1) {
-    const rows = await queries.all<{ id: number; matches: number }>(
-      `select id, case when ${['true', ...checks].join(' and ')} then 1 else 0 end as matches from notifications
-        where merchant_id = $1 and ${driver} and id ${order === 'desc' ? '<' : '>'} $2
-        order by id ${order} limit $3`,
-      [merchantId, last ?? (order === 'desc' ? Number.MAX_SAFE_INTEGER : 0), atOnce],
+    const rows = await queries.all<{ id: number; time: string; matches: number }>(
+      `select id, updated_at as time, case when ${['true', ...checks].join(' and ')} then 1 else 0 end as matches
+        from notifications
+        where merchant_id = $1 and ${driver} and ${isAfter} order by ${orderBy(request.tab, order)} limit $2`,
+      [merchantId, atOnce, ...(columns.length > 1 ? [last.time!] : []), last.id],
     );
-    for (const row of rows) if (row.matches === 1) ids.push(row.id);
-    if (ids.length > limit || rows.length < atOnce) return pageOf(ids, limit);
-    last = rows.at(-1)!.id;
+    for (const { id, time, matches } of rows) if (matches === 1) found.push({ id, time });
+    if (found.length > limit || rows.length < atOnce) return pageOf(found, limit);
+    last = rows.at(-1)!;
     await pause();
   }
-  return { ids, next: last };
+  return { ids: found.map(({ id }) => id), next: last };
 }
+
+const NEWEST: Position = { id: Number.MAX_SAFE_INTEGER, time: '9999' };
+const OLDEST: Position = { id: 0, time: '' };
 
 /** The condition with an index that finds the fewest rows, and those that are checked in them. */
 export function conditionsOf({ tab, type, assigned }: Filter & { tab: StateTab }) {
   const ofTab = TAB_CONDITIONS[tab];
   if (typeof assigned !== 'number') return { driver: ofTab, checks: otherConditions({ type, assigned }) };
-  const checks = [ofTab, ...otherConditions({ type, assigned: undefined })].filter(
-    (check) => check !== 'true',
-  );
-  return { driver: `assigned_to = ${assigned}`, checks };
+  const checks = otherConditions({ type, assigned: undefined });
+  const driver = `assigned_to = ${assigned}`;
+  if (tab === 'all') return { driver, checks };
+  if (tab === 'open') return { driver, checks: [ofTab, ...checks] };
+  return { driver: `${driver} and ${ofTab}`, checks };
 }
 
 /** Matches are rare among those that need attention, or all of them match: a page reads at most this many. */
@@ -145,11 +178,11 @@ async function findAttention(
   const context = await contextOf(parts, merchantId);
   const isFiltered = search !== undefined || otherConditions(request).length > 0;
   const atOnce = isFiltered ? ATTENTION_MAX : limit + 1;
-  const wanted = { after, order, limit: atOnce, ...messagesOf('answers', request) };
+  const wanted = { after: after?.id, order, limit: atOnce, ...messagesOf('answers', request) };
   const rows = await listAttention(parts.database, merchantId, context, wanted);
   const found = await matchingAmong(parts.database, merchantId, search, request, rows);
   const page = found.slice(0, limit);
   const hasMore = found.length > limit || rows.length === atOnce;
   const last = found.length > limit ? page.at(-1) : rows.at(-1);
-  return { ids: page.map((row) => row.notification_id), next: hasMore ? last?.id : undefined };
+  return { ids: page.map((row) => row.notification_id), next: hasMore && last ? { id: last.id } : undefined };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { merchantOf, requireMerchant } from '../../auth/guard.ts';
+import { merchantOf, requireMerchant, userOf } from '../../auth/guard.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import {
   CountsQuery,
@@ -13,13 +13,16 @@ import {
   InboxHeaders,
   InboxPage,
   InboxQuery,
+  PresenceQuery,
 } from '../../contract/inbox.ts';
 import { Unchanged } from '../../contract/notifications.ts';
+import { ListedPresences } from '../../contract/teamwork.ts';
 import { invalid, TOKEN_ERRORS } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';
 import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
 import { matches } from '../list.ts';
+import { listPresentIn } from '../team/presence.ts';
 import { readCounts } from './counts.ts';
 import { FILTER_ERRORS, oneOf, readFilter, readOptional } from './filter.ts';
 import { type ItemParts, readItems } from './items.ts';
@@ -98,6 +101,29 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
       (request) =>
         readCounts(parts, merchantOf(request), readFilter(request.query as Record<string, unknown>, request)),
     );
+
+    app.get(
+      '/inbox/presence',
+      {
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'See who looks at the inbox', {
+            operationId: 'listInboxPresences',
+            description:
+              'The other people who have one of these notifications open now, or are writing an answer. When it changes, ' +
+              'the stream of events has `presence`. Only people can do this.',
+            errors: [...TOKEN_ERRORS, idsInvalid()],
+          }),
+          querystring: PresenceQuery,
+          response: { 200: ListedPresences },
+        },
+      },
+      (request) => {
+        const ids = readWanted((request.query as Record<string, unknown>).ids ?? '');
+        const who = { ids, userId: userOf(request), at: parts.now() };
+        return listPresentIn(parts.database, merchantOf(request), who);
+      },
+    );
   };
 }
 
@@ -108,13 +134,14 @@ const tagOf = (merchantId: MerchantId, body: Buffer) =>
 function readPageRequest(request: FastifyRequest): PageRequest {
   const query = request.query as Record<string, unknown>;
   const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
-  const [after] = readCursor(query.cursor, cursorPattern(tab), CURSOR_SOURCE) ?? [];
+  const filter = readFilter(query, request);
+  const after = readCursor(query.cursor, cursorPattern({ tab, ...filter }), CURSOR_SOURCE);
   return {
     tab,
-    ...readFilter(query, request),
+    ...filter,
     order: readOptional('sort', query.sort, INBOX_SORTS) === 'oldest' ? 'asc' : 'desc',
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
-    after: after === undefined ? undefined : Number(after),
+    after: after && { id: Number(after.at(-1)), ...(after.length > 1 && { time: after[0] }) },
   };
 }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { userNameOf } from '../../auth/columns.ts';
 import type { MerchantId, UserId } from '../../contract/ids.ts';
-import type { Presence, PresenceState } from '../../contract/teamwork.ts';
+import type { ListedPresence, Presence, PresenceState } from '../../contract/teamwork.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
+import { ownIdIn } from '../../database/ids.ts';
 
 /** Who has a notification open: the only SQL on presences. */
 
@@ -114,5 +115,22 @@ export async function listPresent(
   if (rows.length === 0) return undefined;
   return rows.filter((row): row is Presence => row.user_id !== null);
 }
+
+/** Of one page: more people than this would not fit into its rows. */
+const LISTED_MAX = 500;
+
+/** The others who have one of these open. */
+export const listPresentIn = (
+  queries: Queries,
+  merchantId: MerchantId,
+  { ids, userId, at }: { ids: readonly number[]; userId: UserId; at: Date },
+): Promise<ListedPresence[]> =>
+  queries.all(
+    `select notification_id, user_id, ${userNameOf('user_id')} as name, state from presences
+      where ${ownIdIn(queries.engine, '$1', '$2', 'notification_id')}
+        and user_id <> $3 and expires_at > $4 and state <> 'gone'
+      order by notification_id, user_id limit ${LISTED_MAX}`,
+    [merchantId, ids, userId, at.toISOString()],
+  );
 
 export const EXPIRING_PRESENCES: Expiring = { table: 'presences', column: 'expires_at', keptMs: 0 };

@@ -6,6 +6,7 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { customersIn, type Group } from '../../inbox/groups.ts';
 import { resolveNotifications } from '../../inbox/resolve.ts';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { reportTyping } from '../../team/presence.ts';
 import { type Draft, readDraft, removeDraft, saveDraft } from '../drafts.ts';
 import { CONTENT_MAX } from '../fields.ts';
 import { focusReply, ReplyActions, ReplyForm, useInsertedText } from '../ReplyForm.tsx';
@@ -107,7 +108,10 @@ export function GroupForm({ item, chosen }: { item: { id: number }; chosen: Grou
         data-reply
         value={text}
         error={error}
-        onChange={(event) => change({ fields: { answer: event.currentTarget.value } })}
+        onChange={(event) => {
+          reportTyping(item.id);
+          change({ fields: { answer: event.currentTarget.value } });
+        }}
       />
       <p className="answer-foot">{text && <span>{t('draftSaved')}</span>}</p>
       <TeachingPart

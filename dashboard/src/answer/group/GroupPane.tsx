@@ -14,6 +14,7 @@ import { tickedInGroup } from '../../inbox/view.ts';
 import { BackButton } from '../../shell/BackButton.tsx';
 import { showToast } from '../../shell/toasts.tsx';
 import { useNow } from '../../shell/useNow.ts';
+import { Presence } from '../../team/Presence.tsx';
 import { readDraft } from '../drafts.ts';
 import { useFocusAfterMove } from '../moveOn.ts';
 import { QuestionText } from '../QuestionText.tsx';
@@ -55,6 +56,7 @@ export function GroupPane({ group, onUngroup }: { group: Group; onUngroup: (id: 
       <Members group={group} ticked={ticked} onToggle={toggle} onUngroup={onUngroup} />
       <div className="pane-body">
         <div className="pane-main">
+          <Presence id={first.id} />
           <GroupForm item={first} chosen={chosen} />
         </div>
         <Suggestions item={first} />

@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'react';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { useScrollMemory } from '../../shell/scrollMemory.ts';
 import { useStore } from '../../shell/store.ts';
+import { presentAt, usePresences } from '../../team/presences.ts';
 import { idsOfRow, type Rows } from '../groups.ts';
 import { cursor, failures, queryOfView, select, selection, toggleSelected, type View } from '../view.ts';
 import { loadMore, nextPageFailed, refreshItems, visibleIds } from './items.ts';
@@ -64,6 +65,8 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
     return () => clearTimeout(timer);
   }, [client, view, visibleKey, staleIds]);
 
+  const presences = usePresences(visibleKey);
+
   const at = items.findIndex(({ id }) => id === current);
   // Only when it moves: a new question above it, or Back, leaves the list where the user has scrolled it.
   const followed = useRef(start > 0 ? current : undefined);
@@ -114,6 +117,7 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
                   selected={idsOfRow(groups, item.id).every((id) => selectedIds.has(id))}
                   failure={failed.get(item.id)}
                   withReason={tall}
+                  present={presentAt(presences, idsOfRow(groups, item.id))}
                   onToggle={onToggle}
                 />
               ) : nextFailed && index === items.length ? (

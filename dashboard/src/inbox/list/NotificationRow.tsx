@@ -4,6 +4,7 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { navigate, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
+import type { Others } from '../../team/presences.ts';
 import { AttentionActions } from '../attention/AttentionActions.tsx';
 import { customersIn, type Group } from '../groups.ts';
 import { TypeIcon } from '../TypeIcon.tsx';
@@ -21,11 +22,13 @@ interface RowProps {
   failure: unknown;
   /** Shows why its message needs attention, and what to do. */
   withReason: boolean;
+  /** Colleagues who have it open, or are writing an answer. */
+  present: Others;
   onToggle: (id: number, range: boolean) => void;
 }
 
 export const NotificationRow = memo(function NotificationRow(props: RowProps) {
-  const { item, group, open, selected, failure, withReason, onToggle } = props;
+  const { item, group, open, selected, failure, withReason, present, onToggle } = props;
   const translation = useTranslation();
   const { t, relative } = translation;
   const now = useNow();
@@ -76,7 +79,7 @@ export const NotificationRow = memo(function NotificationRow(props: RowProps) {
             <bdi>{item.question}</bdi>
           </span>
           {failure === undefined ? (
-            <RowFoot item={item} group={group} withReason={withReason} />
+            <RowFoot {...{ item, group, withReason, present }} />
           ) : (
             <span className="row-foot row-failure">{errorMessage(translation, failure)}</span>
           )}

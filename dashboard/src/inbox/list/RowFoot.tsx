@@ -1,6 +1,8 @@
 import type { InboxItem } from '../../../../src/contract/inbox.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { Icon } from '../../shell/Icon.tsx';
+import { namesOf } from '../../team/Presence.tsx';
+import type { Others } from '../../team/presences.ts';
 import { isExpired, isRelayed } from '../asks.ts';
 import { ATTENTION_TITLES, reasonOf } from '../attention/reasons.ts';
 import type { Group } from '../groups.ts';
@@ -12,10 +14,11 @@ interface FootProps {
   item: InboxItem;
   group: Group | undefined;
   withReason: boolean;
+  present: Others;
 }
 
 /** The last line of a row: its type, the team's work on it, and its state. */
-export function RowFoot({ item, group, withReason }: FootProps) {
+export function RowFoot({ item, group, withReason, present }: FootProps) {
   const translation = useTranslation();
   const { t } = translation;
   const typeName = useTypeName()(item.notification_type);
@@ -29,12 +32,13 @@ export function RowFoot({ item, group, withReason }: FootProps) {
     );
   }
   const expired = item.status === 'requested' && isExpired(item.ask);
-  const phone = group || expired || attention ? '' : item.customer.phone;
+  const phone = group || expired || attention || present.length > 0 ? '' : item.customer.phone;
   return (
     <span className="row-foot">
       <span className="row-type" data-type={item.notification_type}>
         {typeName}
       </span>
+      {present.length > 0 && <Present others={present} />}
       {phone && (
         <bdi dir="ltr" className="row-phone">
           {phone}
@@ -56,6 +60,15 @@ export function RowFoot({ item, group, withReason }: FootProps) {
       <State item={item} />
     </span>
   );
+}
+
+/** Who is writing an answer, else who has it open. */
+function Present({ others }: { others: Others }) {
+  const { t } = useTranslation();
+  const typing = others.filter(({ state }) => state === 'typing');
+  const [people, text] =
+    typing.length > 0 ? [typing, 'presenceTyping' as const] : [others, 'presenceOpen' as const];
+  return <span className="row-presence">{t(text, { names: namesOf(people), n: people.length })}</span>;
 }
 
 function State({ item }: { item: InboxItem }) {

@@ -27,11 +27,17 @@ export const listOf = (page: LoadedPage): LoadedList => ({ pages: [page], staleI
 
 export const itemsIn = ({ pages }: LoadedList): InboxItem[] => pages.flatMap(({ items }) => items);
 
-/** The position in the list, in the order of the server: smaller comes first. */
-function placeOf(item: InboxItem, { tab, sort }: View): number {
-  const number = tab === 'attention' ? (item.delivery?.id ?? 0) : item.id;
-  return sort === 'oldest' ? number : -number;
+/** Whether an item is further down the list than another, in the order of the server. */
+function isBelow(item: InboxItem, other: InboxItem, view: View): boolean {
+  const [a, b] = view.sort === 'oldest' ? [other, item] : [item, other];
+  const { tab, search } = view;
+  if (tab === 'attention') return (a.delivery?.id ?? 0) < (b.delivery?.id ?? 0);
+  const isByAnswer = search === '' && (tab === 'answered' || tab === 'resolved');
+  if (isByAnswer && a.updated_at !== b.updated_at) return a.updated_at < b.updated_at;
+  return a.id < b.id;
 }
+const isBeside = (item: InboxItem, other: InboxItem, view: View) =>
+  !isBelow(item, other, view) && !isBelow(other, item, view);
 
 /** A search is the server's work: what it has found stays. */
 function belongs(item: InboxItem, { view: { tab, type, assigned }, userId }: ListContext): boolean {
@@ -58,9 +64,9 @@ export function withFirstPage(list: LoadedList, page: LoadedPage, view: View): L
   const last = first.items.at(-1);
   // Nothing follows, or a page of few matches does not show where it ends.
   if (first.next_cursor === null || !last) return listOf(first);
-  const end = placeOf(last, view);
+  const listed = new Set(first.items.map(({ id }) => id));
   const rest = list.pages.flatMap((old) => {
-    const items = old.items.filter((item) => placeOf(item, view) > end);
+    const items = old.items.filter((item) => isBelow(item, last, view) && !listed.has(item.id));
     return items.length > 0 ? [{ ...old, items }] : [];
   });
   return { pages: [first, ...rest], staleIds: idsIn(rest) };
@@ -99,28 +105,28 @@ export function withItems(
 ): LoadedList {
   const { view } = context;
   const wanted = new Set(ids);
-  const known = idsIn(list.pages);
   const fresh = new Map(reuse(changed, list).map((item) => [item.id, item]));
   const pages = list.pages.map((page) => {
     const items = page.items.flatMap((item) => {
       if (!wanted.has(item.id)) return [item];
       const next = fresh.get(item.id);
-      return next && belongs(next, context) ? [next] : [];
+      if (!next || !belongs(next, context)) return [];
+      return view.search !== '' || isBeside(next, item, view) ? [next] : [];
     });
     const isSame = items.length === page.items.length && items.every((item, n) => item === page.items[n]);
     return isSame ? page : { ...page, items, etag: null };
   });
   if (view.search === '') {
+    const listed = idsIn(pages);
     for (const item of fresh.values())
-      if (!known.has(item.id) && belongs(item, context)) insert(pages, item, view);
+      if (!listed.has(item.id) && belongs(item, context)) insert(pages, item, view);
   }
   return { pages, staleIds: new Set([...list.staleIds].filter((id) => !wanted.has(id))) };
 }
 
 /** Only where something loaded comes after it: further down it is loaded with its page. */
 function insert(pages: LoadedPage[], item: InboxItem, view: View): void {
-  const place = placeOf(item, view);
-  const isAfter = (other: InboxItem) => placeOf(other, view) > place;
+  const isAfter = (other: InboxItem) => isBelow(other, item, view);
   const found = pages.findIndex(({ items }) => items.some(isAfter));
   const isComplete = pages.at(-1)?.next_cursor === null;
   const index = found >= 0 ? found : isComplete ? pages.length - 1 : -1;
