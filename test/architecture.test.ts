@@ -64,6 +64,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/people.ts',
     ...[
       'conversations/columns.ts',
+      'conversations/quote.ts',
       'conversations/rules.ts',
       'conversations/store.ts',
       'conversations/wire.ts',
