@@ -141,7 +141,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
     ...['contract/', PORT, 'database/chain.ts', 'demo/'],
   ],
-  demo: ['contract/'],
+  demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   'config.ts': [
@@ -235,6 +235,9 @@ const TABLES: Record<string, readonly string[]> = {
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
+  'demo/insertTalk.ts': [
+    ...['conversation_messages', 'conversations', 'deliveries', 'delivery_events', 'simulator_messages'],
+  ],
   // Log lines mention them.
   'server.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
