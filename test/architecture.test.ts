@@ -64,6 +64,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/people.ts',
     ...[
       'conversations/columns.ts',
+      'conversations/quote.ts',
       'conversations/rules.ts',
       'conversations/store.ts',
       'conversations/wire.ts',
@@ -142,7 +143,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
     ...['contract/', PORT, 'database/chain.ts', 'demo/'],
   ],
-  demo: ['contract/'],
+  demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   'config.ts': [
@@ -238,6 +239,9 @@ const TABLES: Record<string, readonly string[]> = {
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
+  'demo/insertTalk.ts': [
+    ...['conversation_messages', 'conversations', 'deliveries', 'delivery_events', 'simulator_messages'],
+  ],
   // Log lines mention them.
   'server.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.

@@ -324,6 +324,12 @@ const replyFlags = {
     NullOr(Type.Boolean({ default: false }), 'Send directly and do not update the knowledge base.'),
   ),
   resolve_only: Type.Optional(NullOr(Type.Literal(false))),
+  reply_to: Type.Optional(
+    NullOr(
+      Type.String(),
+      'The `id` of a message of the customer in the timeline, which the message to the customer quotes.',
+    ),
+  ),
   undo_seconds: undoSeconds,
 };
 /** The notification's type decides which of them it takes. */

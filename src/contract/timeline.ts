@@ -48,7 +48,7 @@ export const Turn = Type.Object(
       Type.String({ description: 'The name of the person or key.' }),
       'Who wrote a message of the merchant.',
     ),
-    can_quote: Type.Boolean({ description: 'Whether `reply_to` may be its id.' }),
+    can_quote: Type.Boolean({ description: 'Whether `reply_to` of a message or an answer may be its id.' }),
     question: NullOr(TurnQuestion, 'If it is a question that was raised.'),
     notification_id: NullOr(Type.Integer(), 'The notification that it answers.'),
     reply_to: NullOr(

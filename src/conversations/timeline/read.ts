@@ -147,6 +147,7 @@ async function turnsOf(
     raised,
   );
   const questionOf = new Map([...pairs].map(([question, message]) => [message.id, question.row]));
+  // Some assistants record everything that they see in the channel.
   const isSent = new Set(
     await findSentIds(
       queries,
@@ -155,12 +156,11 @@ async function turnsOf(
       messages.flatMap(({ row }) => (row.sender === 'assistant' && row.message_id ? [row.message_id] : [])),
     ),
   );
-  const sentTexts = sent.map(({ text, at, row }) => ({ text, at, messageId: row.channel_message_id }));
   const isRepeated = (entry: Entry) => {
     if (entry.kind === 'n') return pairs.has(entry);
     if (entry.kind === 'd' || entry.row.sender === 'customer') return false;
     const messageId = entry.row.message_id;
-    return (messageId !== null && isSent.has(messageId)) || isEcho({ ...entry, messageId }, sentTexts);
+    return (messageId !== null && isSent.has(messageId)) || isEcho(entry, sent);
   };
   const shown = rows.filter((entry) => !isRepeated(entry)).reverse();
 

@@ -84,6 +84,7 @@ export async function performAnswer(
     recipient: recipientOf(leadPhone, notification, outbox.defaultCountry),
     mode: decision.send,
     content: decision.content,
+    replyTo: decision.quote,
     at,
   };
   // An assistant that speaks to the customer itself relays the answer.
