@@ -103,6 +103,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   conversations: [
     ...FEATURE_IMPORTS,
     ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
+    'delivery/attention.ts',
     ...['delivery/queue/control/', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
     'events/record.ts',
     ...['merchants/storage.ts', 'merchants/store.ts'],

@@ -88,14 +88,15 @@ export const PresenceQuery = Type.Object({
 });
 export const CountsQuery = Type.Object({ type, assigned, q });
 
+export const AttentionCodeName = Type.Enum([...ATTENTION_CODES], {
+  type: 'string',
+  title: 'AttentionCode',
+  description: 'Why, as a name that does not change. New names may be added.',
+});
 const Attention = Type.Object(
   {
     kind: Type.Enum([...ATTENTION_KINDS], { type: 'string' }),
-    code: Type.Enum([...ATTENTION_CODES], {
-      type: 'string',
-      title: 'AttentionCode',
-      description: 'Why, as a name that does not change. New names may be added.',
-    }),
+    code: AttentionCodeName,
     reason: NullOr(Type.String(), 'Why, in plain words.'),
     since: Timestamp,
   },

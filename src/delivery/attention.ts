@@ -31,8 +31,10 @@ const FAILURES: Readonly<Record<string, AttentionCode>> = {
 
 /** Somebody must look at these before they are sent again: the customer may have the message, or does not want it. */
 const ONE_BY_ONE: ReadonlySet<AttentionCode> = new Set(['unknown_if_sent', 'opted_out']);
-export const isSentOneByOne = (code: string | null): boolean =>
-  ONE_BY_ONE.has(FAILURES[code ?? ''] ?? 'gave_up');
+export const isSentOneByOne = (code: string | null): boolean => ONE_BY_ONE.has(failureOf(code));
+
+/** What the code of a channel means for the merchant. */
+export const failureOf = (code: string | null): AttentionCode => FAILURES[code ?? ''] ?? 'gave_up';
 
 export interface AttentionContext {
   at: Date;
@@ -43,7 +45,7 @@ export interface AttentionContext {
 export function attentionOf(row: AttentionRow, { at, channel }: AttentionContext): Attention | null {
   const { state, reason, last_code: code } = row;
   if (state === 'failed') {
-    return { kind: 'failed', code: FAILURES[code ?? ''] ?? 'gave_up', reason, since: row.updated_at };
+    return { kind: 'failed', code: failureOf(code), reason, since: row.updated_at };
   }
   if (state !== 'queued' && state !== 'waiting' && state !== 'sending') return null;
   const since = row.requeued_at ?? row.created_at;

@@ -38,8 +38,8 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
   const { name, customerPhone, loading } = useCustomer(item);
   const { latest } = useTimeline(id);
   const [isWriting, setIsWriting] = useState(() => readMessageDraft(id).text !== '');
-  const leadPhone = item.context.lead_phone ?? '';
-  const isOther = customerPhone !== undefined && !isSameNumber(leadPhone, customerPhone);
+  const { recipient } = item;
+  const isOther = customerPhone !== undefined && !isSameNumber(recipient, customerPhone);
   const canWrite =
     !loading &&
     !isRelayed(item.ask) &&
@@ -54,7 +54,7 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
     <>
       <Conversation item={item} name={loading ? undefined : name} canQuote={canQuote} answer={answer} />
       {children({ onFollowUp: canWrite ? followUp : undefined, canQuote: canQuote && !showsComposer })}
-      {isOther && !isPending && <p className="muted">{t('talkOtherNumber', { name, phone: leadPhone })}</p>}
+      {isOther && !isPending && <p className="muted">{t('talkOtherNumber', { name, phone: recipient })}</p>}
       {canWrite && isPending && !isWriting && (
         <Button variant="subtle" className="write-instead" onClick={() => setIsWriting(true)}>
           {t('talkWriteInstead')}

@@ -4,6 +4,7 @@ import { QuestionText } from '../answer/QuestionText.tsx';
 import type { DeliveryState } from '../api/types.ts';
 import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { SendAgainButton } from '../inbox/attention/SendAgainButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useNow } from '../shell/useNow.ts';
 import { Ticks } from '../testPhone/Ticks.tsx';
@@ -83,6 +84,15 @@ export function TurnBubble({ turn, name, marked, isAnswer, isNext, quoteIn, chil
         </Tooltip>
       )}
       {marked && children}
+      {delivery?.state === 'failed' && !isAnswer && (
+        <SendAgainButton
+          message={{ deliveryId: delivery.id }}
+          code={delivery.code}
+          about={text.slice(0, 60)}
+          size="compact-sm"
+          className="turn-again"
+        />
+      )}
     </div>
   );
 }

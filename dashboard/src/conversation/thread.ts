@@ -45,7 +45,7 @@ export function withAnswers(turns: readonly Turn[], item: NotificationDetail): r
         delivery:
           heldUntil === null
             ? null
-            : { id: 0, state: 'queued', reason: null, updated_at: at, undo_until: heldUntil },
+            : { id: 0, state: 'queued', reason: null, code: null, updated_at: at, undo_until: heldUntil },
       },
     ];
   });

@@ -2,6 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
 import { type Turn, UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
 import type { Queries } from '../../database/database.ts';
+import { failureOf } from '../../delivery/attention.ts';
 import { findSentIds, listSentBefore, type SentTurn } from '../../delivery/queue/deliveries.ts';
 import { collectPage } from '../../http/paging.ts';
 import { findMessages, listMessagesBefore, type StoredMessage } from '../messages.ts';
@@ -239,5 +240,6 @@ function deliveryWire(row: SentTurn, now: Date): Turn['delivery'] {
     attempts === 0 &&
     due_at > now.toISOString() &&
     due_at <= shifted(created_at, UNDO_MAX_SECONDS * 1000);
-  return { id, state, reason, updated_at, undo_until: isHeld ? due_at : null };
+  const code = state === 'failed' ? failureOf(row.last_code) : null;
+  return { id, state, reason, code, updated_at, undo_until: isHeld ? due_at : null };
 }

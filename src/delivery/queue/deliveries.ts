@@ -70,6 +70,7 @@ export function listSentIn(
 }
 
 export interface SentTurn extends SentMessage {
+  last_code: string | null;
   reason: string | null;
   attempts: number;
   due_at: string;
@@ -87,7 +88,7 @@ export function listSentBefore(
 ): Promise<SentTurn[]> {
   return queries.all<SentTurn>(
     `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id, reason,
-        attempts, due_at, updated_at, sent_by, reply_to from deliveries
+        last_code, attempts, due_at, updated_at, sent_by, reply_to from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) < ($3, $4)
         and ${NOT_TAKEN_BACK}
       order by created_at desc, id desc limit $5`,
