@@ -153,7 +153,7 @@ inBrowser(
       await tab(page, 'Answered').click();
       await rowOf(page, wrong.id).click();
       await page.locator('.pane-customer a[href="tel:+34611770001"]').waitFor();
-      await page.getByRole('textbox', { name: 'Message', exact: true }).waitFor();
+      await page.getByRole('textbox', { name: 'Write to Vera Roca' }).waitFor();
 
       // The next answer goes there, too.
       const next = await createNotification({
