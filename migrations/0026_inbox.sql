@@ -9,8 +9,20 @@ create index notifications_assigned_done on notifications (merchant_id, assigned
 -- When a person last sent it again. Until then it has waited since it was created.
 alter table deliveries add column requeued_at text;
 
--- A number that turned out to be wrong. Messages to it go to customer_phone.
-alter table conversations add column wrong_phone text;
+-- Messages that somebody wrote without a question, by their state.
+create index deliveries_direct on deliveries (merchant_id, state, id) where endpoint_id = 0 and notification_id = 0;
+
+-- Numbers of a customer that turned out to be wrong, and the right one. An assistant may still give a wrong one.
+create table wrong_phones (
+  merchant_id bigint not null,
+  conversation_id bigint not null,
+  phone text not null,
+  replaced_by text not null,
+  created_at text not null,
+  primary key (merchant_id, conversation_id, phone),
+  foreign key (merchant_id, conversation_id) references conversations (merchant_id, id)
+);
+create index wrong_phones_phone on wrong_phones (merchant_id, phone, conversation_id);
 
 -- What a search must look at itself, because its words are not in the index yet: a notification, or all of a
 -- conversation whose customer has changed. A worker moves them to the index, the newest first. Rows are only added and

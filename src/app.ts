@@ -225,7 +225,7 @@ export async function buildApp(
   await app.register(overviewRoutes({ ...parts, recentQuestions }), { prefix: '/api/v1' });
   const windowsOf = createWindows(parts);
   const channelStateOf = createChannelStates(parts);
-  await app.register(inboxRoutes({ ...parts, windowsOf, channelStateOf }), { prefix: '/api/v1' });
+  await app.register(inboxRoutes({ ...parts, ...config, windowsOf, channelStateOf }), { prefix: '/api/v1' });
   await app.register(attentionRoutes({ ...parts, ...config, countryOf }), { prefix: '/api/v1' });
   const sendingTo = createSendingTo(parts);
   const conversationParts = { ...parts, ...config, windowsOf, sendingTo, questions, writeOnce };

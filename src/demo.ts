@@ -8,6 +8,7 @@ import type { MerchantId } from './contract/ids.ts';
 import type { Step } from './database/chain.ts';
 import type { Database, Param, Queries } from './database/database.ts';
 import { type DemoNotification, FIRST_MEMBER_ID, historyOf, knownPerDay, MEMBERS } from './demo/history.ts';
+import { insertTalk, SHOWN_MINUTES } from './demo/insertTalk.ts';
 import { CUSTOMERS, TOPICS } from './demo/topics.ts';
 import { type DemoLesson, insertDemoDocuments, insertDemoHistory } from './knowledge/demo.ts';
 import { rememberAnswered } from './knowledge/suggestions.ts';
@@ -259,8 +260,9 @@ async function insertAll(
   notifications.sort((a, b) => b.minutesAgo - a.minutesAgo);
   await insertNotifications(notifications);
   // The customers' messages on the simulated phone: they open the 24-hour window for replies.
-  for (const { conversation, minutesAgo, context } of notifications) {
-    if (minutesAgo > SHOWN_ON_PHONE_MINUTES) continue;
+  if (history) await insertTalk(tx, { conversations, notifications, ago, insert });
+  for (const { conversation, minutesAgo, context } of history ? [] : notifications) {
+    if (minutesAgo > SHOWN_MINUTES) continue;
     const { merchantId, phone } = conversations[conversation - 1]!;
     await insert('simulator_messages', {
       merchant_id: merchantId,
@@ -315,9 +317,6 @@ async function insertAll(
     }
   }
 }
-
-/** Older messages of customers are not on their phones any more. */
-const SHOWN_ON_PHONE_MINUTES = 7 * 24 * 60;
 
 const askedIn = (context: Record<string, unknown>) =>
   String(context.question ?? context.support_request_reason);

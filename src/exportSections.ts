@@ -1,7 +1,12 @@
 import { EXPORTED_AUDIT_EVENTS } from './audit/export.ts';
 import { EXPORTED_KEYS } from './auth/machineKeys/export.ts';
 import { listTeam } from './auth/team/members.ts';
-import { EXPORTED_CONVERSATIONS, EXPORTED_MESSAGES, EXPORTED_SAVED_REPLIES } from './conversations/export.ts';
+import {
+  EXPORTED_CONVERSATIONS,
+  EXPORTED_MESSAGES,
+  EXPORTED_SAVED_REPLIES,
+  EXPORTED_WRONG_PHONES,
+} from './conversations/export.ts';
 import { EXPORTED_DELIVERIES, EXPORTED_DELIVERY_EVENTS } from './delivery/export.ts';
 import { type ExportSection, sectionById } from './export/routes.ts';
 import {
@@ -41,6 +46,14 @@ const auditEvents: ExportSection = {
     queries.all(EXPORTED_AUDIT_EVENTS, [merchantId, String(last?.at ?? ''), Number(last?.id ?? 0), limit]),
 };
 
+const wrongPhones: ExportSection = {
+  type: 'wrong_phone',
+  read: (queries, merchantId, last, limit) =>
+    queries.all(EXPORTED_WRONG_PHONES, [
+      ...[merchantId, Number(last?.conversation_id ?? 0), String(last?.phone ?? ''), limit],
+    ]),
+};
+
 /** What an export contains, in this order. A new part of a merchant's data is an entry here. */
 export const EXPORT_SECTIONS: readonly ExportSection[] = [
   {
@@ -57,6 +70,7 @@ export const EXPORT_SECTIONS: readonly ExportSection[] = [
   sectionById('key', EXPORTED_KEYS),
   sectionById('saved_reply', EXPORTED_SAVED_REPLIES),
   sectionById('conversation', EXPORTED_CONVERSATIONS),
+  wrongPhones,
   sectionById('message', EXPORTED_MESSAGES),
   withJson(sectionById('notification', EXPORTED_NOTIFICATIONS), ['context', 'answer']),
   withJson(sectionById('ask', EXPORTED_ASKS), ['metadata']),

@@ -65,16 +65,19 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'auth/people.ts',
     ...[
       'conversations/columns.ts',
+      'conversations/quote.ts',
       'conversations/rules.ts',
       'conversations/store.ts',
       'conversations/wire.ts',
+      'conversations/wrongPhones.ts',
     ],
     'delivery/attention.ts',
     'delivery/phone.ts',
     'delivery/queue/attention.ts',
-    'delivery/queue/control.ts',
+    'delivery/queue/control/',
     'delivery/queue/deliveries.ts',
     'delivery/queue/enqueue.ts',
+    'delivery/requests.ts',
     'events/record.ts',
     'knowledge/confidence/',
     'knowledge/find.ts',
@@ -101,7 +104,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   conversations: [
     ...FEATURE_IMPORTS,
     ...['auth/columns.ts', 'auth/guard.ts', 'delivery/phone.ts', 'delivery/channels/windows.ts'],
-    ...['delivery/queue/control.ts', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
+    'delivery/attention.ts',
+    ...['delivery/queue/control/', 'delivery/queue/deliveries.ts', 'delivery/queue/enqueue.ts'],
     'events/record.ts',
     ...['merchants/storage.ts', 'merchants/store.ts'],
   ],
@@ -141,7 +145,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['audit/record.ts', 'auth/', 'notifications/', 'knowledge/demo.ts', 'knowledge/suggestions.ts'],
     ...['contract/', PORT, 'database/chain.ts', 'demo/'],
   ],
-  demo: ['contract/'],
+  demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
   database: ['contract/ids.ts'],
   'config.ts': [
@@ -205,6 +209,9 @@ const partOf = (file: string) => (file in MAY_IMPORT ? file : file.split('/')[0]
 const FOREIGN_TABLES: Record<string, readonly string[]> = {
   // It fills an empty database.
   'demo.ts': ['conversations', 'merchants', 'notifications', 'simulator_messages', 'users'],
+  'demo/insertTalk.ts': [
+    ...['conversation_messages', 'conversations', 'deliveries', 'delivery_events', 'simulator_messages'],
+  ],
   // Log lines mention them.
   'server.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.

@@ -85,6 +85,7 @@ onEachEngine('messages that need attention', (engine) => {
           message: '1 message is queued again.',
           count: 1,
           skipped: 1,
+          left_out: 0,
           more: false,
           after_id: 0,
           results: [

@@ -23,6 +23,7 @@ const EXPORTED: Record<string, string> = {
   machine_keys: 'key',
   saved_replies: 'saved_reply',
   conversations: 'conversation',
+  wrong_phones: 'wrong_phone',
   conversation_messages: 'message',
   notifications: 'notification',
   asks: 'ask',
@@ -108,6 +109,11 @@ onEachEngine('the export', (engine) => {
       await deskbell.call('POST', '/api/v1/knowledge', { token, body: { title: 'Old', body: 'Gone soon.' } })
     ).json;
     await deskbell.call('DELETE', `/api/v1/knowledge/${removed}`, { token });
+    await deskbell.database.run(
+      `insert into wrong_phones (merchant_id, conversation_id, phone, replaced_by, created_at)
+        values (1, 1, '+34611550199', '+34611550101', $1)`,
+      [deskbell.clock.now().toISOString()],
+    );
     const { reply, byType } = await read(token);
     assert.match(reply.headers.get('content-type')!, /^application\/x-ndjson/);
     assert.match(reply.headers.get('content-disposition')!, /attachment/);

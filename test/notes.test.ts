@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { addColleague, type Colleague, disable } from './colleagues.ts';
-import { assertError, NOTIFICATIONS, onEachEngine, raise, useDeskbell, useOwners } from './harness.ts';
+import {
+  assertError,
+  NOTIFICATIONS,
+  onEachEngine,
+  QUESTION,
+  raise,
+  useDeskbell,
+  useOwners,
+} from './harness.ts';
 import { listen } from './listening.ts';
 import { createKey } from './machineKeys.ts';
 
@@ -241,5 +249,49 @@ onEachEngine('an assigned notification', (engine) => {
     assertError(await assign(key, address, 1), 403, 'INSUFFICIENT_SCOPE');
     await deskbell.call('POST', `${address}/answer`, { token: teo.token, body: { answer: 'Yes.' } });
     assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
+  });
+
+  it('can be one of many that are assigned together', async () => {
+    const addresses = [await raise(deskbell, tokens.aurora), await raise(deskbell, tokens.aurora)];
+    const [first, second] = addresses.map((address) => Number(address.split('/').at(-1)));
+    const foreign = Number(
+      (await raise(deskbell, tokens.borealis, { ...QUESTION, conversation_id: 4 })).split('/').at(-1),
+    );
+    const assignMany = (token: string, body: object) =>
+      deskbell.call('POST', `${NOTIFICATIONS}/assign-many`, { token, body });
+    await assign(teo.token, addresses[0]!, teo.id);
+    const { last_id } = (await deskbell.call('GET', `${LOG}?limit=500`, { token: tokens.aurora })).json;
+    const reply = await assignMany(teo.token, { ids: [second, foreign, first, 987_654], user_id: teo.id });
+    assert.equal(reply.status, 200, reply.text);
+    const refused = { status: 'refused', message: 'Notification not found.', code: 'NOTIFICATION_NOT_FOUND' };
+    assert.deepEqual(reply.json, {
+      assigned_to: { id: teo.id, name: teo.name },
+      results: [
+        { id: second, status: 'assigned', message: 'Notification assigned.' },
+        { id: foreign, ...refused },
+        { id: first, status: 'assigned', message: 'Notification assigned.' },
+        { id: 987_654, ...refused },
+      ],
+    });
+    for (const address of addresses)
+      assert.deepEqual(await assignee(address), { id: teo.id, name: teo.name });
+    // Only what has changed is an event.
+    const { events } = (await deskbell.call('GET', `${LOG}?after=${last_id}`, { token: tokens.aurora })).json;
+    assert.deepEqual(
+      events.map(({ type, data }: { type: string; data: Record<string, unknown> }) => [
+        ...[type, data.notification_id, data.assigned_to, data.assigned_by],
+      ]),
+      [['notification.assigned', second, teo.id, teo.id]],
+    );
+    const nobody = await assignMany(tokens.aurora, { ids: [first, second], user_id: null });
+    assert.equal(nobody.json.assigned_to, null);
+    for (const address of addresses) assert.equal(await assignee(address), null);
+
+    for (const user_id of [2, 987_654, 'me', undefined])
+      assertError(await assignMany(teo.token, { ids: [first], user_id }), 422, 'VALIDATION_ERROR', 'user_id');
+    for (const ids of [[], [first, first], ['x'], Array.from({ length: 101 }, (_, n) => n + 1), undefined])
+      assertError(await assignMany(teo.token, { ids, user_id: 1 }), 422, 'VALIDATION_ERROR', 'ids');
+    const key = await createKey(deskbell, ['notifications:read', 'answer', 'ask']);
+    assertError(await assignMany(key, { ids: [first], user_id: 1 }), 403, 'INSUFFICIENT_SCOPE');
   });
 });

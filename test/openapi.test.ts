@@ -34,6 +34,7 @@ const ROUTES = {
   'post /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'delete /api/v1/notification/{notification_id}/ungroup': 'notifications',
   'put /api/v1/notification/{notification_id}/assignee': 'notifications',
+  'post /api/v1/notification/assign-many': 'notifications',
   'get /api/v1/notification/{notification_id}/notes': 'notifications',
   'post /api/v1/notification/{notification_id}/notes': 'notifications',
   'delete /api/v1/notification/{notification_id}/notes/{note_id}': 'notifications',

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { MerchantId } from '../src/contract/ids.ts';
 import { SAVED_REPLIES_MAX } from '../src/contract/savedReplies.ts';
+import { insertSavedReply } from '../src/conversations/savedReplies/store.ts';
 import { addUser, assertError, BOREALIS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { until } from './shops.ts';
 
 const PATH = '/api/v1/saved-replies';
 
@@ -78,8 +81,24 @@ onEachEngine('saved replies', (engine) => {
         [`Reply ${n}`],
       );
     const body = { title: 'One more', text: 'x' };
-    const replies = await Promise.all([1, 2, 3].map(() => call('POST', '', body, BOREALIS)));
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409, 409]);
+    const waiting = async () =>
+      (
+        await deskbell.database.all(`select 1 from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`)
+      ).length;
+    // The second waits for the first, which has taken the last place when the second may look.
+    const second = await deskbell.database.transaction(async (tx) => {
+      await insertSavedReply(tx, 2 as MerchantId, body, deskbell.clock.now());
+      let isDone = false;
+      const posted = call('POST', '', body, BOREALIS).finally(() => {
+        isDone = true;
+      });
+      // SQLite has only one transaction at a time.
+      if (engine === 'postgres')
+        await until('it waits or is done', async () => isDone || (await waiting()) > 0);
+      return { posted };
+    });
+    assertError(await second.posted, 409, 'CONFLICT');
     assert.equal(await count(), SAVED_REPLIES_MAX);
     // Another merchant is not affected.
     assert.equal((await call('POST', '', body)).status, 200);

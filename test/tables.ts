@@ -6,7 +6,13 @@ export const TABLES: Record<string, readonly string[]> = {
     ...['totp_secrets', 'recovery_codes', 'passkeys', 'used_challenges', 'machine_keys'],
     ...['invites', 'password_resets'],
   ],
-  conversations: ['conversations', 'conversation_messages', 'conversation_storage', 'saved_replies'],
+  conversations: [
+    'conversations',
+    'conversation_messages',
+    'conversation_storage',
+    'saved_replies',
+    'wrong_phones',
+  ],
   events: ['new_events', 'events', 'event_logs'],
   audit: ['audit_events'],
   notifications: [

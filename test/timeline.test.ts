@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { Turn } from '../src/contract/timeline.ts';
 import { NEAR_MS } from '../src/conversations/timeline/pairs.ts';
 import { assertError, BOREALIS, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
@@ -164,26 +165,26 @@ onEachEngine('the timeline of a conversation', (engine) => {
     const texts = Array.from({ length: 9 }, (_, n) => `Message ${n}`);
     for (const [n, text] of texts.entries())
       await record(id, { from: n % 2 === 0 ? 'customer' : 'assistant', text, at: n < 5 ? at : ago(10 - n) });
-    // The twin of the first message of the second page.
+    // The first of its page. Its twin is the last of the page before.
     const twin = await question(id, 'Message 4');
     await deskbell.database.run('update notifications set created_at = $2 where id = $1', [twin, ago(12)]);
-    for (const n of [1, 2]) await send(id, { text: `Sent ${n}` });
+    for (const n of [1, 2, 3]) await send(id, { text: `Sent ${n}` });
     await deskbell.allSent();
 
-    const pages: string[][] = [];
+    const pages: Turn[][] = [];
     let before: string | null = '';
     while (before !== null) {
       const page = await timeline(id, `?limit=4${before && `&before=${before}`}`);
-      pages.unshift(said(page.items));
+      pages.unshift(page.items);
       assert.ok(page.items.length <= 4);
       before = page.next_before;
     }
-    assert.deepEqual(pages.flat(), said((await timeline(id, '?limit=100')).items));
+    assert.deepEqual(pages.flat(), (await timeline(id, '?limit=100')).items);
     assert.deepEqual(
-      pages.flat().map((line) => line.replace(/^\w+: /, '')),
-      [...texts, 'Sent 1', 'Sent 2'],
+      pages.flat().map(({ text }) => text),
+      [...texts, 'Sent 1', 'Sent 2', 'Sent 3'],
     );
-    assert.equal((await turns(id)).find(({ question }) => question)!.text, 'Message 4');
+    assert.deepEqual(pages.at(-3)!.at(-1)!.question!.notification_id, twin);
   });
 
   it('refuses a bad limit and a bad position, and shows no other merchant’s conversation', async () => {

@@ -1,13 +1,9 @@
 import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
-import {
-  cancelDelivery,
-  cancelMany,
-  type ManyResult,
-  retryDelivery,
-  retryMany,
-} from '../delivery/queue/control.ts';
+import { cancelDelivery } from '../delivery/queue/control/cancel.ts';
+import { cancelMany, type ManyResult, retryMany } from '../delivery/queue/control/many.ts';
+import { retryDelivery } from '../delivery/queue/control/retry.ts';
 import { findDelivery, listDeliveries } from '../delivery/queue/deliveries.ts';
 import { readTimeline } from '../delivery/queue/events.ts';
 import type { DeliveryState } from '../delivery/queue/table.ts';

@@ -19,12 +19,15 @@ export const PREVIEW_LENGTH_MAX = 300;
 export const COUNTED_MAX = 1000;
 export const MATCHES_COUNTED_MAX = 200;
 
+/** How many messages without a notification the tab shows. */
+export const ATTENTION_MESSAGES_MAX = 100;
+
 const ATTENTION_KINDS = ['failed', 'stopped', 'waiting'] as const;
 /** Why a message needs attention. A client translates them; `reason` is for people who read English. */
 const ATTENTION_CODES = [
   ...['bad_number', 'cannot_receive', 'opted_out', 'window_closed', 'template', 'not_accepted', 'held_back'],
   ...['unknown_if_sent', 'gave_up', 'channel_stopped', 'channel_not_answering', 'daily_limit'],
-  ...['customer_must_write', 'earlier_message', 'retrying', 'not_sent_yet'],
+  ...['customer_must_write', 'earlier_message', 'retrying', 'not_sent_yet', 'number_fixed'],
 ] as const;
 export type AttentionCode = (typeof ATTENTION_CODES)[number];
 
@@ -85,20 +88,28 @@ export const PresenceQuery = Type.Object({
 });
 export const CountsQuery = Type.Object({ type, assigned, q });
 
+export const AttentionCodeName = Type.Enum([...ATTENTION_CODES], {
+  type: 'string',
+  title: 'AttentionCode',
+  description: 'Why, as a name that does not change. New names may be added.',
+});
 const Attention = Type.Object(
   {
     kind: Type.Enum([...ATTENTION_KINDS], { type: 'string' }),
-    code: Type.Enum([...ATTENTION_CODES], {
-      type: 'string',
-      title: 'AttentionCode',
-      description: 'Why, as a name that does not change. New names may be added.',
-    }),
+    code: AttentionCodeName,
     reason: NullOr(Type.String(), 'Why, in plain words.'),
     since: Timestamp,
   },
   { title: 'Attention' },
 );
 export type Attention = Static<typeof Attention>;
+
+const ListedDelivery = Type.Object({
+  id: Type.Integer({ minimum: 1 }),
+  state: DeliveryStateName,
+  recipient: Type.String(),
+  updated_at: Timestamp,
+});
 
 const InboxItem = Type.Object(
   {
@@ -131,15 +142,7 @@ const InboxItem = Type.Object(
         'The end of the 24-hour window in which free text can be sent; null if it is closed.',
       ),
     }),
-    delivery: NullOr(
-      Type.Object({
-        id: Type.Integer({ minimum: 1 }),
-        state: DeliveryStateName,
-        recipient: Type.String(),
-        updated_at: Timestamp,
-      }),
-      'The message to the customer, or null if none was sent.',
-    ),
+    delivery: NullOr(ListedDelivery, 'The message to the customer, or null if none was sent.'),
     attention: NullOr(Attention, 'Why its message needs attention.'),
     ask: NullOr(
       Type.Object({
@@ -154,6 +157,46 @@ const InboxItem = Type.Object(
   { title: 'InboxItem', description: 'A notification as the inbox lists it.' },
 );
 export type InboxItem = Static<typeof InboxItem>;
+
+const AttentionMessage = Type.Object(
+  {
+    id: Type.Integer({
+      minimum: 1,
+      description: 'Of the delivery: `POST /delivery/{id}/retry` sends it again.',
+    }),
+    text: Type.String({ description: `What it says; at most ${PREVIEW_LENGTH_MAX} characters.` }),
+    by: NullOr(Type.String(), 'Who wrote it.'),
+    customer: Type.Object({ name: Type.String(), phone: Type.String() }),
+    conversation: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
+    notification_id: NullOr(
+      Type.Integer({ minimum: 1 }),
+      'The newest notification of its conversation, which shows it; null if there is none.',
+    ),
+    delivery: ListedDelivery,
+    attention: Attention,
+  },
+  {
+    title: 'AttentionMessage',
+    description: 'A message that somebody wrote without a question, and that needs attention.',
+  },
+);
+export type AttentionMessage = Static<typeof AttentionMessage>;
+
+const message: AttentionMessage = {
+  id: 9,
+  text: 'It is back on Monday.',
+  by: 'Alma',
+  customer: { name: 'Lucía Fernández', phone: '+34611550101' },
+  conversation: { id: 1 },
+  notification_id: 12,
+  delivery: { id: 9, state: 'failed', recipient: '+34611550101', updated_at: '2026-01-15T09:41:01.000Z' },
+  attention: {
+    kind: 'failed',
+    code: 'window_closed',
+    reason: 'The customer last wrote more than 24 hours ago.',
+    since: '2026-01-15T09:41:01.000Z',
+  },
+};
 
 const item: InboxItem = {
   id: 12,
@@ -186,6 +229,11 @@ export const InboxPage = Type.Object(
       description:
         'With a rare type or assignee, a page may have fewer than `limit` although there are more.',
     }),
+    messages: Type.Array(AttentionMessage, {
+      description:
+        `Only on the first page of \`attention\`: the first ${ATTENTION_MESSAGES_MAX} messages that answer no notification and need ` +
+        'attention. Filters and search are about the newest notification of their conversation.',
+    }),
     next_cursor: NullOr(Type.String(), 'Null at the end of the list.'),
     complete: Type.Boolean({
       description:
@@ -195,7 +243,7 @@ export const InboxPage = Type.Object(
   {
     title: 'InboxPage',
     description: 'A page of the inbox.',
-    examples: [{ items: [item], next_cursor: null, complete: true }],
+    examples: [{ items: [item], messages: [message], next_cursor: null, complete: true }],
   },
 );
 export type InboxPage = Static<typeof InboxPage>;
@@ -234,6 +282,10 @@ export const SendAgainBody = Type.Union(
     Type.Object(
       {
         all: Type.Literal(true),
+        dry_run: Type.Optional(
+          Type.Boolean({ default: false, description: 'Only counts what would be sent again.' }),
+        ),
+        ...{ type, assigned, q },
         after_id: Type.Optional(Type.Integer({ minimum: 0, description: 'Of the previous response.' })),
       },
       { title: 'SendAgainAll' },
@@ -250,6 +302,12 @@ export const SentAgain = Type.Object(
     skipped: Type.Integer({
       minimum: 0,
       description: 'How many have no valid number. Fix each number first.',
+    }),
+    left_out: Type.Integer({
+      minimum: 0,
+      description:
+        'With `all`: how many the customer may have received (`unknown_if_sent`) or does not want (`opted_out`). Send ' +
+        'each by its id.',
     }),
     more: Type.Boolean({ description: 'With `all`: some are left. Call again with `after_id`.' }),
     after_id: Type.Integer({ minimum: 0 }),
@@ -273,6 +331,7 @@ export const SentAgain = Type.Object(
         message: '1 message is queued again.',
         count: 1,
         skipped: 0,
+        left_out: 0,
         more: false,
         after_id: 0,
         results: [{ id: 12, result: 'queued' }],

@@ -184,6 +184,10 @@ const withAnswer = {
   ...{ answered_by: answeredBy, delivery, ask },
   ...{ outcome, undo_until: undoUntil, lesson },
   ...{ assigned_to: AssignedTo, notes: NotesCount },
+  recipient: Type.String({
+    description:
+      'The number that an answer goes to: of the context or the conversation, as fixed by a person.',
+  }),
 };
 export const NotificationWithAnswer = Type.Union(
   [
@@ -210,6 +214,7 @@ export const NotificationWithAnswer = Type.Union(
         lesson: { do: 'new', document_id: 3, version: 1 },
         assigned_to: null,
         notes: 0,
+        recipient: '+34611550101',
       },
     ],
   },
@@ -319,6 +324,12 @@ const replyFlags = {
     NullOr(Type.Boolean({ default: false }), 'Send directly and do not update the knowledge base.'),
   ),
   resolve_only: Type.Optional(NullOr(Type.Literal(false))),
+  reply_to: Type.Optional(
+    NullOr(
+      Type.String(),
+      'The `id` of a message of the customer in the timeline, which the message to the customer quotes.',
+    ),
+  ),
   undo_seconds: undoSeconds,
 };
 /** The notification's type decides which of them it takes. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { ANSWERED_TOGETHER_MAX, Refused } from './groups.ts';
 import { undoSeconds } from './notifications.ts';
+import { AssignedTo, assigneeId, person } from './teamwork.ts';
 
 const ids = Type.Array(Type.Integer({ minimum: 1 }), {
   minItems: 1,
@@ -16,7 +17,10 @@ export const ResolveManyBody = Type.Object(
 export const ReopenManyBody = Type.Object({ ids }, { title: 'ReopenMany', examples: [{ ids: [12, 14] }] });
 export const DeleteManyBody = Type.Object({ ids }, { title: 'DeleteMany', examples: [{ ids: [12, 14] }] });
 
-const doneResult = <Name extends 'resolved' | 'reopened' | 'deleted'>(status: Name, title: string) =>
+const doneResult = <Name extends 'resolved' | 'reopened' | 'deleted' | 'assigned'>(
+  status: Name,
+  title: string,
+) =>
   Type.Object(
     {
       id: Type.Integer({ minimum: 1 }),
@@ -75,6 +79,28 @@ export const DeletedMany = Type.Object(
     description: 'What happened to each notification.',
     examples: [
       { results: [{ id: 12, status: 'deleted', message: 'Notification deleted.' }, refusedExample] },
+    ],
+  },
+);
+
+export const AssignManyBody = Type.Object(
+  { ids, user_id: assigneeId },
+  { title: 'AssignMany', examples: [{ ids: [12, 14], user_id: 3 }] },
+);
+const AssignResult = Type.Union([doneResult('assigned', 'AssignedResult'), Refused], {
+  title: 'AssignResult',
+});
+export type AssignResult = Static<typeof AssignResult>;
+export const AssignedMany = Type.Object(
+  { assigned_to: AssignedTo, results: Type.Array(AssignResult, results) },
+  {
+    title: 'AssignedMany',
+    description: 'Who takes care of them now.',
+    examples: [
+      {
+        assigned_to: person,
+        results: [{ id: 12, status: 'assigned', message: 'Notification assigned.' }, refusedExample],
+      },
     ],
   },
 );

@@ -6,7 +6,8 @@ export const NOTES_MAX = 200;
 export const MENTIONS_MAX = 20;
 
 const userId = Type.Integer({ minimum: 1, description: 'The id of a person of the merchant.' });
-const person = { id: 3, name: 'Alma Reyes' };
+export const assigneeId = NullOr(userId, 'Somebody who can sign in, or null for nobody.');
+export const person = { id: 3, name: 'Alma Reyes' };
 const NamedPerson = Type.Object(
   { id: Type.Integer(), name: Type.String() },
   { title: 'Person', description: 'Somebody who works for the merchant.', examples: [person] },
@@ -16,7 +17,7 @@ export const AssignedTo = NullOr(NamedPerson, 'Who takes care of it.');
 export const NotesCount = Type.Integer({ description: 'How many internal notes it has.' });
 
 export const AssigneeBody = Type.Object(
-  { user_id: NullOr(userId, 'Somebody who can sign in, or null for nobody.') },
+  { user_id: assigneeId },
   { title: 'Assignment', examples: [{ user_id: 3 }, { user_id: null }] },
 );
 export const Assignee = Type.Object(

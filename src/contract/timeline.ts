@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
 import { Conversation, MESSAGE_LENGTH_MAX, SENDERS } from './conversations.ts';
 import { DeliveryStateName } from './delivery.ts';
+import { AttentionCodeName } from './inbox.ts';
 import { NOTIFICATION_TYPES, STATUSES } from './notifications.ts';
 
 export const TIMELINE_LIMIT = { default: 50, max: 100 };
@@ -48,7 +49,7 @@ export const Turn = Type.Object(
       Type.String({ description: 'The name of the person or key.' }),
       'Who wrote a message of the merchant.',
     ),
-    can_quote: Type.Boolean({ description: 'Whether `reply_to` may be its id.' }),
+    can_quote: Type.Boolean({ description: 'Whether `reply_to` of a message or an answer may be its id.' }),
     question: NullOr(TurnQuestion, 'If it is a question that was raised.'),
     notification_id: NullOr(Type.Integer(), 'The notification that it answers.'),
     reply_to: NullOr(
@@ -64,6 +65,7 @@ export const Turn = Type.Object(
           id: Type.Integer(),
           state: DeliveryStateName,
           reason: NullOr(Type.String(), 'Why it waits or failed.'),
+          code: NullOr(AttentionCodeName, 'Why it failed.'),
           updated_at: Timestamp,
           undo_until: NullOr(Timestamp, 'It is sent at this time, and can be taken back before.'),
         },
@@ -120,7 +122,7 @@ export const Timeline = Type.Object(
             ...{ by: 'Alma Reyes', can_quote: false, question: null, notification_id: 12 },
             reply_to: { id: 'm1', text: 'Do you open on Sundays?' },
             delivery: {
-              ...{ id: 7, state: 'delivered', reason: null },
+              ...{ id: 7, state: 'delivered', reason: null, code: null },
               ...{ updated_at: '2026-01-15T09:31:00.000Z', undo_until: null },
             },
           },

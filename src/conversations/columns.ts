@@ -1,3 +1,5 @@
+import type { Engine } from '../database/database.ts';
+
 /** Sub-selects with which other features' statements read a conversation. */
 
 /** `row` is the alias of a table with `merchant_id` and `conversation_id`. */
@@ -6,8 +8,17 @@ const columnOf = (column: string) => (row: string) =>
 
 export const customerNameOf = columnOf('customer_name');
 export const customerPhoneOf = columnOf('customer_phone');
-export const wrongPhoneOf = columnOf('wrong_phone');
 export const referenceOf = columnOf('reference');
+
+const OBJECT_OF: Readonly<Record<Engine, (name: string, value: string) => string>> = {
+  sqlite: (name, value) => `json_group_object(${name}, ${value})`,
+  postgres: (name, value) => `coalesce(cast(json_object_agg(${name}, ${value}) as text), '{}')`,
+};
+
+/** The numbers that turned out to be wrong, each with the one that replaced it, as a JSON object. */
+export const wrongPhonesOf = (engine: Engine, row: string) =>
+  `(select ${OBJECT_OF[engine]('w.phone', 'w.replaced_by')} from wrong_phones w
+    where w.merchant_id = ${row}.merchant_id and w.conversation_id = ${row}.conversation_id)`;
 
 /** The table, for a join. */
 export const conversations = (alias: string) => `conversations ${alias}`;

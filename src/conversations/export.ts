@@ -8,3 +8,7 @@ export const EXPORTED_MESSAGES = `select id, conversation_id, sender, message_id
 
 export const EXPORTED_SAVED_REPLIES = `select id, title, text, created_at, updated_at
   from saved_replies where merchant_id = $1 and id > $2 order by id limit $3`;
+
+/** The merchant is $1, the last conversation and number $2 and $3, the limit $4. */
+export const EXPORTED_WRONG_PHONES = `select conversation_id, phone, replaced_by, created_at from wrong_phones
+  where merchant_id = $1 and (conversation_id, phone) > ($2, $3) order by conversation_id, phone limit $4`;

@@ -1,18 +1,13 @@
 import type { Author, MerchantId } from '../contract/ids.ts';
 import { type SendBody, UNDO_MAX_SECONDS } from '../contract/timeline.ts';
-import { type Database, inTransaction, type Queries, type Transaction } from '../database/database.ts';
+import { type Database, inTransaction, type Transaction } from '../database/database.ts';
 import type { Sending, SendingTo } from '../delivery/channels/windows.ts';
 import type { CountryCode } from '../delivery/phone.ts';
 import type { Outbox } from '../delivery/queue/enqueue.ts';
-import {
-  conversationNotFound,
-  customerChanged,
-  customerUnreachable,
-  replyToInvalid,
-  windowClosed,
-} from '../errors.ts';
+import { conversationNotFound, customerChanged, customerUnreachable, windowClosed } from '../errors.ts';
 import type { Storage } from '../merchants/storage.ts';
-import { bytesOfSent, countSent, findMessages } from './messages.ts';
+import { bytesOfSent, countSent } from './messages.ts';
+import { findQuoted } from './quote.ts';
 import { reachablePhone } from './reach.ts';
 import { findConversation } from './store.ts';
 import { readAuthorName } from './takeover.ts';
@@ -68,7 +63,8 @@ export function sendMessage(
     // What the channel said is about another number.
     if (reach?.phone !== phone) throw customerChanged();
     if (reach.sending.form === undefined) throw windowClosed(reach.sending.lastWroteAt);
-    const replyTo = await findQuoted(tx, merchantId, conversationId, body.reply_to ?? undefined);
+    const { reply_to: quoted } = body;
+    const replyTo = quoted != null ? await findQuoted(tx, merchantId, conversationId, quoted) : undefined;
     const sentBy = await readAuthorName(tx, merchantId, author);
     const bytes = bytesOfSent(body.text);
     await storage.reserve(tx, merchantId, bytes);
@@ -89,12 +85,4 @@ export function sendMessage(
     if (deliveryId === undefined) throw customerUnreachable();
     return { deliveryId, undoUntil };
   });
-}
-
-async function findQuoted(tx: Queries, merchantId: MerchantId, conversationId: number, given?: string) {
-  if (given === undefined) return undefined;
-  const [, id] = /^m(\d{1,15})$/.exec(given) ?? [];
-  const [message] = id === undefined ? [] : await findMessages(tx, merchantId, conversationId, [Number(id)]);
-  if (message?.sender !== 'customer') throw replyToInvalid();
-  return { id: message.id, messageId: message.message_id };
 }

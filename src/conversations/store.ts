@@ -2,6 +2,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries } from '../database/database.ts';
 import { ownIdIn } from '../database/ids.ts';
 import type { NewConversation } from './rules.ts';
+import { findRightPhone } from './wrongPhones.ts';
 
 export interface Conversation {
   id: number;
@@ -55,6 +56,10 @@ const ELEMENTS: Readonly<Record<Engine, string>> = {
   postgres: 'json_array_elements($2::json) as elements (value)',
 };
 
+/** In an upsert: the number that was given, or the one that replaced it because it is wrong. */
+const RIGHT_PHONE = `coalesce((select w.replaced_by from wrong_phones w where w.merchant_id = conversations.merchant_id
+  and w.conversation_id = conversations.id and w.phone = excluded.customer_phone), excluded.customer_phone)`;
+
 /**
  * Adds the conversations whose reference is new to the merchant, and updates the others if they have changed.
  * References must not repeat. `at` must differ from one call to the next: it shows whether a row was added or
@@ -72,9 +77,9 @@ export async function upsertConversations(
     `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
       select $1, value ->> 0, value ->> 1, value ->> 2, $3, $3 from ${ELEMENTS[queries.engine]} where true
       on conflict (merchant_id, reference) do update set customer_name = excluded.customer_name,
-        customer_phone = excluded.customer_phone, updated_at = excluded.updated_at
+        customer_phone = ${RIGHT_PHONE}, updated_at = excluded.updated_at
         where conversations.customer_name <> excluded.customer_name
-          or conversations.customer_phone <> excluded.customer_phone
+          or conversations.customer_phone <> ${RIGHT_PHONE}
       returning created_at`,
     [
       merchantId,
@@ -94,13 +99,17 @@ export async function upsertConversation(
   at: Date,
 ): Promise<Conversation> {
   const known = reference === null ? undefined : await findByReference(queries, merchantId, reference);
-  if (known?.customer_name === name && [known.customer_phone, ''].includes(phone)) return known;
+  if (known?.customer_name === name) {
+    const right =
+      phone === '' ? known.customer_phone : await findRightPhone(queries, merchantId, known.id, phone);
+    if (right === known.customer_phone) return known;
+  }
   const [row] = await queries.run<Conversation>(
     `insert into conversations (merchant_id, reference, customer_name, customer_phone, created_at, updated_at)
       values ($1, $2, $3, $4, $5, $5)
       on conflict (merchant_id, reference) do update set updated_at = excluded.updated_at,
         customer_name = excluded.customer_name,
-        customer_phone = case when $4 = '' then conversations.customer_phone else excluded.customer_phone end
+        customer_phone = case when $4 = '' then conversations.customer_phone else ${RIGHT_PHONE} end
       returning ${COLUMNS}`,
     [merchantId, reference, name, phone, at.toISOString()],
   );
@@ -153,15 +162,27 @@ export function findByReference(
   ]);
 }
 
-/** The newest conversation of a customer. */
-export function findByPhone(
+/** The newest conversation of a customer, or else of one whose number turned out to be another than this one. */
+export async function findByPhone(
   queries: Queries,
   merchantId: MerchantId,
   phone: string,
 ): Promise<Conversation | undefined> {
-  return queries.one(
+  const found = await queries.one<Conversation>(
     `select ${COLUMNS} from conversations where merchant_id = $1 and customer_phone = $2 order by id desc limit 1`,
     [merchantId, phone],
+  );
+  // Their own number comes first: a wrong number may be the right one of another customer.
+  return (
+    found ??
+    queries.one(
+      `select ${COLUMNS} from conversations where merchant_id = $1 and id = (
+          select w.conversation_id from wrong_phones w
+            join conversations c on c.merchant_id = w.merchant_id and c.id = w.conversation_id
+            where w.merchant_id = $1 and w.phone = $2 and w.replaced_by = c.customer_phone
+            order by w.conversation_id desc limit 1)`,
+      [merchantId, phone],
+    )
   );
 }
 
@@ -197,19 +218,4 @@ export async function findCustomerPhone(
     [merchantId, id],
   );
   return row?.customer_phone;
-}
-
-/** Replaces the customer's number. Messages that are still addressed to the wrong one go to the new one. */
-export async function correctCustomerPhone(
-  tx: Queries,
-  merchantId: MerchantId,
-  id: number,
-  { phone, wrongPhone, at }: { phone: string; wrongPhone: string; at: Date },
-): Promise<void> {
-  await tx.run(
-    `update conversations set updated_at = $5, wrong_phone = case when $4 = $3 then wrong_phone else $4 end,
-        customer_name = case when customer_name = customer_phone then $3 else customer_name end, customer_phone = $3
-      where merchant_id = $1 and id = $2`,
-    [merchantId, id, phone, wrongPhone, at.toISOString()],
-  );
 }

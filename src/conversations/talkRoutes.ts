@@ -7,7 +7,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import { WriteHeaders } from '../contract/notifications.ts';
 import { MessageQueued, SendBody } from '../contract/timeline.ts';
 import { CHANGES, type Transaction } from '../database/database.ts';
-import { takeBack } from '../delivery/queue/control.ts';
+import { takeBack } from '../delivery/queue/control/cancel.ts';
 import {
   conversationNotFound,
   customerChanged,

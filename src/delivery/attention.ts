@@ -1,6 +1,6 @@
 import type { Attention, AttentionCode } from '../contract/inbox.ts';
 import type { AttentionRow } from './queue/attention.ts';
-import { NEVER } from './queue/table.ts';
+import { NEVER, NUMBER_FIXED } from './queue/table.ts';
 
 /** Whether a message to a customer needs a person, and why. Pure. The SQL of `queue/attention.ts` selects the same. */
 
@@ -26,7 +26,15 @@ const FAILURES: Readonly<Record<string, AttentionCode>> = {
   TIMEOUT: 'unknown_if_sent',
   UNREADABLE_RESPONSE: 'unknown_if_sent',
   NETWORK: 'unknown_if_sent',
+  [NUMBER_FIXED]: 'number_fixed',
 };
+
+/** Somebody must look at these before they are sent again: the customer may have the message, or does not want it. */
+const ONE_BY_ONE: ReadonlySet<AttentionCode> = new Set(['unknown_if_sent', 'opted_out']);
+export const isSentOneByOne = (code: string | null): boolean => ONE_BY_ONE.has(failureOf(code));
+
+/** What the code of a channel means for the merchant. */
+export const failureOf = (code: string | null): AttentionCode => FAILURES[code ?? ''] ?? 'gave_up';
 
 export interface AttentionContext {
   at: Date;
@@ -37,7 +45,7 @@ export interface AttentionContext {
 export function attentionOf(row: AttentionRow, { at, channel }: AttentionContext): Attention | null {
   const { state, reason, last_code: code } = row;
   if (state === 'failed') {
-    return { kind: 'failed', code: FAILURES[code ?? ''] ?? 'gave_up', reason, since: row.updated_at };
+    return { kind: 'failed', code: failureOf(code), reason, since: row.updated_at };
   }
   if (state !== 'queued' && state !== 'waiting' && state !== 'sending') return null;
   const since = row.requeued_at ?? row.created_at;

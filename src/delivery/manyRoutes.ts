@@ -1,27 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { merchantOf, requireMerchant, whoOf } from '../auth/guard.ts';
 import { ChangedMany, ManyDeliveries } from '../contract/delivery.ts';
-import { CHANGES } from '../database/database.ts';
 import { invalid, TOKEN_ERRORS } from '../errors.ts';
 import { describeRoute, skipSchemaValidation } from '../http/openapi.ts';
-import { cancelMany, type ManyResult, retryMany } from './queue/control.ts';
-import { field, readState, stateInvalid } from './requests.ts';
+import { cancelMany, retryMany } from './queue/control/many.ts';
+import { announceChange } from './queue/enqueue.ts';
+import { afterIdInvalid, field, manyMessage, readAfterId, readState, stateInvalid } from './requests.ts';
 import type { DeliveryParts } from './routes.ts';
 
 const RETRYABLE = ['failed', 'cancelled'] as const;
 const CANCELLABLE = ['queued', 'waiting', 'failed'] as const;
 
-const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
 const sinceInvalid = () => invalid('since', 'since must be a time such as 2026-01-15T09:30:00Z');
 
 /** All messages in a state at once. */
 export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
-  const { database, outbox, defaultCountry, countryOf, now } = parts;
-
-  const announce = () => {
-    outbox.announce();
-    database.signal(CHANGES);
-  };
+  const { database, defaultCountry, countryOf, now } = parts;
 
   return async (app) => {
     requireMerchant(app);
@@ -48,8 +42,8 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
         const selected = readMany(request.body, RETRYABLE);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
         const result = await retryMany(database, merchantId, selected, countries, whoOf(request), now);
-        announce();
-        return { message: manyMessage(result, 'queued again'), ...result };
+        announceChange(parts);
+        return { message: manyMessage(result.count, 'queued again'), ...result };
       },
     );
 
@@ -72,8 +66,8 @@ export function manyDeliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncType
       async (request) => {
         const selected = readMany(request.body, CANCELLABLE);
         const result = await cancelMany(database, merchantOf(request), selected, whoOf(request), now);
-        announce();
-        return { message: manyMessage(result, 'cancelled'), ...result };
+        announceChange(parts);
+        return { message: manyMessage(result.count, 'cancelled'), ...result };
       },
     );
   };
@@ -89,12 +83,3 @@ function readMany<State extends string>(body: unknown, states: readonly State[])
     afterId: readAfterId(field(body, 'after_id')),
   };
 }
-
-function readAfterId(given: unknown): number {
-  if (given === undefined || given === null) return 0;
-  if (!Number.isSafeInteger(given) || (given as number) < 0) throw afterIdInvalid();
-  return given as number;
-}
-
-const manyMessage = ({ count }: ManyResult, done: string) =>
-  count === 1 ? `1 message is ${done}.` : `${count} messages are ${done}.`;

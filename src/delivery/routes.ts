@@ -13,7 +13,7 @@ import {
 } from '../contract/delivery.ts';
 import { DELIVERY_STATES } from '../contract/deliveryStates.ts';
 import type { MerchantId } from '../contract/ids.ts';
-import { CHANGES, type Database, type Queries } from '../database/database.ts';
+import type { Database, Queries } from '../database/database.ts';
 import {
   deliveryNotCancellable,
   deliveryNotFailed,
@@ -26,9 +26,10 @@ import { readId } from '../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../http/openapi.ts';
 import { collectPage, cursorOf, nextLink, readCursor, readLimit } from '../http/paging.ts';
 import type { CountryCode } from './phone.ts';
-import { cancelDelivery, retryDelivery } from './queue/control.ts';
+import { cancelDelivery } from './queue/control/cancel.ts';
+import { retryDelivery } from './queue/control/retry.ts';
 import { findDelivery, listDeliveries } from './queue/deliveries.ts';
-import type { Outbox } from './queue/enqueue.ts';
+import { announceChange, type Outbox } from './queue/enqueue.ts';
 import { readTimeline } from './queue/events.ts';
 import { readQuota } from './quota.ts';
 import { field, readState, stateInvalid } from './requests.ts';
@@ -47,12 +48,7 @@ const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1000;
 
 export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox {
-  const { database, outbox, channelDailyLimit, defaultCountry, countryOf, now } = parts;
-
-  const announce = () => {
-    outbox.announce();
-    database.signal(CHANGES);
-  };
+  const { database, channelDailyLimit, defaultCountry, countryOf, now } = parts;
 
   return async (app) => {
     requireMerchant(app);
@@ -169,7 +165,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         if (result === 'not_found') throw deliveryNotFound();
         if (result === 'not_failed') throw deliveryNotFailed();
         if (result === 'bad_number') throw recipientInvalid();
-        announce();
+        announceChange(parts);
         return { message: 'The message is queued again.' };
       },
     );
@@ -197,7 +193,7 @@ export function deliveryRoutes(parts: DeliveryParts): FastifyPluginAsyncTypebox 
         const result = await database.transaction((tx) => cancelDelivery(tx, merchantId, id, who, now()));
         if (result === 'not_found') throw deliveryNotFound();
         if (result === 'not_cancellable') throw deliveryNotCancellable();
-        announce();
+        announceChange(parts);
         return { message: 'The message is cancelled.' };
       },
     );

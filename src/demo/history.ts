@@ -62,7 +62,34 @@ export function historyOf(now: Date, firstConversation: number): DemoNotificatio
       }
     }
   }
-  return [...found, ...waiting(firstConversation)];
+  const past = found.map((one) => withoutCarmen(one, firstConversation));
+  forgetOne(past, firstConversation);
+  return [...past, ...waiting(firstConversation)];
+}
+
+/** She has asked nothing else lately, so that her reply window closes soon. */
+function withoutCarmen(one: DemoNotification, firstConversation: number): DemoNotification {
+  const isHers = CUSTOMERS[one.conversation - firstConversation]?.name === CLOSES_SOON;
+  if (!isHers || one.minutesAgo > 2 * DAY_MINUTES) return one;
+  const index = CUSTOMERS.findIndex(({ name, language }) => name !== CLOSES_SOON && language === 'es');
+  const context = { ...one.context, lead_phone: CUSTOMERS[index]!.phone };
+  return { ...one, context, conversation: firstConversation + index };
+}
+
+const CLOSES_SOON = 'Carmen Ibáñez';
+
+/** Nobody has answered one of the coffee shop's customers in time: the reply window is closed. */
+function forgetOne(past: DemoNotification[], firstConversation: number): void {
+  const isForgotten = ({ conversation, minutesAgo }: DemoNotification) =>
+    CUSTOMERS[conversation - firstConversation]?.merchantId === 1 &&
+    minutesAgo > DAY_MINUTES + 60 &&
+    minutesAgo < 3 * DAY_MINUTES &&
+    !past.some((other) => other.conversation === conversation && other.minutesAgo < minutesAgo) &&
+    !waiting(firstConversation).some((other) => other.conversation === conversation);
+  const [newest] = past.filter(isForgotten).sort((a, b) => a.minutesAgo - b.minutesAgo);
+  if (!newest) return;
+  delete newest.answer;
+  delete newest.answeredAfterMinutes;
 }
 
 /** The same question from several customers, and one who wants a person. */
@@ -77,7 +104,7 @@ function waiting(firstConversation: number): DemoNotification[] {
     ask('Hannah Brooks', 96, { question: 'Do you have decaf beans?' }),
     ask('Owen Murphy', 58, { question: 'Do you have any decaf beans?' }),
     ask('Jonas Keller', 21, { question: 'Do you have decaf beans?' }),
-    ask('Carmen Ibáñez', 72, { question: '¿Tienen molinillos de café manuales?' }),
+    ask(CLOSES_SOON, DAY_MINUTES - 38, { question: '¿Tienen molinillos de café manuales?' }),
     ask('João Almeida', 12, {
       support_request_reason: 'Quero falar com uma pessoa sobre a minha encomenda.',
     }),

@@ -14,3 +14,13 @@ export const contextOf = (merchantId: string, id: string) =>
 export const existingNotification = (row: string, conditions: readonly string[] = []) =>
   `exists (select 1 from notifications n
     where ${[`n.merchant_id = ${row}.merchant_id and n.id = ${row}.notification_id`, ...conditions].join(' and ')})`;
+
+/** The notification that a message is about: the one that it answers, or the newest of its conversation. Null if none. */
+export const notificationOf = (row: string) =>
+  `case when ${row}.notification_id <> 0 then ${row}.notification_id else (select max(m.id) from notifications m
+    where m.merchant_id = ${row}.merchant_id and m.conversation_id = ${row}.conversation_id) end`;
+
+/** The condition that the notification that a message is about exists, and that these conditions are true for it. */
+export const isAbout = (row: string, conditions: readonly string[]) =>
+  `exists (select 1 from notifications n
+    where ${[`n.merchant_id = ${row}.merchant_id and n.id = ${notificationOf(row)}`, ...conditions].join(' and ')})`;

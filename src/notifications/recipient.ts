@@ -1,21 +1,24 @@
-import { type CountryCode, phoneOrText } from '../delivery/phone.ts';
+import type { CountryCode } from '../delivery/phone.ts';
+import { readAddress } from '../delivery/queue/enqueue.ts';
 
 /** The numbers of a notification's customer. */
 export interface CustomerNumbers {
   customer_phone: string;
-  /** One that a person replaced by `customer_phone`, as it was sent to. */
-  wrong_phone: string | null;
+  /** JSON: those that turned out to be wrong, as they were sent to, each with the one that replaced it. */
+  wrong_phones: string;
   /** The merchant's, for numbers without a country code. */
   country: string | null;
 }
 
 /** Where an answer goes: to the number in the context, unless a person has corrected it. */
-export function recipientOf(leadPhone: unknown, numbers: CustomerNumbers): string {
-  const { customer_phone: known, wrong_phone: wrong, country } = numbers;
+export function recipientOf(
+  leadPhone: unknown,
+  { customer_phone: known, wrong_phones, country }: CustomerNumbers,
+  defaultCountry: CountryCode | undefined,
+): string {
   if (typeof leadPhone !== 'string' || leadPhone.trim() === '') return known;
-  if (wrong === null) return leadPhone;
-  const isWrong = [leadPhone, phoneOrText(leadPhone, (country as CountryCode | null) ?? undefined)].includes(
-    wrong,
-  );
-  return isWrong ? known : leadPhone;
+  if (wrong_phones === '{}') return leadPhone;
+  const replacements = new Map(Object.entries(JSON.parse(wrong_phones) as Record<string, string>));
+  const { recipient } = readAddress({ recipient: leadPhone, country }, defaultCountry);
+  return replacements.get(recipient) ?? leadPhone;
 }

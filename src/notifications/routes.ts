@@ -27,6 +27,7 @@ import {
   invalid,
   methodNotAllowed,
   notificationNotFound,
+  replyToInvalid,
   required,
   storageFull,
   TOKEN_ERRORS,
@@ -146,7 +147,12 @@ export function notificationRoutes({
         },
       },
       async (request, reply) => {
-        const wire = await findNotificationWire(database, merchantOf(request), idOf(request));
+        const wire = await findNotificationWire(
+          database,
+          merchantOf(request),
+          idOf(request),
+          outbox.defaultCountry,
+        );
         if (wire === undefined) throw notificationNotFound();
         return reply.type(JSON_TYPE).send(Buffer.from(wire) as never);
       },
@@ -174,6 +180,7 @@ export function notificationRoutes({
               contentMissing('answer'),
               required('resolution_notes'),
               answerFailsSchema('answer', 'answer must NOT have more than 4096 characters'),
+              replyToInvalid(),
               ...IDEMPOTENCY_ERRORS,
             ],
             area: 'notificationBody',

@@ -5,6 +5,7 @@ import {
   type Status,
   UNDO_SECONDS_MAX,
 } from '../contract/notifications.ts';
+import type { Quote } from '../conversations/quote.ts';
 import {
   ApiError,
   alreadyAnswered,
@@ -12,6 +13,7 @@ import {
   contentMissing,
   conversationNotFound,
   invalid,
+  replyToInvalid,
   required,
 } from '../errors.ts';
 import { readTeach, type Teach } from '../knowledge/teach.ts';
@@ -95,6 +97,9 @@ export type AnswerDecision =
       documentId?: number;
       /** What the knowledge base learns, if the person says so. */
       teach?: Teach;
+      /** The id of the customer's message that it quotes, as given, and then what was found. */
+      replyTo?: string;
+      quote?: Quote;
       undoSeconds?: number;
     }
   | { do: 'answer'; answer: Fields; send: 'nothing'; undoSeconds?: number }
@@ -144,6 +149,9 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
   if (teach && teach.do !== 'nothing' && flags.only_send_campaign)
     return refuse(invalid('teach', 'teach cannot be used with only_send_campaign'));
 
+  const replyTo = member(body, 'reply_to') ?? undefined;
+  if (replyTo !== undefined && typeof replyTo !== 'string') return refuse(replyToInvalid());
+
   const answer: Record<string, unknown> = {};
   for (const field of notification.answeredFields) answer[field] = body[field];
   if (flags.only_send_campaign) answer.only_send_campaign = true;
@@ -155,6 +163,7 @@ export function checkAnswer(notification: Answerable, body: unknown): AnswerDeci
     learn: !flags.only_send_campaign && teaches && teach?.do !== 'nothing',
     ...(documentId === undefined ? {} : { documentId }),
     ...(teach === undefined ? {} : { teach }),
+    ...(replyTo === undefined ? {} : { replyTo }),
     ...undo,
   };
 }

@@ -2,13 +2,14 @@ import { authorNameOf, existingUserId } from '../auth/columns.ts';
 import type { AskStatus, Deliver } from '../contract/asks.ts';
 import type { Author, MerchantId } from '../contract/ids.ts';
 import type { NotificationType, Status } from '../contract/notifications.ts';
-import { customerPhoneOf, referenceOf, wrongPhoneOf } from '../conversations/columns.ts';
+import { customerPhoneOf, referenceOf, wrongPhonesOf } from '../conversations/columns.ts';
 import { batchPerTick } from '../database/batchPerTick.ts';
 import type { Step } from '../database/chain.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
-import { idIn, keyPairs } from '../database/ids.ts';
+import { idIn, keyPairs, ownIdIn } from '../database/ids.ts';
 import { createLookup } from '../database/lookup.ts';
 import { JSON_TEXT } from '../database/text.ts';
+import type { CountryCode } from '../delivery/phone.ts';
 import { deliveryWire } from '../delivery/queue/deliveries.ts';
 import { logStep } from '../events/record.ts';
 import { lessonWire } from '../knowledge/taught.ts';
@@ -16,6 +17,7 @@ import { countryColumn } from '../merchants/store.ts';
 import { askWire, joinAsk } from './asks/columns.ts';
 import { endAskStep } from './asks/endStep.ts';
 import { EVENT_COLUMNS, notificationEvent } from './event.ts';
+import { type CustomerNumbers, recipientOf } from './recipient.ts';
 import { teamMembers } from './team/columns.ts';
 
 /**
@@ -197,14 +199,23 @@ const MORE_MEMBERS = `, ',"outcome":', ${quoted('outcome')}, ',"undo_until":', $
     ',"lesson":', coalesce(${lessonWire('$1', '$2')}, 'null')`;
 
 /** One JSON object, with the answer, the state of its message, its ask, what was learned from it, and who of the team has it. */
-export async function findNotificationWire(queries: Queries, merchantId: MerchantId, id: number) {
-  const row = await queries.one<{ wire: string }>(
+export async function findNotificationWire(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+  defaultCountry: CountryCode | undefined,
+): Promise<string | undefined> {
+  const row = await queries.one<{ wire: string; context: string } & CustomerNumbers>(
     `select ${WIRE}${answerMembers(queries.engine, '$1', '$2')}${askMember(queries.engine, '$1', '$2')}
-        ${MORE_MEMBERS}${teamMembers(queries.engine, '$1', '$2')}, '}') as wire
+        ${MORE_MEMBERS}${teamMembers(queries.engine, '$1', '$2')}) as wire, context,
+        ${customerPhoneOf('notifications')} as customer_phone,
+        ${wrongPhonesOf(queries.engine, 'notifications')} as wrong_phones, ${countryColumn('$1')} as country
       from notifications where merchant_id = $1 and id = $2`,
     [merchantId, id],
   );
-  return row?.wire;
+  if (!row) return undefined;
+  const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
+  return `${row.wire},"recipient":${JSON.stringify(recipientOf(leadPhone, row, defaultCountry))}}`;
 }
 
 export interface StoredNotification {
@@ -218,7 +229,7 @@ export interface StoredNotification {
   answered_fields: string;
   answer_schema_id: string;
   customer_phone: string;
-  wrong_phone: string | null;
+  wrong_phones: string;
   reference: string | null;
   country: string | null;
   /** Of its ask, if it has one. */
@@ -227,9 +238,11 @@ export interface StoredNotification {
   ask_expires_at: string | null;
 }
 
-const STORED = `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
+const stored = (
+  engine: Engine,
+) => `select n.merchant_id, n.id, n.notification_type, n.status, n.conversation_id, n.context,
     n.requested_fields, n.answered_fields, n.answer_schema_id, ${customerPhoneOf('n')} as customer_phone,
-    ${wrongPhoneOf('n')} as wrong_phone, ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
+    ${wrongPhonesOf(engine, 'n')} as wrong_phones, ${referenceOf('n')} as reference, ${countryColumn('n.merchant_id')} as country,
     k.status as ask_status, k.deliver as ask_deliver, k.expires_at as ask_expires_at
   from notifications n ${joinAsk('n')}`;
 
@@ -238,7 +251,7 @@ export function findNotification(
   merchantId: MerchantId,
   id: number,
 ): Promise<StoredNotification | undefined> {
-  return queries.one(`${STORED} where n.merchant_id = $1 and n.id = $2`, [merchantId, id]);
+  return queries.one(`${stored(queries.engine)} where n.merchant_id = $1 and n.id = $2`, [merchantId, id]);
 }
 
 export type FindNotification = (key: {
@@ -250,13 +263,26 @@ export type FindNotification = (key: {
 export function createFindNotification(queries: Queries): FindNotification {
   return batchPerTick(async (keys) => {
     const rows = await queries.all<StoredNotification>(
-      `${STORED} where (n.merchant_id, n.id) in (${keyPairs(queries.engine, '$1', '$2')})`,
+      `${stored(queries.engine)} where (n.merchant_id, n.id) in (${keyPairs(queries.engine, '$1', '$2')})`,
       [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
     );
     return keys.map(({ merchantId, id }) =>
       rows.find((row) => row.merchant_id === merchantId && row.id === id),
     );
   });
+}
+
+/** Those of these notifications that exist. */
+export async function findExisting(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+): Promise<Set<number>> {
+  const rows = await queries.all<{ id: number }>(
+    `select id from notifications where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    [merchantId, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };

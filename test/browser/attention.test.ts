@@ -73,6 +73,13 @@ inBrowser(
       assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
       assert.equal(sentTo(refused.phone), 0);
       await row(page, refused.id).getByRole('button', { name: 'Send again: Nora Gil' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('The customer does not want such messages.').waitFor();
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      assert.equal(sentTo(refused.phone), 0);
+      await row(page, refused.id).getByRole('button', { name: 'Send again: Nora Gil' }).click();
+      await dialog.getByRole('button', { name: 'Send again' }).click();
       await alertOf(page, 'The message is queued again.').waitFor();
       await rowOf(page, refused.id).waitFor({ state: 'detached' });
       await countOf(page, 'Needs attention', '0').waitFor();
@@ -81,26 +88,39 @@ inBrowser(
       await window.close();
     });
 
-    it('are all sent again with one click', async () => {
+    it('are all sent again, as far as they are shown and somebody does not have to look first', async () => {
       const failed = [
-        await failedAnswer('Iker Sanz', OPTED_OUT, 'Is there a tasting on Friday?'),
-        await failedAnswer('Lola Mas', CANNOT_RECEIVE, 'Do you repair grinders?'),
+        await failedAnswer('Iker Sanz', CANNOT_RECEIVE, 'Is there a tasting on Friday?'),
+        await failedAnswer('Lola Mas', CANNOT_RECEIVE, 'Is there a tasting on Monday?'),
       ];
-      const window = await dashboard.open({ path: '/inbox?tab=attention' });
+      const refused = await failedAnswer('Ada Pons', OPTED_OUT, 'Is there a tasting today?');
+      const other = await failedAnswer('Ugo Ferri', CANNOT_RECEIVE, 'Do you repair grinders?');
+      const window = await dashboard.open({ path: '/inbox?tab=attention&q=tasting' });
       const { page } = window;
-      for (const { id } of failed) await rowOf(page, id).waitFor();
+      for (const { id } of [...failed, refused]) await rowOf(page, id).waitFor();
       const requests: string[] = [];
       page.on('request', (request) => {
         if (request.method() === 'POST') requests.push(new URL(request.url()).pathname);
       });
       await page.getByRole('button', { name: 'Send all again', exact: true }).click();
+      const dialog = page.getByRole('dialog', { name: 'Send 2 messages again?' });
+      await dialog.getByText('1 message is left out').waitFor();
+      assert.deepEqual(
+        failed.map(({ phone }) => sentTo(phone)),
+        [0, 0],
+      );
+      await dialog.getByRole('button', { name: 'Send again' }).click();
       await alertOf(page, '2 messages are queued again.').waitFor();
       for (const { id } of failed) await rowOf(page, id).waitFor({ state: 'detached' });
       assert.deepEqual(
         failed.map(({ phone }) => sentTo(phone)),
         [1, 1],
       );
-      assert.deepEqual(requests, ['/api/v1/inbox/attention/send-again']);
+      assert.deepEqual([sentTo(refused.phone), sentTo(other.phone)], [0, 0]);
+      const path = '/api/v1/inbox/attention/send-again';
+      assert.deepEqual(requests, [path, path]);
+      await api('POST', path, { ids: [Number(refused.id), Number(other.id)] });
+      await dashboard.deskbell.allSent();
       await window.close();
     });
 
@@ -129,6 +149,12 @@ inBrowser(
       await dashboard.deskbell.allSent();
       assert.deepEqual([sentTo(wrong.phone), sentTo(right)], [0, 1]);
 
+      // The question itself shows it, and what is written below goes there.
+      await tab(page, 'Answered').click();
+      await rowOf(page, wrong.id).click();
+      await page.locator('.pane-customer a[href="tel:+34611770001"]').waitFor();
+      await page.getByRole('textbox', { name: 'Write to Vera Roca' }).waitFor();
+
       // The next answer goes there, too.
       const next = await createNotification({
         ...QUESTION,
@@ -141,6 +167,41 @@ inBrowser(
       await window.close();
     });
 
+    it('are there without a question, too, and are sent again from the list and from the conversation', async () => {
+      const { id, phone, conversation_id } = await failedAnswer('Pau Vila', CANNOT_RECEIVE, 'Is it open?');
+      await api('POST', '/api/v1/inbox/attention/send-again', { ids: [Number(id)] });
+      await dashboard.deskbell.allSent();
+      const failedMessage = async (text: string) => {
+        meta.next({ code: CANNOT_RECEIVE });
+        const { status, json } = await api('POST', `/api/v1/conversation/${conversation_id}/send`, { text });
+        assert.equal(status, 200);
+        await dashboard.deskbell.allSent();
+        return json.delivery_id as number;
+      };
+      const first = await failedMessage('From nine.');
+      const window = await dashboard.open({ path: '/inbox?tab=attention' });
+      const { page } = window;
+      const message = (delivery: number) => page.locator(`[data-message="${delivery}"]`);
+      await message(first).getByText('From nine.').waitFor();
+      await countOf(page, 'Needs attention', '1').waitFor();
+      assert.equal(await page.getByText('All messages reach your customers.').count(), 0);
+      assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
+      await message(first).getByRole('button', { name: 'Send again: Pau Vila' }).click();
+      await alertOf(page, 'The message is queued again.').waitFor();
+      await message(first).waitFor({ state: 'detached' });
+      assert.equal(sentTo(phone), 2);
+
+      const second = await failedMessage('Until six.');
+      await message(second).getByRole('link').click();
+      const again = page.getByRole('button', { name: 'Send again: Until six.' });
+      await again.click();
+      await again.waitFor({ state: 'detached' });
+      await countOf(page, 'Needs attention', '0').waitFor();
+      await dashboard.deskbell.allSent();
+      assert.equal(sentTo(phone), 3);
+      await window.close();
+    });
+
     it('can be fixed by every member of the team, at the question itself', async () => {
       const { id, phone } = await failedAnswer('Bea Soto', OPTED_OUT, 'Can I bring my own cup?');
       const member = await addUser(dashboard.deskbell);
@@ -149,6 +210,7 @@ inBrowser(
       const notice = page.getByRole('region', { name: 'Needs attention' });
       await notice.getByText('The customer does not want such messages.').waitFor();
       await notice.getByRole('button', { name: 'Send again: Bea Soto' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
       await notice.waitFor({ state: 'detached' });
       await dashboard.deskbell.allSent();
       assert.equal(sentTo(phone), 1);

@@ -62,6 +62,22 @@ inBrowser('an action on many that the server refuses for some', (dashboard) => {
     await window.close();
   });
 
+  it('is one request for a person who takes care of them, too', async () => {
+    const ids = [await ask('Who repairs the mill?'), await ask('Who repairs the oven?')];
+    const deleted = await ask('Who repairs the door?');
+    const window = await dashboard.open();
+    const { page } = window;
+    await rowOf(page, deleted).waitFor();
+    await select(page, [...ids, deleted]);
+    const changes = changesOf(page);
+    await meanwhile(page, '/notification/assign-many', () => api('DELETE', `/api/v1/notification/${deleted}`));
+    await page.getByRole('combobox', { name: 'Assign to …' }).selectOption({ label: 'Alma Reyes (Me)' });
+    await page.locator('.toast', { hasText: '2 assigned to Alma Reyes.' }).waitFor();
+    assert.deepEqual(changes, ['/api/v1/notification/assign-many']);
+    for (const id of ids) assert.equal((await read(id)).assigned_to.name, 'Alma Reyes');
+    await window.close();
+  });
+
   it('leaves those selected that can be tried again, each with the reason in its row', async () => {
     const resolved = await ask('Is the cellar open?');
     await api('POST', `/api/v1/notification/${resolved}/answer`, { resolve_only: true });

@@ -18,7 +18,12 @@ const answered = (id: number, second: number): InboxItem =>
     updated_at: `2026-01-15T09:30:0${second}.000Z`,
     attention: null,
   }) as InboxItem;
-const page = (items: InboxItem[], next_cursor: string | null) => ({ items, next_cursor, complete: true });
+const page = (items: InboxItem[], next_cursor: string | null) => ({
+  items,
+  next_cursor,
+  complete: true,
+  messages: [],
+});
 
 const viewOf = (more: Partial<View>): View => ({
   tab: 'answered',

@@ -97,7 +97,7 @@ export const ACCESS_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'sending a message again is not written to the audit log',
-      file: 'src/delivery/queue/control.ts',
+      file: 'src/delivery/queue/control/retry.ts',
       find: `  await recordEvent(tx, { what: 'delivery.retried', merchantId, who: by, at, about: { delivery_id: id } });\n`,
       replace: '',
       test: 'sending again and cancelling are written down, one by one and for all',

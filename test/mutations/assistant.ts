@@ -73,7 +73,7 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a question sends a customer’s answers to another number',
       file: 'src/notifications/asks/ask.ts',
-      find: 'phoneOrText(known.customer_phone, country) !== phone',
+      find: '![phone, right].includes(phoneOrText(known.customer_phone, country))',
       replace: 'false',
       test: 'an ask completes the conversation, and never changes the number or the name that it has',
     },

@@ -1,3 +1,4 @@
+import { SAVED_REPLIES_MAX } from '../../src/contract/savedReplies.ts';
 import { caughtBy, type Mutation } from './mutation.ts';
 
 /** The timeline, writing to customers, taking over. */
@@ -9,6 +10,27 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
       find: "if (entry.kind === 'n') return pairs.has(entry);",
       replace: "if (entry.kind === 'n') return false;",
       test: 'shows a question once: as the customer’s message of the same words, if that came within ten minutes',
+    },
+    {
+      name: 'at the edge of a page, a question is shown beside its message',
+      file: 'src/conversations/timeline/read.ts',
+      find: '...earlier.filter(({ at }) => at >= shifted(last.at, -NEAR_MS)),',
+      replace: '',
+      test: 'is read backwards in pages that leave out and repeat nothing, also at equal times',
+    },
+    {
+      name: 'at the edge of a page, a message has lost its question',
+      file: 'src/conversations/timeline/read.ts',
+      find: '...later.filter((entry) => inOrder(first, entry) < 0),',
+      replace: '',
+      test: 'is read backwards in pages that leave out and repeat nothing, also at equal times',
+    },
+    {
+      name: 'what an assistant recorded of a sent message is known only by its words',
+      file: 'src/conversations/timeline/read.ts',
+      find: 'return (messageId !== null && isSent.has(messageId)) || isEcho(',
+      replace: 'return isEcho(',
+      test: 'leaves out what an assistant recorded of Deskbell’s own messages, by its id or by its words',
     },
   ]),
   ...caughtBy('test/conversation-send.test.ts', [
@@ -32,6 +54,31 @@ export const CONVERSATION_MUTATIONS: readonly Mutation[] = [
       find: "where ${ownIdIn(queries.engine, '$1', '$2')} and conversation_id = $3`,",
       replace: "where ${ownIdIn(queries.engine, '$1', '$2')} and $3 > 0`,",
       test: 'quotes a message that the customer wrote in this conversation, and no other',
+    },
+  ]),
+  ...caughtBy('test/answer-quote.test.ts', [
+    {
+      name: 'an answer forgets what it quotes',
+      file: 'src/notifications/answers/effects.ts',
+      find: 'replyTo: decision.quote,',
+      replace: '',
+      test: 'is shown to the customer as a quote, also if it could be undone first',
+    },
+    {
+      name: 'an answer quotes what nobody has checked',
+      file: 'src/notifications/answers/answer.ts',
+      find: 'await findQuoted(queries, merchantId, conversationId, decision.replyTo);',
+      replace: '{ id: Number(decision.replyTo.slice(1)) || conversationId, messageId: null };',
+      test: 'has the message that the customer wrote in this conversation, and no other',
+    },
+  ]),
+  ...caughtBy('test/saved-replies.test.ts', [
+    {
+      name: 'two people take the last place of the saved replies',
+      file: 'src/conversations/savedReplies/store.ts',
+      find: 'await tx.lock(`saved replies ${merchantId}`);',
+      replace: '',
+      test: `are at most ${SAVED_REPLIES_MAX}, also if two are made at the same time`,
     },
   ]),
   ...caughtBy('test/takeover.test.ts', [

@@ -5,6 +5,8 @@ import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
 import { ComposerTools } from '../conversation/ComposerTools.tsx';
+import { QuotedMessage } from '../conversation/QuotedMessage.tsx';
+import { quotes } from '../conversation/quotes.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isExpired, isRelayed } from '../inbox/asks.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
@@ -29,6 +31,8 @@ interface AnswerFormProps {
   others?: OthersAnswer | undefined;
   /** Sends the text of a locked form as another message to the customer. */
   onFollowUp?: ((text: string) => Promise<unknown>) | undefined;
+  /** Whether what the user quotes is for this answer. */
+  canQuote?: boolean | undefined;
   /** The server has the answer. */
   onSent: () => void;
   /** The text of a locked form has been deleted. */
@@ -36,7 +40,7 @@ interface AnswerFormProps {
 }
 
 /** What the customer gets, and what the assistant learns. Has one field for each name in `answered_fields`. */
-export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: AnswerFormProps) {
+export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDiscarded }: AnswerFormProps) {
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
@@ -73,6 +77,8 @@ export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: An
   const body: Record<string, unknown> = {};
   for (const field of item.answered_fields) body[field] = fields[field] ?? '';
   if (teachable) Object.assign(body, teachBody(decision, given));
+  const quote = useStore(quotes).get(item.conversation_id);
+  if (canQuote && quote) body.reply_to = quote.id;
 
   const errorOf = (field: string): string | undefined => {
     const text = fields[field] ?? '';
@@ -118,6 +124,7 @@ export function AnswerForm({ item, others, onFollowUp, onSent, onDiscarded }: An
           {t('askExpired')} {t(relayed ? 'assistantRelays' : 'askExpiredSends')}
         </p>
       )}
+      {canQuote && !locked && <QuotedMessage conversationId={item.conversation_id} />}
       {item.answered_fields.map((field, index) => {
         const { label, hint } = fieldTexts(field, t);
         const isReply = index === 0;

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { calls } from '../api/calls.ts';
 import { request } from '../api/client.ts';
-import type { Notification, NotificationDetail } from '../api/types.ts';
+import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { detailKey, textOfNotification } from '../inbox/notifications.ts';
 import { useCustomer } from './NotificationHeader.tsx';
@@ -24,7 +24,7 @@ export function DeletionTitle({ ids }: Deletion) {
   return one ? <TitleOfOne item={one} /> : t('deleteMany', { n: ids.length });
 }
 
-function TitleOfOne({ item }: { item: Notification }) {
+function TitleOfOne({ item }: { item: NotificationDetail }) {
   const { t } = useTranslation();
   const { name } = useCustomer(item);
   return t(item.notification_type === 'user_support_request' ? 'deleteOneRequest' : 'deleteOne', { name });

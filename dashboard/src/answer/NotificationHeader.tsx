@@ -21,13 +21,17 @@ import { Notes } from '../team/Notes.tsx';
 import { useHasTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
 
-export function useCustomer({ conversation_id, context }: Notification) {
+export function useCustomer({
+  conversation_id,
+  recipient,
+}: Pick<NotificationDetail, 'conversation_id' | 'recipient'>) {
   const { t } = useTranslation();
   const ids = useMemo(() => [conversation_id], [conversation_id]);
   const conversation = useConversations(ids).get(conversation_id);
   return {
     name: conversation?.customer_name || t('unknownCustomer', { id: String(conversation_id) }),
-    phone: context.lead_phone || conversation?.customer_phone,
+    /** Where an answer goes. */
+    phone: recipient || conversation?.customer_phone,
     /** The number that messages of the conversation go to. */
     customerPhone: conversation?.customer_phone,
     windowOpenUntil: conversation?.window_open_until,

@@ -83,22 +83,23 @@ export function NotificationPane({ id, shown }: PaneProps) {
             isPending={pending}
             isLocked={others !== undefined}
             answer={
-              pending || others ? undefined : (
-                <>
-                  <AttentionNotice id={id} />
-                  <SentToMany id={id} />
-                  <SentAnswer item={item} loading={query.isPlaceholderData} />
-                </>
-              )
+              pending || others
+                ? undefined
+                : (bubble) => (
+                    <SentAnswer item={item} bubble={bubble} loading={query.isPlaceholderData}>
+                      <AttentionNotice id={id} />
+                      <SentToMany id={id} />
+                    </SentAnswer>
+                  )
             }
           >
             {/* The same form, with its text and its focus, when somebody else answers while the user writes. */}
-            {(onFollowUp) =>
+            {({ onFollowUp, canQuote }) =>
               (pending || others) && (
                 <>
                   <Presence id={id} />
                   <AnswerForm
-                    {...{ item, others, onFollowUp }}
+                    {...{ item, others, onFollowUp, canQuote }}
                     onSent={() => moveOn(id, next?.id)}
                     onDiscarded={renderAgain}
                   />

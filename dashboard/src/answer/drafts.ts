@@ -1,3 +1,4 @@
+import type { Quote } from '../conversation/quote.ts';
 import { draftNames, readStoredDraft, removeStoredDraft, SENT, storeDraft } from '../shell/draftStorage.ts';
 import { newKey } from '../shell/newKey.ts';
 import type { TeachingChoice } from './teaching/decide.ts';
@@ -38,11 +39,11 @@ export function saveDraft(id: number, { fields, teach, source, ticked }: Omit<Dr
 export const removeDraft = (id: number): void => removeStoredDraft(id);
 
 /** What was sent or resolved is kept here until it can no longer be undone, so that undoing brings it all back. */
-type SentDraft = Draft & { until: number };
+type SentDraft = Draft & { until: number; quote?: Quote | undefined };
 /** Undo may arrive at the server late. */
 const UNDO_LATE_MAX_MS = 60_000;
 
-export function keepSentDraft(id: number, forMs: number): void {
+export function keepSentDraft(id: number, forMs: number, quote?: Quote): void {
   for (const name of draftNames(SENT)) {
     const { until = 0 } = readStoredDraft<SentDraft>(name) ?? {};
     if (until < Date.now()) removeStoredDraft(name);
@@ -50,13 +51,14 @@ export function keepSentDraft(id: number, forMs: number): void {
   const draft = readDraft(id);
   removeStoredDraft(id);
   if (forMs > 0 && Object.keys(draft.fields).length > 0)
-    storeDraft(`${SENT}${id}`, { ...draft, until: Date.now() + forMs + UNDO_LATE_MAX_MS });
+    storeDraft(`${SENT}${id}`, { ...draft, quote, until: Date.now() + forMs + UNDO_LATE_MAX_MS });
 }
 
-/** Without a draft on this device, the text is that of the answer. */
-export function restoreSentDraft(id: number, answer: Record<string, string> = {}): void {
-  const { fields = answer, teach, source, ticked } = readStoredDraft<SentDraft>(`${SENT}${id}`) ?? {};
+/** Without a draft on this device, the text is that of the answer. Returns what it quoted. */
+export function restoreSentDraft(id: number, answer: Record<string, string> = {}): Quote | undefined {
+  const { fields = answer, teach, source, ticked, quote } = readStoredDraft<SentDraft>(`${SENT}${id}`) ?? {};
   removeStoredDraft(`${SENT}${id}`);
   // The user may have begun something else meanwhile, in another tab.
   if (Object.keys(readDraft(id).fields).length === 0) saveDraft(id, { fields, teach, source, ticked });
+  return quote;
 }

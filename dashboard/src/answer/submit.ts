@@ -5,6 +5,7 @@ import { calls } from '../api/calls.ts';
 import { type Call, request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { Notification } from '../api/types.ts';
+import { quotes, setQuote } from '../conversation/quotes.ts';
 import { detailKey, refreshInbox, showAsAnswered } from '../inbox/notifications.ts';
 import { session } from '../session/session.ts';
 import { undoSecondsOf } from '../settings/merchant.ts';
@@ -28,9 +29,13 @@ function setRejection(id: number, rejection: Rejection | undefined): void {
   rejections.set(next);
 }
 
+/** Another quote is another answer. */
+const keyOf = (id: number, { reply_to }: Record<string, unknown>): string =>
+  [readDraft(id).key, ...(typeof reply_to === 'string' ? [reply_to] : [])].join('-');
+
 export const answerCall = (id: number, body: Record<string, unknown>): Call => ({
   ...calls.answer(id, body),
-  headers: { 'Idempotency-Key': readDraft(id).key },
+  headers: { 'Idempotency-Key': keyOf(id, body) },
 });
 
 /** Answers that the server has not confirmed yet. */
@@ -75,7 +80,9 @@ export async function submitAnswer(
   try {
     const call = answerCall(id, undoSeconds > 0 ? { ...body, undo_seconds: undoSeconds } : body);
     const { undo_until = null } = await request<Static<typeof AnswerDone>>(call);
-    keepSentDraft(id, undoSeconds * 1000);
+    const quote = body.reply_to === undefined ? undefined : quotes.get().get(item.conversation_id);
+    keepSentDraft(id, undoSeconds * 1000, quote);
+    if (quote) setQuote(item.conversation_id, undefined);
     lastSubmittedId = id;
     const user = session.get();
     showAsAnswered(client, [id], {

@@ -3,6 +3,7 @@ import type { ReopenResult } from '../../../src/contract/reopen.ts';
 import { calls } from '../api/calls.ts';
 import { inSlices, request } from '../api/client.ts';
 import type { NotificationDetail } from '../api/types.ts';
+import { setQuote } from '../conversation/quotes.ts';
 import { detailKey, refreshInbox, showAsPending } from '../inbox/notifications.ts';
 import { navigate } from '../shell/route.ts';
 import { showToast } from '../shell/toasts.tsx';
@@ -22,7 +23,11 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
   }
   const reopened = results.filter(({ status }) => status === 'reopened').map(({ id }) => id);
   const isOne = ids.length === 1 && draftId === undefined;
-  for (const id of reopened) restoreSentDraft(id, isOne ? answerIn(client, id) : {});
+  for (const id of reopened) {
+    const quote = restoreSentDraft(id, isOne ? answerIn(client, id) : {});
+    const item = client.getQueryData<NotificationDetail>(detailKey(id));
+    if (quote && item) setQuote(item.conversation_id, quote);
+  }
   if (draftId !== undefined && reopened.length > 0) restoreSentDraft(draftId);
   showAsPending(client, reopened);
   const late = results.filter((result) => result.status === 'refused' && result.code === 'TOO_LATE');

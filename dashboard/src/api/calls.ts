@@ -26,10 +26,24 @@ export const calls = {
     method: 'GET',
     path: `/api/v1/inbox/counts${queryString({ type, assigned, q: search })}`,
   }),
-  sendAgain: (body: { ids: readonly number[] } | { all: true; after_id: number }): Call => ({
+  sendAgain: (ids: readonly number[]): Call => ({
     method: 'POST',
     path: '/api/v1/inbox/attention/send-again',
-    body,
+    body: { ids },
+  }),
+  sendAllAgain: (
+    { type, assigned, search }: Pick<View, 'type' | 'assigned' | 'search'>,
+    options: { after_id?: number; dry_run?: boolean } = {},
+  ): Call => ({
+    method: 'POST',
+    path: '/api/v1/inbox/attention/send-again',
+    body: {
+      all: true,
+      ...(type && { type }),
+      ...(assigned && { assigned }),
+      ...(search && { q: search }),
+      ...options,
+    },
   }),
   fixRecipient: (id: number, phone: string): Call => ({
     method: 'POST',

@@ -1,18 +1,18 @@
-import { ActionIcon, Button, Kbd, Textarea } from '@mantine/core';
+import { Button, Kbd, Textarea } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useRef, useState } from 'react';
 import { useTranslation } from '../i18n/translation.tsx';
+import { undoSecondsOf } from '../settings/merchant.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
-import { Icon } from '../shell/Icon.tsx';
-import { newKey } from '../shell/newKey.ts';
 import { useStore } from '../shell/store.ts';
 import { MOD } from '../shortcuts/useShortcuts.ts';
 import { ComposerTools } from './ComposerTools.tsx';
-import { readStoredText, storeText } from './draft.ts';
+import { type MessageDraft, newDraft, readMessageDraft, storeMessageDraft } from './draft.ts';
 import './keyboard.ts';
-import { quotes, sendMessage, setQuote } from './sendMessage.ts';
+import { QuotedMessage } from './QuotedMessage.tsx';
+import { quotes, setQuote } from './quotes.ts';
+import { sendMessage } from './sendMessage.ts';
 import { useTimeline } from './timeline.ts';
-import { useUndoSeconds } from './undoSeconds.ts';
 
 const LENGTH_MAX = 4096;
 
@@ -27,39 +27,40 @@ export function Composer({ conversationId, name }: ComposerProps) {
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
-  const undoSeconds = useUndoSeconds();
   const { latest } = useTimeline(conversationId);
   const quote = useStore(quotes).get(conversationId);
-  const [text, setText] = useState(() => readStoredText(conversationId));
-  const [state, setState] = useState<{ key: string; isSending?: boolean; error?: unknown }>(() => ({
-    key: newKey(),
-  }));
+  const [draft, setDraft] = useState(() => readMessageDraft(conversationId));
+  const [state, setState] = useState<{ isSending?: boolean; error?: unknown }>({});
   const field = useRef<HTMLTextAreaElement>(null);
-  const change = (next: string) => {
-    setText(next);
-    storeText(conversationId, next);
-    // Another text is another message.
-    setState({ key: newKey() });
+  const keep = (next: MessageDraft) => {
+    setDraft(next);
+    storeMessageDraft(conversationId, next);
   };
+  const change = (next: string) => {
+    keep(newDraft(next));
+    setState({});
+  };
+  const { text } = draft;
   const isTooLong = [...text].length > LENGTH_MAX;
   const canSend = text.trim() !== '' && !isTooLong && !state.isSending;
 
   const send = async () => {
     if (!canSend) return;
-    const sent = text;
-    setState({ ...state, isSending: true });
+    setState({ isSending: true });
     try {
+      const { key, undoSeconds = await undoSecondsOf(client) } = draft;
+      keep({ text, key, undoSeconds });
       await sendMessage(client, conversationId, {
-        ...{ text: sent, replyTo: quote?.id, undoSeconds, key: state.key },
+        ...{ text, replyTo: quote?.id, undoSeconds, key },
         onUndone: () => {
-          if (readStoredText(conversationId) === '') change(sent);
+          if (readMessageDraft(conversationId).text === '') change(text);
           setQuote(conversationId, quote);
         },
       });
       change('');
       setQuote(conversationId, undefined);
     } catch (error) {
-      setState({ key: state.key, error });
+      setState({ error });
     }
     field.current?.focus();
   };
@@ -83,28 +84,14 @@ export function Composer({ conversationId, name }: ComposerProps) {
           {t('answerNotSent', { reason: errorMessage(translation, state.error) })}
         </p>
       )}
-      {quote && (
-        <div className="composer-quote">
-          <p dir="auto">
-            <span className="muted">{t('talkQuoting')}</span> {quote.text}
-          </p>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={36}
-            aria-label={t('talkQuoteRemove')}
-            onClick={() => setQuote(conversationId, undefined)}
-          >
-            <Icon name="close" size={16} />
-          </ActionIcon>
-        </div>
-      )}
+      <QuotedMessage conversationId={conversationId} />
       <div className="composer-row">
         <Textarea
           ref={field}
           className="composer-field"
           dir="auto"
           rows={1}
+          readOnly={state.isSending ?? false}
           value={text}
           aria-label={t('talkWrite', { name })}
           placeholder={t('talkWrite', { name })}

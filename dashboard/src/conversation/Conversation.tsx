@@ -1,32 +1,36 @@
 import { Button } from '@mantine/core';
 import { Fragment, type ReactNode, useLayoutEffect, useMemo, useRef } from 'react';
-import type { Notification } from '../api/types.ts';
+import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
-import { textOfNotification } from '../inbox/notifications.ts';
 import { useNow } from '../shell/useNow.ts';
 import { Takeover } from './Takeover.tsx';
 import { TurnBubble } from './TurnBubble.tsx';
+import { withAnswers, withQuestion } from './thread.ts';
 import { type Turn, useTimeline } from './timeline.ts';
 import { WindowNotice } from './WindowNotice.tsx';
 
 interface ConversationProps {
   /** The notification that is open: its question is marked. */
-  item: Notification;
+  item: NotificationDetail;
   /** The customer's name, when it is loaded. */
   name: string | undefined;
   /** Whether the customer's messages can be quoted in the message below. */
   canQuote: boolean;
-  /** In the place of the notification's answer. */
-  children?: ReactNode;
+  /** The notification's answer in its place, around its bubble. It has none if nothing was sent. */
+  answer?: ((bubble: ReactNode) => ReactNode) | undefined;
 }
 
 /** What customer, assistant and merchant said, oldest first, with the question in its place. */
-export function Conversation({ item, name, canQuote, children }: ConversationProps) {
+export function Conversation({ item, name, canQuote, answer }: ConversationProps) {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const { conversation_id: id } = item;
   const { turns, latest, error, hasEarlier, isLoadingEarlier, loadEarlier, reload } = useTimeline(id);
-  const shown = useMemo(() => withQuestion(turns ?? [], item), [turns, item]);
+  const hasAnswer = answer !== undefined;
+  const shown = useMemo(() => {
+    const asked = withQuestion(turns ?? [], item);
+    return hasAnswer ? withAnswers(asked, item) : asked;
+  }, [turns, item, hasAnswer]);
   const log = useScrolling(
     shown,
     turns !== undefined,
@@ -63,41 +67,32 @@ export function Conversation({ item, name, canQuote, children }: ConversationPro
         )}
         {shown.map((turn, index) => {
           const marked = turn.question?.notification_id === item.id;
-          // The children show this answer, with more about it.
-          const isAnswer = turn.notification_id === item.id && children !== undefined;
+          const bubble = (
+            <TurnBubble
+              {...{ turn, name, marked }}
+              isAnswer={turn.notification_id === item.id}
+              isNext={turn.reply_to?.id === shown[index - 1]?.id}
+              quoteIn={canQuote ? id : undefined}
+            >
+              <p className="question-time" title={dateTime(item.created_at)}>
+                {t(item.notification_type === 'user_support_request' ? 'wantsPerson' : 'askedAt', {
+                  time: relative(item.created_at, now),
+                })}
+              </p>
+            </TurnBubble>
+          );
+          const isAnswer = turn.notification_id === item.id;
           return (
             <Fragment key={turn.id}>
               {isNewDay(shown[index - 1], turn) && <DaySeparator at={turn.at} now={now} />}
-              {!isAnswer && (
-                <TurnBubble turn={turn} name={name} marked={marked} quoteIn={canQuote ? id : undefined}>
-                  <p className="question-time" title={dateTime(item.created_at)}>
-                    {t(item.notification_type === 'user_support_request' ? 'wantsPerson' : 'askedAt', {
-                      time: relative(item.created_at, now),
-                    })}
-                  </p>
-                </TurnBubble>
-              )}
-              {index === answerAfter && children}
+              {isAnswer && answer ? answer(bubble) : bubble}
+              {!isAnswer && index === answerAfter && answer?.(undefined)}
             </Fragment>
           );
         })}
       </div>
     </section>
   );
-}
-
-/** The question is shown at once, before anything else is loaded, and if it is on a page that is not loaded. */
-function withQuestion(turns: readonly Turn[], item: Notification): readonly Turn[] {
-  if (turns.some(({ question }) => question?.notification_id === item.id)) return turns;
-  const turn: Turn = {
-    ...{ id: `n${item.id}`, from: 'customer', text: textOfNotification(item), at: item.created_at },
-    ...{ by: null, can_quote: false, notification_id: null, reply_to: null, delivery: null },
-    question: {
-      ...{ notification_id: item.id, notification_type: item.notification_type, status: item.status },
-      ...{ outcome: null, answer: null, undo_until: null, answered_by: null, answered_at: null },
-    },
-  };
-  return [turn, ...turns.filter(({ at }) => at >= turn.at)];
 }
 
 /** The turn after which the answer comes: the answer's own place, or the question's if no message has it. */

@@ -1,26 +1,33 @@
 import { Button } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { readDraft } from '../answer/drafts.ts';
 import { useCustomer } from '../answer/NotificationHeader.tsx';
 import type { NotificationDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { isRelayed } from '../inbox/asks.ts';
-import { newKey } from '../shell/newKey.ts';
 import { Composer } from './Composer.tsx';
 import { Conversation } from './Conversation.tsx';
-import { readStoredText } from './draft.ts';
+import { readMessageDraft } from './draft.ts';
 import { sendMessage } from './sendMessage.ts';
 import { useTimeline } from './timeline.ts';
+
+interface FormOptions {
+  /** Sends its text as a message, if there is a way. */
+  onFollowUp: ((text: string) => Promise<void>) | undefined;
+  /** Whether what the user quotes is for this form. */
+  canQuote: boolean;
+}
 
 interface InConversationProps {
   item: NotificationDetail;
   isPending: boolean;
   /** Somebody else has answered while the user wrote. */
   isLocked: boolean;
-  /** Shown in its place among what was said. */
-  answer: ReactNode | undefined;
-  /** The form for an answer. Gets a way to send its text as a message, if there is one. */
-  children: (onFollowUp: ((text: string) => Promise<void>) | undefined) => ReactNode;
+  /** Shown in its place among what was said, around its bubble. */
+  answer: ((bubble: ReactNode) => ReactNode) | undefined;
+  /** The form for an answer. */
+  children: (options: FormOptions) => ReactNode;
 }
 
 /** A notification in its conversation, with what can be written below. */
@@ -30,24 +37,24 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
   const { conversation_id: id } = item;
   const { name, customerPhone, loading } = useCustomer(item);
   const { latest } = useTimeline(id);
-  const [isWriting, setIsWriting] = useState(() => readStoredText(id) !== '');
-  const leadPhone = item.context.lead_phone ?? '';
-  const isOther = customerPhone !== undefined && !isSameNumber(leadPhone, customerPhone);
+  const [isWriting, setIsWriting] = useState(() => readMessageDraft(id).text !== '');
+  const { recipient } = item;
+  const isOther = customerPhone !== undefined && !isSameNumber(recipient, customerPhone);
   const canWrite =
     !loading &&
     !isRelayed(item.ask) &&
     !isOther &&
     (latest?.sending === 'text' || latest?.sending === 'template');
+  // The text of a locked form does not change, and neither does its key.
   const followUp = (text: string) =>
-    sendMessage(client, id, { text: text.trim(), undoSeconds: 0, key: newKey() });
+    sendMessage(client, id, { text: text.trim(), undoSeconds: 0, key: `${readDraft(item.id).key}-more` });
   const showsComposer = canWrite && (isPending ? isWriting : !isLocked);
+  const canQuote = showsComposer || (canWrite && isPending);
   return (
     <>
-      <Conversation item={item} name={loading ? undefined : name} canQuote={showsComposer}>
-        {answer}
-      </Conversation>
-      {children(canWrite ? followUp : undefined)}
-      {isOther && !isPending && <p className="muted">{t('talkOtherNumber', { name, phone: leadPhone })}</p>}
+      <Conversation item={item} name={loading ? undefined : name} canQuote={canQuote} answer={answer} />
+      {children({ onFollowUp: canWrite ? followUp : undefined, canQuote: canQuote && !showsComposer })}
+      {isOther && !isPending && <p className="muted">{t('talkOtherNumber', { name, phone: recipient })}</p>}
       {canWrite && isPending && !isWriting && (
         <Button variant="subtle" className="write-instead" onClick={() => setIsWriting(true)}>
           {t('talkWriteInstead')}

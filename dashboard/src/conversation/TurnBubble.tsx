@@ -4,10 +4,11 @@ import { QuestionText } from '../answer/QuestionText.tsx';
 import type { DeliveryState } from '../api/types.ts';
 import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { SendAgainButton } from '../inbox/attention/SendAgainButton.tsx';
 import { Icon } from '../shell/Icon.tsx';
 import { useNow } from '../shell/useNow.ts';
 import { Ticks } from '../testPhone/Ticks.tsx';
-import { setQuote } from './sendMessage.ts';
+import { setQuote } from './quotes.ts';
 import type { Turn } from './timeline.ts';
 
 const STATES: Record<DeliveryState, TextKey> = {
@@ -27,23 +28,33 @@ interface TurnProps {
   name: string | undefined;
   /** It is the question of the notification that is open. */
   marked: boolean;
+  /** It is the answer of that notification: more about it is below. */
+  isAnswer: boolean;
+  /** It comes right after what it replies to. */
+  isNext: boolean;
   /** Absent if no message can quote it now. */
   quoteIn: number | undefined;
   /** Says more about the marked question. */
   children?: ReactNode;
 }
 
-export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps) {
+export function TurnBubble({ turn, name, marked, isAnswer, isNext, quoteIn, children }: TurnProps) {
   const { t, clockTime, dateTime } = useTranslation();
   const { from, text, at, by, question, reply_to: replyTo, delivery } = turn;
   const speaker =
     from === 'customer' ? name : from === 'assistant' ? t('talkAssistant') : (by ?? t('talkShop'));
   return (
-    <div className="turn" data-from={from} data-marked={marked || undefined} id={`turn-${turn.id}`}>
+    <div
+      className="turn"
+      data-from={from}
+      data-marked={marked || undefined}
+      data-answer={isAnswer || undefined}
+      id={`turn-${turn.id}`}
+    >
       <div className="turn-bubble">
         {from !== 'customer' && <strong className="turn-by">{speaker}</strong>}
         {from === 'customer' && speaker && <span className="visually-hidden">{speaker}: </span>}
-        {replyTo?.text && from === 'merchant' && (
+        {replyTo?.text && from === 'merchant' && !isNext && (
           <p className="turn-quote" dir="auto">
             <span className="visually-hidden">{t('talkQuoting')}: </span>
             {replyTo.text}
@@ -55,7 +66,7 @@ export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps)
           <time dateTime={at} title={dateTime(at)}>
             {clockTime(at)}
           </time>
-          {delivery && <State delivery={delivery} />}
+          {delivery && <State delivery={delivery} withReason={!isAnswer} />}
         </span>
       </div>
       {quoteIn !== undefined && turn.can_quote && (
@@ -64,7 +75,7 @@ export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps)
             className="turn-action"
             variant="subtle"
             color="gray"
-            size={36}
+            size={44}
             aria-label={t('talkQuoteText', { text: text.slice(0, 60) })}
             onClick={() => setQuote(quoteIn, turn)}
           >
@@ -73,10 +84,14 @@ export function TurnBubble({ turn, name, marked, quoteIn, children }: TurnProps)
         </Tooltip>
       )}
       {marked && children}
-      {question?.answer && !marked && (
-        <p className="turn-relayed" dir="auto">
-          <strong>{question.answered_by ?? t('talkShop')}</strong> {question.answer}
-        </p>
+      {delivery?.state === 'failed' && !isAnswer && (
+        <SendAgainButton
+          message={{ deliveryId: delivery.id }}
+          code={delivery.code}
+          about={text.slice(0, 60)}
+          size="compact-sm"
+          className="turn-again"
+        />
       )}
     </div>
   );
@@ -92,7 +107,12 @@ function QuestionState({ question }: { question: NonNullable<Turn['question']> }
   );
 }
 
-function State({ delivery }: { delivery: NonNullable<Turn['delivery']> }) {
+interface StateProps {
+  delivery: NonNullable<Turn['delivery']>;
+  withReason: boolean;
+}
+
+function State({ delivery, withReason }: StateProps) {
   const { t, duration } = useTranslation();
   const now = useNow();
   const { state, reason, undo_until: undoUntil } = delivery;
@@ -105,7 +125,7 @@ function State({ delivery }: { delivery: NonNullable<Turn['delivery']> }) {
       <span className={isQuiet ? 'visually-hidden' : 'turn-state'} data-state={state}>
         {label}
       </span>
-      {reason !== null && !isQuiet && <span className="turn-reason">{reason}</span>}
+      {withReason && reason !== null && !isQuiet && <span className="turn-reason">{reason}</span>}
     </>
   );
 }

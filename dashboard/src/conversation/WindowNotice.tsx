@@ -1,5 +1,6 @@
 import { useTranslation } from '../i18n/translation.tsx';
-import { useNow } from '../shell/useNow.ts';
+import { Icon } from '../shell/Icon.tsx';
+import { useNow, useSecondsLeft } from '../shell/useNow.ts';
 import type { Timeline } from './timeline.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -14,16 +15,18 @@ export function WindowNotice({ latest, name }: { latest: Timeline; name: string 
   if (sending === 'unreachable') return <p className="window-notice">{t('talkUnreachable', { name })}</p>;
   const leftMs = conversation.window_open_until ? Date.parse(conversation.window_open_until) - now : 0;
   if (sending === 'text' && leftMs > 0) {
-    const hours = Math.floor(leftMs / HOUR_MS);
-    const minutes = Math.floor((leftMs % HOUR_MS) / MINUTE_MS);
-    const time =
-      hours === 0
-        ? duration(leftMs / 1000)
-        : `${duration(hours * 3600)} ${minutes === 0 ? '' : duration(minutes * 60)}`.trim();
+    const until = Date.parse(conversation.window_open_until!);
     const state = leftMs < URGENT_MS ? 'urgent' : leftMs < HOUR_MS ? 'soon' : 'open';
     return (
       <p className="window-notice" data-state={state}>
-        {t('talkWindowOpen', { time, name })}
+        <Icon name="clock" size={16} />
+        <span>
+          {state === 'urgent' ? (
+            <CountDown until={until} name={name} />
+          ) : (
+            t('talkWindowOpen', { time: hoursAndMinutes(duration, leftMs), name })
+          )}
+        </span>
       </p>
     );
   }
@@ -34,4 +37,19 @@ export function WindowNotice({ latest, name }: { latest: Timeline; name: string 
       {t(sending === 'template' ? 'talkWindowTemplate' : 'talkWindowClosed', { name })}
     </p>
   );
+}
+
+function hoursAndMinutes(duration: (seconds: number) => string, ms: number): string {
+  const hours = Math.floor(ms / HOUR_MS);
+  const minutes = Math.floor((ms % HOUR_MS) / MINUTE_MS);
+  if (hours === 0) return duration(ms / 1000);
+  return `${duration(hours * 3600)} ${minutes === 0 ? '' : duration(minutes * 60)}`.trim();
+}
+
+/** The last minutes, second by second. */
+function CountDown({ until, name }: { until: number; name: string }) {
+  const { t } = useTranslation();
+  const seconds = useSecondsLeft(until);
+  const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  return <>{t('talkWindowOpen', { time, name })}</>;
 }

@@ -126,6 +126,18 @@ export const en = {
   reasonEarlierMessage: 'An earlier message to this customer comes first.',
   reasonRetrying: 'The last attempt failed. It will be tried again.',
   reasonNotSentYet: 'It is still in the queue.',
+  reasonNumberFixed: 'The number is fixed. This message has not been sent to it yet.',
+  attentionMessages: 'Messages without a question',
+  sendAgainTitle: 'Send it again?',
+  sendAgainUnknown: 'It is not known whether the message arrived. The customer may get it twice.',
+  sendAgainOptedOut: 'The customer does not want such messages.',
+  sendAllTitle: { one: 'Send {n} message again?', other: 'Send {n} messages again?' },
+  sendAllTitleMore: { one: 'Send more than {n} message again?', other: 'Send more than {n} messages again?' },
+  sendAllLeftOut: {
+    one: '{n} message is left out: the customer may have it already, or does not want it. You can send it by itself.',
+    other:
+      '{n} messages are left out: the customers may have them already, or do not want them. You can send each by itself.',
+  },
   sendAllAgain: 'Send all again',
   sentAgain: { one: 'The message is queued again.', other: '{n} messages are queued again.' },
   sentAgainSkipped: {

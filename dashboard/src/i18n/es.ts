@@ -147,6 +147,27 @@ export const es: Texts = {
   reasonEarlierMessage: 'Antes va otro mensaje para este cliente.',
   reasonRetrying: 'El último intento ha fallado. Se volverá a intentar.',
   reasonNotSentYet: 'Todavía está en la cola.',
+  reasonNumberFixed: 'El número está corregido. Este mensaje aún no se ha enviado a él.',
+  attentionMessages: 'Mensajes sin pregunta',
+  sendAgainTitle: '¿Enviarlo de nuevo?',
+  sendAgainUnknown: 'No se sabe si el mensaje llegó. El cliente puede recibirlo dos veces.',
+  sendAgainOptedOut: 'El cliente no quiere mensajes así.',
+  sendAllTitle: {
+    one: '¿Reenviar {n} mensaje?',
+    many: '¿Reenviar {n} mensajes?',
+    other: '¿Reenviar {n} mensajes?',
+  },
+  sendAllTitleMore: {
+    one: '¿Reenviar más de {n} mensaje?',
+    many: '¿Reenviar más de {n} mensajes?',
+    other: '¿Reenviar más de {n} mensajes?',
+  },
+  sendAllLeftOut: {
+    one: '{n} mensaje queda fuera: puede que el cliente ya lo tenga, o no lo quiere. Puedes enviarlo por separado.',
+    many: '{n} mensajes quedan fuera: puede que los clientes ya los tengan, o no los quieren. Puedes enviarlos uno a uno.',
+    other:
+      '{n} mensajes quedan fuera: puede que los clientes ya los tengan, o no los quieren. Puedes enviarlos uno a uno.',
+  },
   sendAllAgain: 'Reenviar todos',
   sentAgain: {
     one: 'El mensaje está de nuevo en la cola.',

@@ -150,6 +150,27 @@ export const pt: Texts = {
   reasonEarlierMessage: 'Uma mensagem anterior para este cliente vem primeiro.',
   reasonRetrying: 'A última tentativa falhou. Haverá outra.',
   reasonNotSentYet: 'Ainda está na fila.',
+  reasonNumberFixed: 'O número foi corrigido. Esta mensagem ainda não foi enviada para ele.',
+  attentionMessages: 'Mensagens sem pergunta',
+  sendAgainTitle: 'Enviar de novo?',
+  sendAgainUnknown: 'Não se sabe se a mensagem chegou. O cliente pode recebê-la duas vezes.',
+  sendAgainOptedOut: 'O cliente não quer mensagens assim.',
+  sendAllTitle: {
+    one: 'Reenviar {n} mensagem?',
+    many: 'Reenviar {n} mensagens?',
+    other: 'Reenviar {n} mensagens?',
+  },
+  sendAllTitleMore: {
+    one: 'Reenviar mais de {n} mensagem?',
+    many: 'Reenviar mais de {n} mensagens?',
+    other: 'Reenviar mais de {n} mensagens?',
+  },
+  sendAllLeftOut: {
+    one: '{n} mensagem fica de fora: o cliente talvez já a tenha, ou não a quer. Você pode enviá-la sozinha.',
+    many: '{n} mensagens ficam de fora: os clientes talvez já as tenham, ou não as querem. Você pode enviar uma a uma.',
+    other:
+      '{n} mensagens ficam de fora: os clientes talvez já as tenham, ou não as querem. Você pode enviar uma a uma.',
+  },
   sendAllAgain: 'Reenviar todas',
   sentAgain: {
     one: 'A mensagem está de novo na fila.',

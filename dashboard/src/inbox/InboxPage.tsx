@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
-import type { InboxItem } from '../../../src/contract/inbox.ts';
+import type { AttentionMessage, InboxItem } from '../../../src/contract/inbox.ts';
 import { useOpenGroup } from '../answer/group/useOpenGroup.ts';
 import { Pane } from '../answer/Pane.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
@@ -10,6 +10,7 @@ import { useRoute } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { useExtraWide, useWide } from '../shell/useScreenWidth.ts';
 import { TestPhonePane } from '../testPhone/TestPhonePane.tsx';
+import { AttentionMessages } from './attention/AttentionMessages.tsx';
 import { fixing } from './attention/fixing.ts';
 import { SendAllAgain } from './attention/SendAllAgain.tsx';
 import { BulkBar } from './bulk/BulkBar.tsx';
@@ -28,6 +29,7 @@ const FixNumberDialog = lazy(async () => ({
 }));
 
 const NONE: readonly InboxItem[] = [];
+const NO_MESSAGES: readonly AttentionMessage[] = [];
 const NO_LIST: LoadedList = { pages: [], staleIds: new Set() };
 
 export function InboxPage({ id: openId }: { id: number | undefined }) {
@@ -37,6 +39,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   const query = useList(view);
   const list = query.data ?? NO_LIST;
   const items = useMemo(() => (list.pages.length > 0 ? itemsIn(list) : NONE), [list]);
+  const messages = list.pages[0]?.messages ?? NO_MESSAGES;
   const next = list.pages.at(-1)?.next_cursor ?? null;
   const selectedIds = useStore(selection);
   const { showTestPhone } = usePreferences();
@@ -65,7 +68,10 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
             <Filters view={view} searchRef={searchRef} />
           )}
           <ListNotices complete={list.pages.every(({ complete }) => complete)} />
-          {view.tab === 'attention' && selectedIds.size === 0 && <SendAllAgain items={items} />}
+          {view.tab === 'attention' && selectedIds.size === 0 && (
+            <SendAllAgain view={view} shown={[...items, ...messages]} />
+          )}
+          <AttentionMessages messages={messages} alone={items.length === 0 && next === null} />
           {query.isPending ? (
             <ListLoading />
           ) : query.isError && items.length === 0 ? (
@@ -75,7 +81,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
               </Button>
             </EmptyState>
           ) : items.length === 0 && next === null ? (
-            <EmptyList view={view} />
+            messages.length === 0 && <EmptyList view={view} />
           ) : (
             <NotificationList {...rows} {...{ view, next, openId: rowId, staleIds: list.staleIds }} />
           )}

@@ -7,7 +7,7 @@ export function ConfirmationDialog() {
   const { t } = useTranslation();
   const question = useStore(confirmation);
   if (!question) return null;
-  const { title, text, action, answer } = question;
+  const { title, text, action, isDangerous = true, answer } = question;
   return (
     <Modal
       opened
@@ -19,7 +19,7 @@ export function ConfirmationDialog() {
       <div className="settings">
         {text}
         <div className="settings-actions">
-          <Button className="danger-filled" onClick={() => answer(true)}>
+          <Button className={isDangerous ? 'danger-filled' : ''} onClick={() => answer(true)}>
             {t(action)}
           </Button>
           <Button variant="default" data-autofocus onClick={() => answer(false)}>

@@ -8,6 +8,8 @@ interface Question {
   text?: ReactNode;
   /** The button that does it. */
   action: TextKey;
+  /** False: it harms nothing of the user's own. */
+  isDangerous?: boolean;
 }
 
 /** What the user is asked before something that cannot be undone. */

@@ -11,6 +11,11 @@ export const teamCalls = {
     path: `${pathOf(id)}/assignee`,
     body: { user_id },
   }),
+  assignMany: (ids: readonly number[], user_id: number | null): Call => ({
+    method: 'POST',
+    path: '/api/v1/notification/assign-many',
+    body: { ids, user_id },
+  }),
   notes: (id: number): Call => ({ method: 'GET', path: `${pathOf(id)}/notes` }),
   addNote: (id: number, text: string, key: string): Call => ({
     method: 'POST',

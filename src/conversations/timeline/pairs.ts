@@ -39,11 +39,6 @@ export function pairQuestions<Message extends Said, Question extends Said>(
   return pairs;
 }
 
-/** Whether an assistant has recorded what Deskbell sent, as some do with everything that they see in the channel. */
-export const isEcho = (
-  message: Said & { messageId: string | null },
-  sent: readonly (Said & { messageId: string | null })[],
-): boolean =>
-  sent.some(
-    (one) => (message.messageId !== null && message.messageId === one.messageId) || isSame(message, one),
-  );
+/** Whether an assistant has recorded, in the same words, what Deskbell sent. */
+export const isEcho = (message: Said, sent: readonly Said[]): boolean =>
+  sent.some((one) => isSame(message, one));

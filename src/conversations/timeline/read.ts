@@ -2,6 +2,7 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
 import { type Turn, UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
 import type { Queries } from '../../database/database.ts';
+import { failureOf } from '../../delivery/attention.ts';
 import { findSentIds, listSentBefore, type SentTurn } from '../../delivery/queue/deliveries.ts';
 import { collectPage } from '../../http/paging.ts';
 import { findMessages, listMessagesBefore, type StoredMessage } from '../messages.ts';
@@ -147,6 +148,7 @@ async function turnsOf(
     raised,
   );
   const questionOf = new Map([...pairs].map(([question, message]) => [message.id, question.row]));
+  // Some assistants record everything that they see in the channel.
   const isSent = new Set(
     await findSentIds(
       queries,
@@ -155,12 +157,11 @@ async function turnsOf(
       messages.flatMap(({ row }) => (row.sender === 'assistant' && row.message_id ? [row.message_id] : [])),
     ),
   );
-  const sentTexts = sent.map(({ text, at, row }) => ({ text, at, messageId: row.channel_message_id }));
   const isRepeated = (entry: Entry) => {
     if (entry.kind === 'n') return pairs.has(entry);
     if (entry.kind === 'd' || entry.row.sender === 'customer') return false;
     const messageId = entry.row.message_id;
-    return (messageId !== null && isSent.has(messageId)) || isEcho({ ...entry, messageId }, sentTexts);
+    return (messageId !== null && isSent.has(messageId)) || isEcho(entry, sent);
   };
   const shown = rows.filter((entry) => !isRepeated(entry)).reverse();
 
@@ -239,5 +240,6 @@ function deliveryWire(row: SentTurn, now: Date): Turn['delivery'] {
     attempts === 0 &&
     due_at > now.toISOString() &&
     due_at <= shifted(created_at, UNDO_MAX_SECONDS * 1000);
-  return { id, state, reason, updated_at, undo_until: isHeld ? due_at : null };
+  const code = state === 'failed' ? failureOf(row.last_code) : null;
+  return { id, state, reason, code, updated_at, undo_until: isHeld ? due_at : null };
 }

@@ -2,12 +2,13 @@ import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { type AttentionContext, WAITING_MAX_MS } from '../attention.ts';
-import type { DeliveryState } from './table.ts';
+import { type DeliveryState, NO_NOTIFICATION } from './table.ts';
 
-/** Messages that need a person, by the notification that they answer. Of several, only its newest one counts. */
+/** Messages that need a person. Of several that answer a notification, only the newest one counts. */
 
 export interface AttentionRow {
   id: number;
+  /** 0 if it answers none. */
   notification_id: number;
   state: DeliveryState;
   recipient: string;
@@ -23,8 +24,11 @@ export interface AttentionRow {
 const COLUMNS = `d.id, d.notification_id, d.state, d.recipient, d.waiting_for, d.reason, d.last_code, d.due_at, d.created_at,
   d.updated_at, d.requeued_at`;
 
-const IS_NEWEST = `not exists (select 1 from deliveries e where e.merchant_id = d.merchant_id
-  and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id)`;
+const IS_NEWEST = `(d.notification_id = ${NO_NOTIFICATION} or not exists (select 1 from deliveries e where e.merchant_id = d.merchant_id
+  and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id))`;
+
+/** SQL: the message `d` answers no notification. */
+export const IS_DIRECT = `d.notification_id = ${NO_NOTIFICATION}`;
 
 /** The newest message of each of these notifications. */
 export async function findNewestMessages(
@@ -45,8 +49,15 @@ export interface AttentionPage {
   after: number | undefined;
   order: 'asc' | 'desc';
   limit: number;
-  /** SQL: the condition that the notification of the message `d` exists. */
-  exists: string;
+  /** SQL: which messages `d` are wanted. */
+  condition: string;
+  /** SQL: the notification that a message `d` is about. */
+  about: string;
+}
+
+/** The notification that it is about, to open it with. */
+export interface ListedMessage extends AttentionRow {
+  about: number | null;
 }
 
 type Kind = 'failed' | 'open';
@@ -58,7 +69,7 @@ export function listAttention(
   { at, channel }: AttentionContext,
   page: AttentionPage,
   kinds: readonly Kind[] = ['failed', 'open'],
-): Promise<AttentionRow[]> {
+): Promise<ListedMessage[]> {
   const isAfter = page.order === 'desc' ? '<' : '>';
   const waiting = 'coalesce(d.requeued_at, d.created_at) <= $2';
   const states: [state: DeliveryState, condition: string][] = [
@@ -72,12 +83,12 @@ export function listAttention(
       : []),
   ];
   const branches = states.map(
-    ([state, condition]) => `select * from (select ${COLUMNS} from deliveries d
+    ([state, condition]) => `select * from (select ${COLUMNS}, ${page.about} as about from deliveries d
       where d.merchant_id = $1 and d.endpoint_id = 0 and d.state = '${state}' and d.id ${isAfter} $3
-        and ${condition} and ${IS_NEWEST} and ${page.exists}
+        and ${condition} and ${IS_NEWEST} and ${page.condition}
       order by d.id ${page.order} limit $4) ${state}_ones`,
   );
-  return queries.all<AttentionRow>(
+  return queries.all<ListedMessage>(
     `select * from (${branches.join(' union all ')}) found where $2 <> '' order by id ${page.order} limit $4`,
     [
       merchantId,
@@ -85,5 +96,26 @@ export function listAttention(
       page.after ?? (page.order === 'desc' ? Number.MAX_SAFE_INTEGER : 0),
       page.limit,
     ],
+  );
+}
+
+interface DirectMessage {
+  id: number;
+  conversation_id: number;
+  text: string;
+  sent_by: string | null;
+}
+
+/** Messages that somebody wrote without a question, with the beginning of their texts. */
+export function readDirect(
+  queries: Queries,
+  merchantId: MerchantId,
+  ids: readonly number[],
+  lengthMax: number,
+): Promise<DirectMessage[]> {
+  return queries.all(
+    `select d.id, d.conversation_id, substr(d.content, 1, ${lengthMax}) as text, d.sent_by from deliveries d
+      where ${ownIdIn(queries.engine, '$1', '$2')}`,
+    [merchantId, ids],
   );
 }

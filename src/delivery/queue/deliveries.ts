@@ -2,7 +2,7 @@ import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Engine, Queries } from '../../database/database.ts';
 import { idIn, inSelect } from '../../database/ids.ts';
-import { type DeliveryState, NEVER, notificationIdOf, TAKEN_BACK } from './table.ts';
+import { type DeliveryState, NEVER, NOT_TAKEN_BACK, notificationIdOf } from './table.ts';
 
 /** What the merchant sees of its messages to customers. Events for webhook endpoints are not among them. */
 
@@ -70,6 +70,7 @@ export function listSentIn(
 }
 
 export interface SentTurn extends SentMessage {
+  last_code: string | null;
   reason: string | null;
   attempts: number;
   due_at: string;
@@ -87,9 +88,9 @@ export function listSentBefore(
 ): Promise<SentTurn[]> {
   return queries.all<SentTurn>(
     `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id, reason,
-        attempts, due_at, updated_at, sent_by, reply_to from deliveries
+        last_code, attempts, due_at, updated_at, sent_by, reply_to from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) < ($3, $4)
-        and (last_code is null or last_code <> '${TAKEN_BACK}')
+        and ${NOT_TAKEN_BACK}
       order by created_at desc, id desc limit $5`,
     [merchantId, conversationId, before.at, before.id, limit],
   );

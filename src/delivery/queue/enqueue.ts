@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Step } from '../../database/chain.ts';
-import type { Database, Queries } from '../../database/database.ts';
+import { CHANGES, type Database, type Queries } from '../../database/database.ts';
 import { storableText } from '../../database/text.ts';
 import { type CountryCode, parsePhone } from '../phone.ts';
 import { quotaFreeAt } from '../quota.ts';
@@ -36,6 +36,8 @@ export interface NewDelivery {
 type DirectMessage = Omit<NewDelivery, 'notificationId' | 'context' | 'mode'>;
 
 export interface Outbox {
+  /** Of numbers without a country code, for merchants without their own. */
+  readonly defaultCountry: CountryCode | undefined;
   /**
    * The steps that put a message into the queue. They run after the answer's own step, so the message exists only if
    * the answer does. Also returns until when it must wait for the daily limit, if that is already known.
@@ -52,6 +54,12 @@ export interface Outbox {
   announce(): void;
 }
 
+/** After a commit that changed messages: workers and the merchant's people see it at once. */
+export function announceChange({ database, outbox }: { database: Database; outbox: Outbox }): void {
+  outbox.announce();
+  database.signal(CHANGES);
+}
+
 /** Workers listen to this. */
 export const DELIVERIES = 'deskbell_deliveries';
 
@@ -65,6 +73,7 @@ export function createOutbox(
   { channelDailyLimit, defaultCountry }: OutboxDefaults,
 ): Outbox {
   return {
+    defaultCountry,
     async prepare(queries, merchantId, delivery, after) {
       const address = readAddress(delivery, defaultCountry);
       const waitsUntil =

@@ -59,6 +59,10 @@ export const firstOfLane: Record<Engine, (merchant: string, recipient: string, m
 
 /** The code of a message that its author took back before it was sent. */
 export const TAKEN_BACK = 'TAKEN_BACK';
+export const NOT_TAKEN_BACK = `(last_code is null or last_code <> '${TAKEN_BACK}')`;
+
+/** The code of a failed message whose number was fixed since. It has not been sent to the new one. */
+export const NUMBER_FIXED = 'NUMBER_FIXED';
 
 /** The longest rest of a queue. If a race leaves a queue resting, it continues after this time. */
 export const REST_MAX_MS = 5 * 60_000;

@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Author, MerchantId } from '../../contract/ids.ts';
+import { findQuoted } from '../../conversations/quote.ts';
 import {
   type Database,
   DatabaseUnavailable,
@@ -81,6 +82,10 @@ export async function answerNotification(
   if (decision.do === 'refuse') throw decision.error;
   if (decision.send !== 'nothing') {
     if (!teach) decision.learn = false;
+    if (decision.replyTo !== undefined) {
+      const { conversation_id: conversationId } = notification;
+      decision.quote = await findQuoted(queries, merchantId, conversationId, decision.replyTo);
+    }
     if (decision.teach) await reserveLesson(queries, storage, merchantId, { question, decision });
   }
 

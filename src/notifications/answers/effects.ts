@@ -81,9 +81,10 @@ export async function performAnswer(
     reference: notification.reference,
     context: notification.context,
     country: notification.country,
-    recipient: recipientOf(leadPhone, notification),
+    recipient: recipientOf(leadPhone, notification, outbox.defaultCountry),
     mode: decision.send,
     content: decision.content,
+    replyTo: decision.quote,
     at,
   };
   // An assistant that speaks to the customer itself relays the answer.

@@ -12,6 +12,7 @@ import {
   insertConversation,
 } from '../../conversations/store.ts';
 import { takenOverOf } from '../../conversations/wire.ts';
+import { findRightPhone } from '../../conversations/wrongPhones.ts';
 import { type Database, inTransaction, type Transaction } from '../../database/database.ts';
 import { type CountryCode, phoneOrText } from '../../delivery/phone.ts';
 import {
@@ -143,7 +144,7 @@ async function conversationOf(
   return known.id;
 }
 
-/** Throws if the number is another: the answers that wait for this customer would go to it. */
+/** Throws if the number is another, and not one that a person has replaced: the answers that wait for this customer would go to it. */
 async function findCustomer(
   tx: Transaction,
   { defaultCountry }: Pick<AskParts, 'defaultCountry'>,
@@ -155,7 +156,8 @@ async function findCustomer(
   if (!known?.customer_phone || ['', known.customer_phone].includes(phone)) return known;
   // One of an earlier version may be stored as it was written.
   const country = (await countryOf(tx, merchantId)) ?? defaultCountry;
-  if (phoneOrText(known.customer_phone, country) !== phone) throw phoneDiffers();
+  const right = await findRightPhone(tx, merchantId, known.id, phone);
+  if (![phone, right].includes(phoneOrText(known.customer_phone, country))) throw phoneDiffers();
   return known;
 }
 

@@ -1,14 +1,21 @@
 import { recordEvent, type Who } from '../../audit/record.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { SEND_AGAIN_RESULTS } from '../../contract/inbox.ts';
-import { correctCustomerPhone } from '../../conversations/store.ts';
+import { correctPhone, lockCustomerPhone } from '../../conversations/wrongPhones.ts';
 import type { Database } from '../../database/database.ts';
-import { type CountryCode, parsePhone } from '../../delivery/phone.ts';
+import { isSentOneByOne } from '../../delivery/attention.ts';
+import { parsePhone } from '../../delivery/phone.ts';
 import { findNewestMessages, listAttention } from '../../delivery/queue/attention.ts';
-import { type Countries, retryDeliveries, retryDelivery } from '../../delivery/queue/control.ts';
+import { BATCH_SIZE, changeInBatches, type ManyResult } from '../../delivery/queue/control/many.ts';
+import { readdress } from '../../delivery/queue/control/readdress.ts';
+import { type Countries, retryDeliveries } from '../../delivery/queue/control/retry.ts';
+import { readAddress } from '../../delivery/queue/enqueue.ts';
 import { deliveryNotFailed, invalid, notificationNotFound } from '../../errors.ts';
-import { existingNotification } from '../columns.ts';
-import { findNotification } from '../store.ts';
+import { findExisting, findNotification } from '../store.ts';
+import { matchingAmong, messagesOf } from './messages.ts';
+import { readUnindexed } from './search/find.ts';
+import type { SearchQuery } from './search/query.ts';
+import type { Filter } from './tabs.ts';
 
 /** What a person does about messages that need attention. */
 
@@ -29,62 +36,73 @@ export const sendSomeAgain = (
 ): Promise<{ id: number; result: SendAgainResult }[]> =>
   database.transaction(async (tx) => {
     const messages = await findNewestMessages(tx, merchantId, ids);
-    const results: { id: number; result: SendAgainResult }[] = [];
-    for (const id of ids) {
+    // A notification may be deleted, but its message is not in the inbox any more.
+    const existing = await findExisting(tx, merchantId, ids);
+    const failed = ids.flatMap((id) => {
       const message = messages.get(id);
-      // A notification may be deleted, but its message is not in the inbox any more.
-      const exists = message !== undefined && (await findNotification(tx, merchantId, id)) !== undefined;
-      const retry = { id: message?.id ?? 0, recipient: undefined, ...countries };
-      results.push({
-        id,
-        result: exists ? await retryDelivery(tx, merchantId, retry, who, at) : 'not_found',
-      });
-    }
-    return results;
+      return existing.has(id) && message?.state === 'failed' ? [message] : [];
+    });
+    const { queued, badNumbers } = await retryDeliveries(tx, merchantId, failed, countries, who, at);
+    const done = new Map<number, SendAgainResult>([
+      ...queued.map((id) => [id, 'queued'] as const),
+      ...badNumbers.map((id) => [id, 'bad_number'] as const),
+    ]);
+    return ids.map((id) => {
+      const message = messages.get(id);
+      const result = message && existing.has(id) ? (done.get(message.id) ?? 'not_failed') : 'not_found';
+      return { id, result };
+    });
   });
 
-const BATCH_SIZE = 100;
-/** How many one call changes. The rest needs another call. */
-const MANY_MAX = 2000;
-
-interface ManyResult {
-  count: number;
-  skipped: number;
-  more: boolean;
-  after_id: number;
+interface All extends Omit<Filter, 'tab'> {
+  query: SearchQuery | 'none' | undefined;
+  afterId: number;
+  /** Only counts. */
+  dryRun: boolean;
 }
 
-/** All messages of the tab that failed, oldest first. What waits or is stopped is sent by itself. */
+/**
+ * All messages of the tab that failed and that the filter leaves, oldest first. What waits or is stopped is sent by
+ * itself. What the customer may have received or does not want is left out: somebody must look at it.
+ */
 export async function sendAllAgain(
   database: Database,
   merchantId: MerchantId,
-  afterId: number,
+  { query, afterId, dryRun, ...filter }: All,
   countries: Countries,
   { who, now }: { who: Who; now: () => Date },
-): Promise<ManyResult> {
-  const result: ManyResult = { count: 0, skipped: 0, more: false, after_id: afterId };
-  const exists = existingNotification('d');
-  for (let looked = 0; ; ) {
-    const at = now();
-    const page = { after: result.after_id, order: 'asc', limit: BATCH_SIZE, exists } as const;
-    const rows = await listAttention(database, merchantId, { at, channel: 'ok' }, page, ['failed']);
-    if (rows.length === 0) return result;
-    if (looked >= MANY_MAX) return { ...result, more: true };
-    const { changed, badNumbers } = await database.transaction((tx) =>
-      retryDeliveries(tx, merchantId, rows, countries, who, at),
+): Promise<ManyResult & { left_out: number }> {
+  if (query === 'none') return { count: 0, skipped: 0, left_out: 0, more: false, after_id: afterId };
+  const search = query && { query, unindexed: await readUnindexed(database, merchantId) };
+  const wanted = { order: 'asc', limit: BATCH_SIZE, ...messagesOf('all', filter) } as const;
+  let leftOut = 0;
+  const read = (after: number) =>
+    listAttention(database, merchantId, { at: now(), channel: 'ok' }, { ...wanted, after }, ['failed']);
+  const result = await changeInBatches(afterId, read, async (rows) => {
+    const found = await matchingAmong(database, merchantId, search, { ...filter, tab: 'attention' }, rows);
+    const sendable = found.filter((row) => !isSentOneByOne(row.last_code));
+    leftOut += found.length - sendable.length;
+    if (dryRun) {
+      const count = sendable.filter(({ recipient }) => isNumber(recipient, countries)).length;
+      return { count, skipped: sendable.length - count };
+    }
+    const { queued, badNumbers } = await database.transaction((tx) =>
+      retryDeliveries(tx, merchantId, sendable, countries, who, now()),
     );
-    result.count += changed;
-    result.skipped += badNumbers;
-    result.after_id = rows.at(-1)!.id;
-    looked += rows.length;
-  }
+    return { count: queued.length, skipped: badNumbers.length };
+  });
+  return { ...result, left_out: leftOut };
 }
+
+const isNumber = (recipient: string, { country, defaultCountry }: Countries) =>
+  'phone' in parsePhone(recipient, country ?? defaultCountry);
 
 export const phoneInvalid = (problem = 'is not a phone number') => invalid('phone', `phone ${problem}`);
 
 /**
- * Sends a failed message again, to another number. The conversation keeps the number, so that the next answer reaches the
- * customer too, although the assistant may still give the wrong one. A message that was sent stays as it is.
+ * Sends a failed message again, to another number. The conversation remembers it, so that what else waits for the
+ * customer and the next answers go there too, although the assistant may still give the wrong one. A message that was
+ * sent stays as it is, and so does the customer's own number, if it is another.
  */
 export async function fixRecipient(
   database: Database,
@@ -92,20 +110,23 @@ export async function fixRecipient(
   { id, phone, country, defaultCountry }: { id: number; phone: string } & Countries,
   { who, at }: By,
 ): Promise<void> {
-  const parsed = parsePhone(phone, (country ?? defaultCountry) as CountryCode | undefined);
+  const parsed = parsePhone(phone, country ?? defaultCountry);
   if ('problem' in parsed) throw phoneInvalid(parsed.problem);
   await database.transaction(async (tx) => {
-    const notification = await findNotification(tx, merchantId, id);
-    if (!notification) throw notificationNotFound();
+    const found = await findNotification(tx, merchantId, id);
+    if (!found) throw notificationNotFound();
+    const { conversation_id: conversationId } = found;
+    // In the lock order: see `Transaction`.
+    const customerPhone = await lockCustomerPhone(tx, merchantId, conversationId);
     const message = (await findNewestMessages(tx, merchantId, [id])).get(id);
     if (message?.state !== 'failed' && message?.state !== 'cancelled') throw deliveryNotFailed();
-    const { conversation_id: conversationId } = notification;
-    // In the lock order: see `Transaction`.
-    const correction = { phone: parsed.phone, wrongPhone: message.recipient, at };
-    await correctCustomerPhone(tx, merchantId, conversationId, correction);
-    const retry = { id: message.id, recipient: parsed.phone, country, defaultCountry };
+    const own = readAddress({ recipient: customerPhone, country: country ?? null }, defaultCountry).recipient;
+    const isOwn = ['', message.recipient].includes(own);
+    const correction = { phone: parsed.phone, wrongPhone: message.recipient, isOwn, at };
+    await correctPhone(tx, merchantId, conversationId, correction);
+    const to = { conversationId, phone: parsed.phone };
     // Somebody else may have been faster.
-    if ((await retryDelivery(tx, merchantId, retry, who, at)) !== 'queued') throw deliveryNotFailed();
+    if (!(await readdress(tx, merchantId, message, to, who, at))) throw deliveryNotFailed();
     const event = { what: 'notification.recipient_changed', merchantId, who, at } as const;
     await recordEvent(tx, { ...event, about: { notification_id: id } });
   });

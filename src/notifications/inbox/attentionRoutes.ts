@@ -1,15 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { merchantOf, requireMerchant, whoOf } from '../../auth/guard.ts';
 import { MessageOf } from '../../contract/common.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { INBOX_IDS_MAX, RecipientBody, SendAgainBody, SentAgain } from '../../contract/inbox.ts';
-import { CHANGES, type Database, type Queries } from '../../database/database.ts';
+import type { Database, Queries } from '../../database/database.ts';
 import type { CountryCode } from '../../delivery/phone.ts';
-import type { Outbox } from '../../delivery/queue/enqueue.ts';
+import { announceChange, type Outbox } from '../../delivery/queue/enqueue.ts';
+import { afterIdInvalid, manyMessage, readAfterId } from '../../delivery/requests.ts';
 import { deliveryNotFailed, invalid, notificationNotFound, required, TOKEN_ERRORS } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
 import { fixRecipient, phoneInvalid, sendAllAgain, sendSomeAgain } from './attention.ts';
+import { FILTER_ERRORS, readFilter } from './filter.ts';
 
 export interface AttentionParts {
   database: Database;
@@ -22,14 +25,10 @@ export interface AttentionParts {
 
 const bodyInvalid = () => invalid('body', 'body must have either ids or all: true');
 const idsInvalid = () => invalid('ids', `ids must be 1 to ${INBOX_IDS_MAX} different ids of notifications`);
-const afterIdInvalid = () => invalid('after_id', 'after_id must be the after_id of the previous response');
+const dryRunInvalid = () => invalid('dry_run', 'dry_run must be true or false');
 
 export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebox {
-  const { database, outbox, defaultCountry, countryOf, now } = parts;
-  const announce = () => {
-    outbox.announce();
-    database.signal(CHANGES);
-  };
+  const { database, defaultCountry, countryOf, now } = parts;
 
   return async (app) => {
     requireMerchant(app);
@@ -43,8 +42,12 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
           ...describeRoute('notifications', 'Send failed messages again', {
             operationId: 'sendAgain',
             description:
-              'Of these notifications, or all that failed. What waits or is stopped is sent by itself and stays as it is.',
-            errors: [...TOKEN_ERRORS, bodyInvalid(), idsInvalid(), afterIdInvalid()],
+              'Of these notifications, or all that failed, with the filters of the list and also those that answer no ' +
+              'notification. What waits or is stopped is sent by itself and stays as it is.',
+            errors: [
+              ...[...TOKEN_ERRORS, bodyInvalid(), idsInvalid(), afterIdInvalid(), dryRunInvalid()],
+              ...FILTER_ERRORS,
+            ],
           }),
           body: SendAgainBody,
           response: { 200: SentAgain },
@@ -52,20 +55,22 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
       },
       async (request) => {
         const merchantId = merchantOf(request);
-        const wanted = readSendAgain(request.body);
+        const wanted = readSendAgain(request);
         const countries = { country: await countryOf(database, merchantId), defaultCountry };
         const who = whoOf(request);
         if ('afterId' in wanted) {
-          const done = await sendAllAgain(database, merchantId, wanted.afterId, countries, { who, now });
-          announce();
-          return { message: messageOf(done.count), ...done, results: [] };
+          const done = await sendAllAgain(database, merchantId, wanted, countries, { who, now });
+          const { count } = done;
+          if (wanted.dryRun) return { message: dryRunMessage(count), ...done, results: [] };
+          announceChange(parts);
+          return { message: manyMessage(count, 'queued again'), ...done, results: [] };
         }
         const results = await sendSomeAgain(database, merchantId, wanted.ids, countries, { who, at: now() });
-        announce();
+        announceChange(parts);
         const countOf = (name: string) => results.filter(({ result }) => result === name).length;
         const count = countOf('queued');
-        const rest = { skipped: countOf('bad_number'), more: false, after_id: 0, results };
-        return { message: messageOf(count), count, ...rest };
+        const rest = { skipped: countOf('bad_number'), left_out: 0, more: false, after_id: 0, results };
+        return { message: manyMessage(count, 'queued again'), count, ...rest };
       },
     );
 
@@ -104,19 +109,20 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
         const country = await countryOf(database, merchantId);
         const wanted = { id, phone, country, defaultCountry };
         await fixRecipient(database, merchantId, wanted, { who: whoOf(request), at: now() });
-        announce();
+        announceChange(parts);
         return { message: 'The message is queued again.' };
       },
     );
   };
 }
 
-function readSendAgain(body: unknown): { ids: number[] } | { afterId: number } {
-  const { ids, all, after_id: afterId = 0 } = (body ?? {}) as Record<string, unknown>;
+function readSendAgain(request: FastifyRequest) {
+  const given = (request.body ?? {}) as Record<string, unknown>;
+  const { ids, all, after_id: afterId, dry_run: dryRun = false } = given;
   if ((ids === undefined) === (all === undefined) || (all !== undefined && all !== true)) throw bodyInvalid();
   if (all === true) {
-    if (!Number.isSafeInteger(afterId) || (afterId as number) < 0) throw afterIdInvalid();
-    return { afterId: afterId as number };
+    if (typeof dryRun !== 'boolean') throw dryRunInvalid();
+    return { ...readFilter(given, request), afterId: readAfterId(afterId), dryRun };
   }
   const isValid =
     Array.isArray(ids) &&
@@ -125,8 +131,8 @@ function readSendAgain(body: unknown): { ids: number[] } | { afterId: number } {
     ids.every((id) => Number.isSafeInteger(id) && id > 0) &&
     new Set(ids).size === ids.length;
   if (!isValid) throw idsInvalid();
-  return { ids };
+  return { ids: ids as number[] };
 }
 
-const messageOf = (count: number) =>
-  count === 1 ? '1 message is queued again.' : `${count} messages are queued again.`;
+const dryRunMessage = (count: number) =>
+  count === 1 ? '1 message would be queued again.' : `${count} messages would be queued again.`;

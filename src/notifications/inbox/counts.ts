@@ -2,12 +2,12 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { COUNTED_MAX, type InboxCounts, MATCHES_COUNTED_MAX } from '../../contract/inbox.ts';
 import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
-import { existingNotification } from '../columns.ts';
 import type { ItemParts } from './items.ts';
-import { conditionsOf, orderBy } from './list.ts';
-import { findMatches, matchAmong, readUnindexed, type Search } from './search/find.ts';
+import { conditionsOf, contextOf, orderBy } from './list.ts';
+import { matchingAmong, messagesOf } from './messages.ts';
+import { findMatches, readUnindexed, type Search } from './search/find.ts';
 import type { SearchQuery } from './search/query.ts';
-import { type Filter, otherConditions, type StateTab } from './tabs.ts';
+import type { Filter, StateTab } from './tabs.ts';
 
 type Count = InboxCounts['open'];
 
@@ -68,21 +68,24 @@ async function countMatches(
 }
 
 async function countAttention(
-  { database, channelStateOf, now }: ItemParts,
+  parts: ItemParts,
   merchantId: MerchantId,
   search: Search | undefined,
   filter: Filter,
 ): Promise<Count> {
-  const context = { at: now(), channel: await channelStateOf(merchantId) };
+  const { database } = parts;
   const page = {
     after: undefined,
     order: 'desc',
     limit: COUNTED_MAX + 1,
-    exists: existingNotification('d', otherConditions(filter)),
+    ...messagesOf('all', filter),
   } as const;
-  const rows = await listAttention(database, merchantId, context, page);
+  const rows = await listAttention(database, merchantId, await contextOf(parts, merchantId), page);
   if (!search) return upTo(COUNTED_MAX, rows.length);
-  const ids = rows.map((row) => row.notification_id);
-  const matching = await matchAmong(database, merchantId, search, filter, ids);
-  return upTo(MATCHES_COUNTED_MAX, matching.size, rows.length > COUNTED_MAX || !search.unindexed.isComplete);
+  const matching = await matchingAmong(database, merchantId, search, filter, rows);
+  return upTo(
+    MATCHES_COUNTED_MAX,
+    matching.length,
+    rows.length > COUNTED_MAX || !search.unindexed.isComplete,
+  );
 }

@@ -2,10 +2,11 @@ import { authorNameOf } from '../../auth/columns.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { type InboxItem, PREVIEW_LENGTH_MAX, QUESTION_LENGTH_MAX } from '../../contract/inbox.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
-import { customerNameOf, customerPhoneOf, wrongPhoneOf } from '../../conversations/columns.ts';
+import { customerNameOf, customerPhoneOf, wrongPhonesOf } from '../../conversations/columns.ts';
 import type { Queries } from '../../database/database.ts';
 import { ownIdIn } from '../../database/ids.ts';
 import { type AttentionContext, attentionOf } from '../../delivery/attention.ts';
+import type { CountryCode } from '../../delivery/phone.ts';
 import { findNewestMessages } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { countryColumn } from '../../merchants/store.ts';
@@ -21,6 +22,7 @@ export interface ItemParts {
   channelStateOf: (merchantId: MerchantId) => Promise<AttentionContext['channel']>;
   /** Until when each of these customers may receive free text. */
   windowsOf: (merchantId: MerchantId, phones: readonly string[]) => Promise<(Date | undefined)[]>;
+  defaultCountry: CountryCode | undefined;
   now: () => Date;
 }
 
@@ -38,7 +40,7 @@ interface Row {
   answered_by: string | null;
   customer_name: string;
   customer_phone: string;
-  wrong_phone: string | null;
+  wrong_phones: string;
   country: string | null;
   /** JSON, and the next one too. */
   ask: string | null;
@@ -51,7 +53,7 @@ const READ_AT_ONCE = 25;
 
 /** These notifications as the inbox lists them. Those that do not exist are left out. */
 export async function readItems(
-  { database, channelStateOf, windowsOf, now }: ItemParts,
+  { database, channelStateOf, windowsOf, defaultCountry, now }: ItemParts,
   merchantId: MerchantId,
   ids: readonly number[],
 ): Promise<Map<number, InboxItem>> {
@@ -64,7 +66,7 @@ export async function readItems(
     for (const row of await readRows(database, merchantId, ids.slice(from, from + READ_AT_ONCE))) {
       const message = messages.get(row.id);
       items.push({
-        ...itemOf(row),
+        ...itemOf(row, defaultCountry),
         delivery: message
           ? {
               id: message.id,
@@ -93,14 +95,17 @@ const readRows = (queries: Queries, merchantId: MerchantId, ids: readonly number
         n.outcome, n.undo_until,
         ${authorNameOf('$1', 'n.answered_by', 'n.answered_by_key')} as answered_by,
         ${customerNameOf('n')} as customer_name, ${customerPhoneOf('n')} as customer_phone,
-        ${wrongPhoneOf('n')} as wrong_phone, ${countryColumn('n.merchant_id')} as country,
+        ${wrongPhonesOf(queries.engine, 'n')} as wrong_phones, ${countryColumn('n.merchant_id')} as country,
         ${askWire(queries.engine, '$1', 'n.id')} as ask,
         ${assigneeWire(queries.engine, 'n')} as assigned_to, ${noteCount('$1', 'n.id')} as notes
       from notifications n where ${ownIdIn(queries.engine, '$1', '$2')}`,
     [merchantId, ids],
   );
 
-function itemOf(row: Row): Omit<InboxItem, 'delivery' | 'attention'> {
+function itemOf(
+  row: Row,
+  defaultCountry: CountryCode | undefined,
+): Omit<InboxItem, 'delivery' | 'attention'> {
   const { lead_phone: leadPhone } = JSON.parse(row.context) as Record<string, unknown>;
   return {
     id: row.id,
@@ -113,7 +118,7 @@ function itemOf(row: Row): Omit<InboxItem, 'delivery' | 'attention'> {
     answer_preview: previewOf(row),
     answered_by: row.answered_by,
     undo_until: row.undo_until,
-    customer: { name: row.customer_name, phone: recipientOf(leadPhone, row) },
+    customer: { name: row.customer_name, phone: recipientOf(leadPhone, row, defaultCountry) },
     conversation: { id: row.conversation_id, window_open_until: null },
     ask: askOf(row),
     assigned_to: JSON.parse(row.assigned_to) as InboxItem['assigned_to'],

@@ -4,9 +4,9 @@ import type { Queries } from '../../database/database.ts';
 import { listAttention } from '../../delivery/queue/attention.ts';
 import { inSlices } from '../../http/limits/slices.ts';
 import { cursorOf } from '../../http/paging.ts';
-import { existingNotification } from '../columns.ts';
 import { type ItemParts, readItems } from './items.ts';
-import { findMatches, matchAmong, readUnindexed, type Search } from './search/find.ts';
+import { matchingAmong, messagesOf, readDirectMessages } from './messages.ts';
+import { findMatches, readUnindexed, type Search } from './search/find.ts';
 import type { SearchQuery } from './search/query.ts';
 import { type Filter, otherConditions, type StateTab, TAB_CONDITIONS } from './tabs.ts';
 
@@ -39,7 +39,7 @@ export async function readPage(
   request: PageRequest,
 ): Promise<InboxPage> {
   const { query, tab } = request;
-  if (query === 'none') return { items: [], next_cursor: null, complete: true };
+  if (query === 'none') return { items: [], messages: [], next_cursor: null, complete: true };
   const { database } = parts;
   const search = query && { query, unindexed: await readUnindexed(database, merchantId) };
   const { ids, next } =
@@ -57,8 +57,13 @@ export async function readPage(
       tab === 'attention' ? item.attention !== null : tab === 'all' || tab === (item.outcome ?? 'open');
     return isIn ? [item] : [];
   });
+  const messages =
+    tab === 'attention' && request.after === undefined
+      ? await readDirectMessages(database, merchantId, await contextOf(parts, merchantId), request, search)
+      : [];
   return {
     items,
+    messages,
     next_cursor: next === undefined ? null : cursorOf(cursorText(request, next)),
     complete: search?.unindexed.isComplete ?? true,
   };
@@ -158,34 +163,24 @@ export function conditionsOf({ tab, type, assigned }: Filter & { tab: StateTab }
 /** Matches are rare among those that need attention, or all of them match: a page reads at most this many. */
 const ATTENTION_MAX = 1000;
 
+export const contextOf = async ({ channelStateOf, now }: ItemParts, merchantId: MerchantId) => ({
+  at: now(),
+  channel: await channelStateOf(merchantId),
+});
+
 async function findAttention(
-  { database, channelStateOf, now }: ItemParts,
+  parts: ItemParts,
   merchantId: MerchantId,
   request: PageRequest,
   search: Search | undefined,
 ): Promise<Found> {
   const { order, limit, after } = request;
-  const context = { at: now(), channel: await channelStateOf(merchantId) };
-  const conditions = otherConditions(request);
-  const isFiltered = search !== undefined || conditions.length > 0;
+  const context = await contextOf(parts, merchantId);
+  const isFiltered = search !== undefined || otherConditions(request).length > 0;
   const atOnce = isFiltered ? ATTENTION_MAX : limit + 1;
-  const exists = existingNotification('d', conditions);
-  const rows = await listAttention(database, merchantId, context, {
-    after: after?.id,
-    order,
-    limit: atOnce,
-    exists,
-  });
-  const matching =
-    search &&
-    (await matchAmong(
-      database,
-      merchantId,
-      search,
-      request,
-      rows.map((row) => row.notification_id),
-    ));
-  const found = matching ? rows.filter((row) => matching.has(row.notification_id)) : rows;
+  const wanted = { after: after?.id, order, limit: atOnce, ...messagesOf('answers', request) };
+  const rows = await listAttention(parts.database, merchantId, context, wanted);
+  const found = await matchingAmong(parts.database, merchantId, search, request, rows);
   const page = found.slice(0, limit);
   const hasMore = found.length > limit || rows.length === atOnce;
   const last = found.length > limit ? page.at(-1) : rows.at(-1);

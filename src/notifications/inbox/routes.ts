@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { callerOf, merchantOf, requireMerchant, userOf } from '../../auth/guard.ts';
+import { merchantOf, requireMerchant, userOf } from '../../auth/guard.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import {
   CountsQuery,
@@ -14,32 +14,25 @@ import {
   InboxPage,
   InboxQuery,
   PresenceQuery,
-  SEARCH_LENGTH_MAX,
 } from '../../contract/inbox.ts';
-import { NOTIFICATION_TYPES, Unchanged } from '../../contract/notifications.ts';
+import { Unchanged } from '../../contract/notifications.ts';
 import { ListedPresences } from '../../contract/teamwork.ts';
 import { invalid, TOKEN_ERRORS } from '../../errors.ts';
-import { readId, readIds } from '../../http/ids.ts';
+import { readIds } from '../../http/ids.ts';
 import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
 import { matches } from '../list.ts';
 import { listPresentIn } from '../team/presence.ts';
 import { readCounts } from './counts.ts';
+import { FILTER_ERRORS, oneOf, readFilter, readOptional } from './filter.ts';
 import { type ItemParts, readItems } from './items.ts';
 import { cursorPattern, type PageRequest, readPage } from './list.ts';
-import { searchQueryOf } from './search/query.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const CURSOR_SOURCE = 'the next_cursor of a page';
 
-const oneOf = (name: string, names: readonly string[]) =>
-  invalid(name, `${name} must be one of ${names.join(', ')}`);
-const searchTooLong = () => invalid('q', `q must have at most ${SEARCH_LENGTH_MAX} characters`);
 const idsInvalid = () =>
   invalid('ids', `ids must be at most ${INBOX_IDS_MAX} whole numbers, separated by commas`);
-const assignedInvalid = () =>
-  invalid('assigned', 'assigned must be me, none or the id of a person; a key is nobody');
-const FILTER_ERRORS = [oneOf('type', NOTIFICATION_TYPES), searchTooLong(), assignedInvalid()];
 
 /** The inbox as the dashboard shows it: short items in pages, tabs, search and counts. */
 export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
@@ -105,7 +98,8 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
           response: { 200: InboxCounts },
         },
       },
-      (request) => readCounts(parts, merchantOf(request), readFilter(request)),
+      (request) =>
+        readCounts(parts, merchantOf(request), readFilter(request.query as Record<string, unknown>, request)),
     );
 
     app.get(
@@ -137,27 +131,10 @@ export function inboxRoutes(parts: ItemParts): FastifyPluginAsyncTypebox {
 const tagOf = (merchantId: MerchantId, body: Buffer) =>
   `W/"${merchantId}-${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
 
-function readFilter(request: FastifyRequest): Pick<PageRequest, 'type' | 'assigned' | 'query'> {
-  const { type, assigned, q } = request.query as Record<string, unknown>;
-  return {
-    type: readOptional('type', type, NOTIFICATION_TYPES),
-    assigned: readAssigned(assigned, request),
-    query: readSearch(q, request),
-  };
-}
-
-function readAssigned(given: unknown, request: FastifyRequest): PageRequest['assigned'] {
-  if (given === undefined || given === 'none') return given;
-  const caller = callerOf(request);
-  const id = given === 'me' ? (caller.kind === 'user' ? caller.userId : undefined) : readId(String(given));
-  if (id === undefined) throw assignedInvalid();
-  return id;
-}
-
 function readPageRequest(request: FastifyRequest): PageRequest {
   const query = request.query as Record<string, unknown>;
   const tab = readOptional('tab', query.tab, INBOX_TABS) ?? 'open';
-  const filter = readFilter(request);
+  const filter = readFilter(query, request);
   const after = readCursor(query.cursor, cursorPattern({ tab, ...filter }), CURSOR_SOURCE);
   return {
     tab,
@@ -166,26 +143,6 @@ function readPageRequest(request: FastifyRequest): PageRequest {
     limit: readLimit(query.limit, INBOX_LIMIT.max) ?? INBOX_LIMIT.default,
     after: after && { id: Number(after.at(-1)), ...(after.length > 1 && { time: after[0] }) },
   };
-}
-
-function readOptional<Name extends string>(
-  field: string,
-  given: unknown,
-  names: readonly Name[],
-): Name | undefined {
-  if (given === undefined) return undefined;
-  const name = names.find((one) => one === given);
-  if (!name) throw oneOf(field, names);
-  return name;
-}
-
-/** Notes are for people, so a key does not find anything by them. */
-function readSearch(given: unknown, request: FastifyRequest): PageRequest['query'] {
-  if (given === undefined) return undefined;
-  const text = String(given);
-  if (text.length > SEARCH_LENGTH_MAX) throw searchTooLong();
-  if (text.trim() === '') return undefined;
-  return searchQueryOf(text, { inNotes: callerOf(request).kind === 'user' }) ?? 'none';
 }
 
 function readWanted(given: unknown): number[] {
@@ -200,5 +157,10 @@ async function readSome(
   ids: readonly number[],
 ): Promise<InboxPage> {
   const items = await readItems(parts, merchantId, ids);
-  return { items: ids.flatMap((id) => items.get(id) ?? []), next_cursor: null, complete: true };
+  return {
+    items: ids.flatMap((id) => items.get(id) ?? []),
+    messages: [],
+    next_cursor: null,
+    complete: true,
+  };
 }

@@ -5,6 +5,7 @@ import { listPeople } from '../../auth/people.ts';
 import { MessageOf } from '../../contract/common.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import { WriteHeaders } from '../../contract/notifications.ts';
+import { AssignedMany, AssignManyBody } from '../../contract/reopen.ts';
 import {
   Assignee,
   AssigneeBody,
@@ -30,6 +31,8 @@ import {
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
 import type { Storage } from '../../merchants/storage.ts';
+import { forEach } from '../answers/many.ts';
+import { idsInvalid, readIds } from '../groups/answerMany.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { lockNotification } from '../store.ts';
 import { listPresent, recordPresence } from './presence.ts';
@@ -67,6 +70,23 @@ const AREA = { area: 'notification' } as const;
 /** Colleagues work on the same notifications: for people, not for keys. */
 export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
   const { database, storage, writeOnce, noteLooked, now } = parts;
+
+  /** Whom to assign, and how. */
+  async function readAssigning(request: FastifyRequest) {
+    const merchantId = merchantOf(request);
+    const userId = readAssignee(request.body);
+    const person =
+      userId === null ? null : (await listPeople(database, merchantId)).find(({ id }) => id === userId);
+    if (person === undefined) throw assigneeInvalid();
+    const change = { userId, by: userOf(request), at: now() };
+    const assignOne = async (id: number) => {
+      if (await assignNotification(database, merchantId, id, change)) database.signal(CHANGES);
+      else if (!(await notificationExists(database, merchantId, id))) throw notificationNotFound();
+      return { id, status: 'assigned' as const, message: 'Notification assigned.' };
+    };
+    return { person, assignOne };
+  }
+
   async function othersAt(request: FastifyRequest, who: Parameters<typeof listPresent>[2]) {
     const others = await listPresent(database, merchantOf(request), who);
     if (!others) throw notificationNotFound();
@@ -94,16 +114,36 @@ export function teamRoutes(parts: TeamParts): FastifyPluginAsyncTypebox {
         },
       },
       async (request) => {
-        const merchantId = merchantOf(request);
         const id = idOf(request);
-        const userId = readAssignee(request.body);
-        const person =
-          userId === null ? null : (await listPeople(database, merchantId)).find(({ id }) => id === userId);
-        if (person === undefined) throw assigneeInvalid();
-        const change = { userId, by: userOf(request), at: now() };
-        if (await assignNotification(database, merchantId, id, change)) database.signal(CHANGES);
-        else if (!(await notificationExists(database, merchantId, id))) throw notificationNotFound();
+        const { person, assignOne } = await readAssigning(request);
+        await assignOne(id);
         return { assigned_to: person };
+      },
+    );
+
+    app.post(
+      '/assign-many',
+      {
+        config: AREA,
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('notifications', 'Assign many notifications', {
+            operationId: 'assignManyNotifications',
+            description: 'Says who takes care of each of them, or nobody.',
+            errors: [
+              ...[...TOKEN_ERRORS, required('ids'), idsInvalid()],
+              ...[required('user_id'), assigneeInvalid()],
+            ],
+            ...AREA,
+          }),
+          body: AssignManyBody,
+          response: { 200: AssignedMany },
+        },
+      },
+      async (request) => {
+        const ids = readIds((request.body as { ids?: unknown } | null)?.ids);
+        const { person, assignOne } = await readAssigning(request);
+        return { assigned_to: person, results: await forEach(ids, assignOne) };
       },
     );
 

@@ -25,6 +25,7 @@ const STATE_TEXTS: Record<DeliveryState, TextKey> = {
 
 /** The state no longer changes after these. */
 const FINAL_STATES = new Set<DeliveryState>(['read', 'failed', 'cancelled']);
+const QUIET_STATES = new Set<DeliveryState>(['queued', 'sending', 'sent', 'delivered', 'read']);
 const POLL_MS = 2000;
 
 export function DeliveryTimeline({ deliveryId }: { deliveryId: number }) {
@@ -44,7 +45,7 @@ export function DeliveryTimeline({ deliveryId }: { deliveryId: number }) {
     onSettled: () => client.invalidateQueries({ queryKey: ['delivery', deliveryId] }),
   });
   const delivery = query.data;
-  if (!delivery) return <Skeleton height={120} radius="md" />;
+  if (!delivery) return <Skeleton height={24} width="40%" radius="md" />;
   const {
     state,
     waiting_for: waitingFor,
@@ -55,8 +56,11 @@ export function DeliveryTimeline({ deliveryId }: { deliveryId: number }) {
     attempts,
   } = delivery;
   return (
-    <section className="timeline" aria-labelledby={`timeline-${deliveryId}`}>
-      <h3 id={`timeline-${deliveryId}`}>{t('delivery')}</h3>
+    // Closed while nothing is wrong: the bubble has the ticks.
+    <details className="timeline" open={!QUIET_STATES.has(state)}>
+      <summary>
+        {t('delivery')}: {t(STATE_TEXTS[state])}
+      </summary>
       <p className="muted">
         <bdi dir="ltr">{recipient}</bdi> · {t(mode === 'campaign' ? 'asCampaign' : 'asReply')} ·{' '}
         {t('attempts', { n: attempts })}
@@ -97,6 +101,6 @@ export function DeliveryTimeline({ deliveryId }: { deliveryId: number }) {
         </div>
       )}
       {(mode === 'campaign' || waitingFor === 'limit') && <LimitGauge />}
-    </section>
+    </details>
   );
 }

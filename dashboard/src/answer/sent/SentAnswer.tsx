@@ -1,6 +1,6 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { calls } from '../../api/calls.ts';
 import type { NotificationDetail } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
@@ -14,14 +14,21 @@ import { undo } from '../undo.ts';
 import { DeliveryTimeline } from './DeliveryTimeline.tsx';
 import { Learned } from './Learned.tsx';
 
-/** The answer, what the assistant learned from it, and the delivery of its message. */
-export function SentAnswer({ item, loading }: { item: NotificationDetail; loading: boolean }) {
+interface SentAnswerProps {
+  item: NotificationDetail;
+  loading: boolean;
+  /** The answer as a turn of the conversation, unless nothing was sent. */
+  bubble: ReactNode;
+  children: ReactNode;
+}
+
+/** The answer, and below it what belongs to it: undo, what the assistant learned, the delivery of its message. */
+export function SentAnswer({ item, loading, bubble, children }: SentAnswerProps) {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const answer = (item.answer ?? {}) as Record<string, unknown>;
-  const sentFields = item.answered_fields.filter(
-    (field) => typeof answer[field] === 'string' && answer[field] !== '',
-  );
+  const [, ...otherFields] = item.answered_fields;
+  const notes = otherFields.filter((field) => typeof answer[field] === 'string' && answer[field] !== '');
   const cancelled = answer.cancelled === true;
   const withoutReply = !cancelled && (item.outcome === 'resolved' || answer.resolve_only === true);
   // The form is gone. Move the focus here so that screen readers continue at the answer.
@@ -37,7 +44,8 @@ export function SentAnswer({ item, loading }: { item: NotificationDetail; loadin
   }, [isDraft, item.id]);
   return (
     <div className="sent-answer">
-      <h3 ref={heading} tabIndex={-1}>
+      {/* The bubble says the same. */}
+      <h3 ref={heading} tabIndex={-1} className={bubble ? 'visually-hidden' : undefined}>
         {t(cancelled ? 'cancelled' : withoutReply ? 'resolvedTitle' : 'answer')}{' '}
         {item.answered_by && (
           <span className="muted">
@@ -48,7 +56,9 @@ export function SentAnswer({ item, loading }: { item: NotificationDetail; loadin
           {relative(item.updated_at, now)}
         </time>
       </h3>
-      {loading && <Skeleton height={72} radius="md" />}
+      {loading && !bubble && <Skeleton height={72} radius="md" />}
+      {bubble}
+      {children}
       {!loading && withoutReply && (
         <>
           <p className="muted">{t('nothingWasSent')}</p>
@@ -56,19 +66,16 @@ export function SentAnswer({ item, loading }: { item: NotificationDetail; loadin
         </>
       )}
       {cancelled && <p className="muted">{t('questionCancelled')}</p>}
-      {!withoutReply &&
-        sentFields.map((field, index) => (
-          <div key={field} className={index === 0 ? 'sent-text sent-text-main' : 'sent-text'}>
-            {item.answered_fields.length > 1 && <h4>{fieldTexts(field, t).label}</h4>}
-            <p dir="auto">{String(answer[field])}</p>
-          </div>
-        ))}
+      {notes.map((field) => (
+        <div key={field} className="sent-text">
+          <h4>{fieldTexts(field, t).label}</h4>
+          <p dir="auto">{String(answer[field])}</p>
+        </div>
+      ))}
       {!withoutReply && !cancelled && item.undo_until !== null && (
         <Held id={item.id} undoUntil={item.undo_until} />
       )}
-      {isRelayed(item.ask) && sentFields.length > 0 && !withoutReply && (
-        <p className="muted">{t('assistantRelays')}</p>
-      )}
+      {isRelayed(item.ask) && bubble && !withoutReply && <p className="muted">{t('assistantRelays')}</p>}
       {item.lesson && <Learned item={item} lesson={item.lesson} />}
       {item.delivery && <DeliveryTimeline deliveryId={item.delivery.id} />}
     </div>

@@ -1,19 +1,15 @@
 import { Button } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { InboxItem } from '../../../../src/contract/inbox.ts';
-import { calls } from '../../api/calls.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { CurlButton } from '../../shell/CurlButton.tsx';
 import { fixing } from './fixing.ts';
 import { canFixNumber, canSendAgain } from './reasons.ts';
-import { sendAgain } from './sendAgain.ts';
+import { SendAgainButton } from './SendAgainButton.tsx';
+import { callOf } from './sendAgain.ts';
 
 /** What the user can do about a message that did not reach its customer. */
 export function AttentionActions({ item, small = false }: { item: InboxItem; small?: boolean }) {
   const { t } = useTranslation();
-  const client = useQueryClient();
-  const [busy, setBusy] = useState(false);
   const { id, attention, customer, delivery } = item;
   if (!attention) return null;
   const fixIt = canFixNumber(attention);
@@ -28,26 +24,20 @@ export function AttentionActions({ item, small = false }: { item: InboxItem; sma
           variant={again ? 'default' : 'filled'}
           size={size}
           aria-label={`${t('fixNumber')}: ${name}`}
-          onClick={() => fixing.set({ id, name, phone: delivery?.recipient || customer.phone })}
+          onClick={() =>
+            fixing.set({
+              ...{ id, name, conversationId: item.conversation.id },
+              phone: delivery?.recipient || customer.phone,
+            })
+          }
         >
           {t('fixNumber')}
         </Button>
       )}
       {again && (
         <span className="action">
-          <Button
-            variant="default"
-            size={size}
-            loading={busy}
-            aria-label={`${t('retryMessage')}: ${name}`}
-            onClick={() => {
-              setBusy(true);
-              void sendAgain(client, id).finally(() => setBusy(false));
-            }}
-          >
-            {t('retryMessage')}
-          </Button>
-          {!small && <CurlButton call={calls.sendAgain({ ids: [id] })} label={t('retryMessage')} />}
+          <SendAgainButton message={{ notificationId: id }} code={attention.code} about={name} size={size} />
+          {!small && <CurlButton call={callOf({ notificationId: id })} label={t('retryMessage')} />}
         </span>
       )}
     </div>

@@ -8,16 +8,18 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { CurlButton } from '../../shell/CurlButton.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
+import { refreshConversations } from '../conversations.ts';
 import { refreshInbox } from '../notifications.ts';
 import { fixing } from './fixing.ts';
 
 interface FixNumberProps {
   id: number;
+  conversationId: number;
   name: string;
   phone: string;
 }
 
-export function FixNumberDialog({ id, name, phone: before }: FixNumberProps) {
+export function FixNumberDialog({ id, conversationId, name, phone: before }: FixNumberProps) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
@@ -33,6 +35,8 @@ export function FixNumberDialog({ id, name, phone: before }: FixNumberProps) {
     try {
       await request(calls.fixRecipient(id, phone));
       showToast('sentAgain', { values: { n: 1 } });
+      refreshConversations(new Set([conversationId]));
+      void client.invalidateQueries({ queryKey: ['timeline', conversationId] });
       close();
     } catch (thrown) {
       setError(thrown);

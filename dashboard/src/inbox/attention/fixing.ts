@@ -2,6 +2,7 @@ import { createStore } from '../../shell/store.ts';
 
 interface Fixing {
   id: number;
+  conversationId: number;
   name: string;
   phone: string;
 }

@@ -20,6 +20,7 @@ const REASONS: Record<AttentionCode, TextKey> = {
   earlier_message: 'reasonEarlierMessage',
   retrying: 'reasonRetrying',
   not_sent_yet: 'reasonNotSentYet',
+  number_fixed: 'reasonNumberFixed',
 };
 
 /** A newer server may have other codes: then its English words are shown. */

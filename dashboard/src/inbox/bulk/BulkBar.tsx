@@ -13,7 +13,7 @@ import { deleteNotifications } from '../delete.ts';
 import { pendingAmong } from '../notifications.ts';
 import { resolveNotifications } from '../resolve.ts';
 import { select, selection } from '../view.ts';
-import { ASSIGNED_TOGETHER_MAX, assignNotifications } from './assign.ts';
+import { assignNotifications } from './assign.ts';
 import { reopenNotifications } from './reopen.ts';
 
 /** Replaces the filters while something is selected. */
@@ -72,10 +72,7 @@ export function BulkBar({ items }: { items: readonly InboxItem[] }) {
             <CurlButton call={calls.resolveMany(pending, 0)} label={t('bulkResolve')} />
           </span>
         )}
-        <AssignTo
-          disabled={busy || ids.length > ASSIGNED_TOGETHER_MAX}
-          onChoose={(person) => run(assignNotifications(client, ids, person))}
-        />
+        <AssignTo disabled={busy} onChoose={(person) => run(assignNotifications(client, ids, person))} />
         <span className="action">
           <Button
             variant="default"

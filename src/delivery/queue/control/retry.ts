@@ -1,0 +1,117 @@
+import { recordEvent, type Who } from '../../../audit/record.ts';
+import type { MerchantId } from '../../../contract/ids.ts';
+import type { Queries } from '../../../database/database.ts';
+import type { CountryCode } from '../../phone.ts';
+import { readAddress } from '../enqueue.ts';
+import { type DeliveryEvent, recordSteps } from '../events.ts';
+import { type DeliveryState, NOT_TAKEN_BACK, queueStep, TAKEN_BACK } from '../table.ts';
+
+/** Sending again by hand. It leaves an audit event, like the other manual changes. */
+
+/** For numbers without a country code. */
+export interface Countries {
+  country: CountryCode | undefined;
+  defaultCountry: CountryCode | undefined;
+}
+
+export type RetryResult = 'queued' | 'not_found' | 'not_failed' | 'bad_number';
+
+/** As it was read: what has changed since stays as it is. */
+export interface Retried {
+  id: number;
+  recipient: string;
+  state: DeliveryState;
+}
+
+/** Puts one failed or cancelled delivery back into the queue, to another number if one is given. */
+export async function retryDelivery(
+  tx: Queries,
+  merchantId: MerchantId,
+  { id, recipient, ...countries }: { id: number; recipient: string | undefined } & Countries,
+  by: Who,
+  at: Date,
+): Promise<RetryResult> {
+  const row = await tx.one<Retried & { last_code: string | null }>(
+    `select id, recipient, last_code, state from deliveries
+      where merchant_id = $1 and endpoint_id = 0 and id = $2`,
+    [merchantId, id],
+  );
+  if (!row) return 'not_found';
+  if ((row.state !== 'failed' && row.state !== 'cancelled') || row.last_code === TAKEN_BACK)
+    return 'not_failed';
+  const one = [{ ...row, recipient: recipient ?? row.recipient }];
+  const { queued, badNumbers } = await requeue(tx, merchantId, one, countries, at);
+  if (badNumbers.length > 0) return 'bad_number';
+  // Somebody else was faster.
+  if (queued.length === 0) return 'not_failed';
+  await recordEvent(tx, { what: 'delivery.retried', merchantId, who: by, at, about: { delivery_id: id } });
+  return 'queued';
+}
+
+/** Puts these failed deliveries back into the queue. */
+export async function retryDeliveries(
+  tx: Queries,
+  merchantId: MerchantId,
+  rows: readonly Retried[],
+  countries: Countries,
+  by: Who,
+  at: Date,
+): Promise<Requeued> {
+  const done = await requeue(tx, merchantId, rows, countries, at);
+  if (done.queued.length > 0) {
+    const event = { what: 'delivery.retried', merchantId, who: by, at, about: { state: 'failed' } } as const;
+    await recordEvent(tx, { ...event, count: done.queued.length });
+  }
+  return done;
+}
+
+/** The ids of those that are in the queue again, and of those without a valid number, which stay as they are. */
+interface Requeued {
+  queued: number[];
+  badNumbers: number[];
+}
+
+export async function requeue(
+  tx: Queries,
+  merchantId: MerchantId,
+  rows: readonly Retried[],
+  countries: Countries,
+  at: Date,
+): Promise<Requeued> {
+  const done = await putBack(tx, merchantId, rows, countries, at);
+  if (done.queued.length > 0) {
+    const time = at.toISOString();
+    await tx.chain([...recordSteps(merchantId, sentAgain(done.queued, time)), queueStep(merchantId, time)]);
+  }
+  return done;
+}
+
+export const sentAgain = (ids: readonly number[], at: string): DeliveryEvent[] =>
+  ids.map((deliveryId) => ({ deliveryId, at, state: 'queued', note: 'Sent again by hand.' }));
+
+/** In the order of the ids: see `Transaction`. */
+export async function putBack(
+  tx: Queries,
+  merchantId: MerchantId,
+  rows: readonly Retried[],
+  { country, defaultCountry }: Countries,
+  at: Date,
+): Promise<Requeued> {
+  const done: Requeued = { queued: [], badNumbers: [] };
+  for (const { id, recipient, state } of rows.toSorted((a, b) => a.id - b.id)) {
+    const address = readAddress({ recipient, country: country ?? null }, defaultCountry);
+    if (address.state === 'failed') {
+      done.badNumbers.push(id);
+      continue;
+    }
+    const changed = await tx.run(
+      `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
+          last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4, requeued_at = $4,
+          attention_at = null
+        where merchant_id = $1 and id = $2 and state = $5 and ${NOT_TAKEN_BACK} returning id`,
+      [merchantId, id, address.recipient, at.toISOString(), state],
+    );
+    if (changed.length > 0) done.queued.push(id);
+  }
+  return done;
+}
