@@ -63,7 +63,10 @@ onEachEngine('the history of the demo', (engine) => {
       const get = async (path: string) => (await deskbell.call('GET', `/api/v1${path}`, { token })).json;
       const { items } = (await get('/conversation/1/timeline')) as { items: Turn[] };
       assert.ok(new Set(items.map(({ at }) => at.slice(0, 10))).size >= 3);
-      assert.deepEqual(new Set(items.map(({ from }) => from)), new Set(['customer', 'assistant', 'merchant']));
+      assert.deepEqual(
+        new Set(items.map(({ from }) => from)),
+        new Set(['customer', 'assistant', 'merchant']),
+      );
       assert.equal(items.find(({ from }) => from === 'merchant')!.delivery!.state, 'read');
       // Each question is the customer's own message.
       assert.ok(items.filter(({ question }) => question).every(({ id }) => id.startsWith('m')));
