@@ -5,7 +5,7 @@ import { readOfflineCopy } from './copy.ts';
 
 /** While the server cannot be reached: the last list, to read. */
 export function OfflinePage() {
-  const { t, relative, exactTime } = useTranslation();
+  const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const copy = readOfflineCopy();
   if (!copy)
@@ -21,7 +21,7 @@ export function OfflinePage() {
           <li key={id} className="card">
             <p>
               <strong>{customer}</strong>{' '}
-              <time className="muted" dateTime={created_at} title={exactTime(created_at)}>
+              <time className="muted" dateTime={created_at} title={dateTime(created_at)}>
                 {relative(created_at, now)}
               </time>
             </p>
