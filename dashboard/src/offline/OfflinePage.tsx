@@ -8,8 +8,13 @@ export function OfflinePage() {
   const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const copy = readOfflineCopy();
-  if (!copy)
-    return <EmptyState icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />;
+  if (!copy) {
+    return (
+      <main>
+        <EmptyState isPage icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />
+      </main>
+    );
+  }
   return (
     <main className="offline">
       <h1>{t('inbox')}</h1>
