@@ -23,7 +23,7 @@ interface Shot {
 }
 
 const SIZES = { wide: { width: 1400, height: 900 }, narrow: { width: 390, height: 844 } };
-const START_TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const question = async (page: Page) => {
   await page.locator('.row-link', { hasText: 'Lucía Fernández' }).first().click();
@@ -31,7 +31,7 @@ const question = async (page: Page) => {
 };
 const list = (page: Page) => page.locator('.row-link').first().waitFor();
 const overview = (page: Page) => page.locator('.progress-answer').waitFor();
-const knowledge = (page: Page) => page.locator('.document-body').waitFor();
+const knowledge = (page: Page) => page.locator('.document-body').first().waitFor();
 const phone = (page: Page) => page.locator('.phone .bubble').first().waitFor();
 
 /** The name of a picture is that of its file. */
@@ -89,6 +89,7 @@ async function take({ name, path, size, dark = false, ready }: Shot): Promise<vo
     // Nothing moves while the picture is taken.
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   const [{ email, password }] = DEMO_USERS;
   await page.goto(url + path);
@@ -104,7 +105,7 @@ async function take({ name, path, size, dark = false, ready }: Shot): Promise<vo
 }
 
 async function waitForServer(): Promise<void> {
-  const giveUpAt = Date.now() + START_TIMEOUT_MS;
+  const giveUpAt = Date.now() + TIMEOUT_MS;
   while (Date.now() < giveUpAt) {
     if ((await fetch(`${url}/healthz`).catch(() => undefined))?.ok) return;
     await sleep(200);
