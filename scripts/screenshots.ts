@@ -65,6 +65,7 @@ const server = spawn(process.execPath, ['src/main.ts'], {
   env: { ...process.env, DATA_DIR: data, PORT: String(port), LOG_LEVEL: 'warn' },
   stdio: ['ignore', 'ignore', 'inherit'],
 });
+const stopped = new Promise((done) => server.once('exit', done));
 const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
 try {
   await waitForServer();
@@ -76,7 +77,7 @@ try {
 } finally {
   await browser.close();
   server.kill('SIGTERM');
-  await new Promise((done) => server.once('exit', done));
+  await stopped;
   rmSync(data, { recursive: true, force: true });
 }
 
