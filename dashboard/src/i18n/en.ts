@@ -166,6 +166,7 @@ export const en = {
   listFailed: 'Could not load the list.',
 
   selectNotification: 'Select a notification',
+  selectNotificationText: 'It opens here, with the conversation around it.',
   selectNotificationHint:
     'Press {next} or {previous} to move, {open} to open and {help} to see all shortcuts.',
   notFound: 'Notification not found',
@@ -616,10 +617,11 @@ export const en = {
   teamDisabled: 'Disabled',
   teamDisable: 'Disable',
   teamEnable: 'Enable',
-  teamResetLink: 'New password',
+  teamResetLink: 'Reset password',
   resetLinkHint: 'Pass this link on to {name}. It works once, within an hour.',
   inviteTitle: 'Invite somebody',
-  inviteHint: 'You get a link to pass on. With an address we also send it, if this server sends e-mail.',
+  inviteHint:
+    'You get a link to pass on. If you give an address and this server sends e-mail, we send it too.',
   inviteName: 'Name',
   inviteRoleHint: 'You can change it later.',
   inviteCreate: 'Create the invitation',

@@ -201,6 +201,7 @@ export const es: Texts = {
   listFailed: 'No se pudo cargar la lista.',
 
   selectNotification: 'Selecciona una notificación',
+  selectNotificationText: 'Se abre aquí, con la conversación en la que está.',
   selectNotificationHint:
     'Pulsa {next} o {previous} para moverte, {open} para abrir y {help} para ver todos los atajos.',
   notFound: 'No se encontró la notificación',
@@ -684,11 +685,11 @@ export const es: Texts = {
   teamDisabled: 'Desactivado',
   teamDisable: 'Desactivar',
   teamEnable: 'Activar',
-  teamResetLink: 'Nueva contraseña',
+  teamResetLink: 'Restablecer contraseña',
   resetLinkHint: 'Pasa este enlace a {name}. Funciona una vez, durante una hora.',
   inviteTitle: 'Invita a alguien',
   inviteHint:
-    'Obtienes un enlace para pasar. Con una dirección también lo enviamos, si este servidor envía correos.',
+    'Recibes un enlace para compartir. Si indicas una dirección y este servidor envía correo, también lo enviamos.',
   inviteName: 'Nombre',
   inviteRoleHint: 'Puedes cambiarlo después.',
   inviteCreate: 'Crear la invitación',

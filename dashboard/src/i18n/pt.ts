@@ -204,6 +204,7 @@ export const pt: Texts = {
   listFailed: 'Não foi possível carregar a lista.',
 
   selectNotification: 'Selecione uma notificação',
+  selectNotificationText: 'Ela abre aqui, com a conversa em que está.',
   selectNotificationHint:
     'Pressione {next} ou {previous} para navegar, {open} para abrir e {help} para ver todos os atalhos.',
   notFound: 'Notificação não encontrada',
@@ -685,11 +686,11 @@ export const pt: Texts = {
   teamDisabled: 'Desativado',
   teamDisable: 'Desativar',
   teamEnable: 'Ativar',
-  teamResetLink: 'Nova senha',
+  teamResetLink: 'Redefinir senha',
   resetLinkHint: 'Envie este link a {name}. Funciona uma vez, durante uma hora.',
   inviteTitle: 'Convide alguém',
   inviteHint:
-    'Recebe um link para repassar. Com um endereço também o enviamos, se este servidor enviar e-mails.',
+    'Você recebe um link para enviar. Se informar um endereço e este servidor enviar e-mail, nós também o enviamos.',
   inviteName: 'Nome',
   inviteRoleHint: 'Pode alterá-la depois.',
   inviteCreate: 'Criar o convite',

@@ -6,7 +6,7 @@ import { useTranslation } from '../i18n/translation.tsx';
 import { SETTINGS_SECTIONS, type SettingsSection } from '../shell/addresses.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { PageLoading } from '../shell/PageLoading.tsx';
-import { navigate, pathOf } from '../shell/route.ts';
+import { follow, pathOf } from '../shell/route.ts';
 import { useIsOwner } from './merchant.ts';
 import { OwnersOnly } from './parts/OwnersOnly.tsx';
 import type { SecurityStep } from './security/Security.tsx';
@@ -81,11 +81,7 @@ export function SettingsPage(props: {
               key={section}
               href={pathOf({ page: 'settings', section })}
               aria-current={section === current ? 'page' : undefined}
-              onClick={(event) => {
-                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                event.preventDefault();
-                navigate({ page: 'settings', section });
-              }}
+              onClick={(event) => follow(event, { page: 'settings', section })}
             >
               {t(SECTIONS[section].title)}
             </a>

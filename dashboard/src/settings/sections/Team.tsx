@@ -93,14 +93,16 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
               {t('teamResetLink')}
             </Button>
           )}
-          <Button
-            variant="default"
-            aria-label={`${t(isDisabled ? 'teamEnable' : 'teamDisable')}: ${name}`}
-            loading={change.isPending}
-            onClick={() => change.mutate(settingsCalls.changeMember(id, { disabled: !isDisabled }))}
-          >
-            {t(isDisabled ? 'teamEnable' : 'teamDisable')}
-          </Button>
+          {!isSelf && (
+            <Button
+              variant="default"
+              aria-label={`${t(isDisabled ? 'teamEnable' : 'teamDisable')}: ${name}`}
+              loading={change.isPending}
+              onClick={() => change.mutate(settingsCalls.changeMember(id, { disabled: !isDisabled }))}
+            >
+              {t(isDisabled ? 'teamEnable' : 'teamDisable')}
+            </Button>
+          )}
         </span>
       ) : (
         <span className="tag">{t(role === 'owner' ? 'roleOwner' : 'roleMember')}</span>
@@ -122,7 +124,7 @@ const LOOK_EVERY_MS = 3000;
 
 function Invitations() {
   const translation = useTranslation();
-  const { t, exactTime } = translation;
+  const { t, dateTime } = translation;
   const client = useQueryClient();
   const { data: invites } = useQuery({
     queryKey: ['invites'],
@@ -214,7 +216,7 @@ function Invitations() {
                   <span>
                     {who} <span className="tag">{t(one.role === 'owner' ? 'roleOwner' : 'roleMember')}</span>
                     <br />
-                    <span className="muted">{t('inviteUntil', { when: exactTime(one.expires_at) })}</span>
+                    <span className="muted">{t('inviteUntil', { when: dateTime(one.expires_at) })}</span>
                     {one.mail && (
                       <span className="invite-mail" data-state={one.mail} role="status">
                         {t(MAIL_STATES[one.mail])}
