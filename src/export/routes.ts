@@ -63,9 +63,9 @@ export function exportRoutes({ database, sections, now }: ExportParts): FastifyP
           ...describeRoute('merchant', 'Export everything', {
             operationId: 'exportEverything',
             description:
-              'For owners. All that the merchant has, without secrets: settings, team, conversations with their messages, ' +
-              'notifications with their answers, sent messages, and documents with their wordings and versions. One ' +
-              'export of a merchant runs at a time.',
+              'For owners. All that the merchant has, without secrets: settings, team, keys, conversations with their ' +
+              'messages, notifications with their answers and notes, sent messages, documents with their wordings and ' +
+              'versions, and the audit log. One export of a merchant runs at a time.',
             errors: [...TOKEN_ERRORS, ownerRequired(), rateLimited(RETRY_AFTER_SECONDS)],
           }),
           response: { 200: ExportStream },

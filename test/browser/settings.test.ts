@@ -17,7 +17,7 @@ async function startStandIn(): Promise<Record<string, string>> {
 inBrowser(
   'the settings',
   (dashboard) => {
-    const { createNotification, readAnswered } = apiOf(dashboard);
+    const { api, createNotification, readAnswered, setUndoSeconds } = apiOf(dashboard);
 
     it('an owner invites a colleague, who joins in another browser and answers', async () => {
       const id = await createNotification();
@@ -92,11 +92,22 @@ inBrowser(
         .fill('One moment, I am asking a colleague.');
       await page.getByLabel('We have opening hours').click();
       await page.getByLabel('Monday: To').fill('14:00');
+      await page.getByLabel('Country').selectOption('Portugal');
+      await page.getByLabel('Time to undo an answer').selectOption('30 seconds');
       await button(page, 'Save').click();
       await page.getByText('Saved.').waitFor();
       await page.reload();
       await page.getByText('One moment, I am asking a colleague.').waitFor();
       assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
+      assert.equal(await page.getByLabel('Country').inputValue(), 'PT');
+      assert.equal(await page.getByLabel('Time to undo an answer').inputValue(), '30');
+      const { country, undo_seconds } = (await api('GET', '/api/v1/merchant')).json;
+      assert.deepEqual([country, undo_seconds], ['PT', 30]);
+      await page.getByLabel('Country').selectOption('Spain');
+      await page.getByLabel('Time to undo an answer').selectOption('Off: sent at once');
+      await button(page, 'Save').click();
+      await page.getByText('Saved.').waitFor();
+      await setUndoSeconds(5);
       await window.close();
     });
 
