@@ -5,7 +5,7 @@ import { failures, select, selection } from '../view.ts';
 type Result = { id: number; status: string; message: string; code?: string };
 
 /** Somebody else was faster: there is nothing left to do. */
-const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
+export const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
 
 /** One request for each hundred. Says which were done, and why the others were not. */
 export async function sendForMany(
