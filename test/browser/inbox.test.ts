@@ -251,6 +251,35 @@ inBrowser('the inbox', (dashboard) => {
     await window.close();
   });
 
+  it('nothing is selected any more in another list, or after another page', async () => {
+    const id = await createNotification({ ...QUESTION, context: { question: 'Can I bring my dog?' } });
+    const window = await dashboard.open();
+    const { page } = window;
+    const box = page.locator(`#select-${id}`);
+    const bar = page.locator('.bulk');
+    const run = async (command: string) => {
+      await page.keyboard.press('ControlOrMeta+k');
+      await page.getByRole('option', { name: command }).click();
+    };
+    await box.check({ force: true });
+    await bar.waitFor();
+    await page.locator('.nav a[href^="/knowledge"]').click();
+    await page.getByRole('heading', { name: 'Knowledge' }).waitFor({ state: 'attached' });
+    await run('Inbox: Resolved');
+    await page.locator('.filters').waitFor();
+    assert.equal(await bar.count(), 0);
+
+    await run('Inbox: Open');
+    await box.check({ force: true });
+    await bar.waitFor();
+    await run('Inbox: Resolved');
+    await bar.waitFor({ state: 'detached' });
+    await page.goBack();
+    await rowOf(page, id).waitFor();
+    assert.equal(await box.isChecked(), false);
+    await window.close();
+  });
+
   it('the delete command is last in the command palette, so a quick Enter does not delete', async () => {
     const window = await dashboard.open({ path: '/inbox/1' });
     const { page } = window;

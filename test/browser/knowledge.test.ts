@@ -159,6 +159,20 @@ inBrowser('the knowledge base', (dashboard) => {
     await window.close();
   });
 
+  it('a new document is never the one that is written for an answer', async () => {
+    const window = await dashboard.open({ path: '/knowledge' });
+    const { page } = window;
+    const draft = JSON.stringify({ title: 'Weddings', body: 'We lend machines.', notificationId: 1 });
+    await page.evaluate(`localStorage.setItem('deskbell.drafts.1.document.new.1', ${JSON.stringify(draft)})`);
+    await button(page, 'New document').click();
+    const title = page.getByRole('textbox', { name: 'Title' });
+    assert.equal(await title.inputValue(), '');
+    await title.fill('Gift cards');
+    await page.goto('/knowledge?new=1');
+    assert.equal(await title.inputValue(), 'Weddings');
+    await window.close();
+  });
+
   it('a file shows what it would change, with the lines that are wrong, before it is imported', async () => {
     const window = await dashboard.open({ path: '/knowledge' });
     const { page } = window;

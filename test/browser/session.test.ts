@@ -188,6 +188,56 @@ inBrowser('two users in one browser', (dashboard) => {
     await window.close();
   });
 
+  it('the list for times without a connection is not stored after sign-out, and never shown to somebody else', async () => {
+    const window = await dashboard.open({ user: 'nobody', expectedErrors: /ERR_FAILED/ });
+    const { page } = window;
+    const stored = () => page.evaluate<string | null>(`localStorage.getItem('deskbell.offline')`);
+    const [sent, signedOut, received] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+    await page.route(
+      (url) => url.pathname === '/api/v1/inbox' && url.search === '?tab=open&limit=50',
+      async (route) => {
+        const response = await route.fetch();
+        sent!.resolve();
+        await signedOut!.promise;
+        await route.fulfill({ response });
+        received!.resolve();
+      },
+      { times: 1 },
+    );
+    await window.signIn(AURORA);
+    await sent!.promise;
+    await openSettings(page);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out.').waitFor();
+    signedOut!.resolve();
+    await received!.promise;
+    // The page reads the earlier response first.
+    await page.evaluate(`fetch('/healthz').then((response) => response.text())`);
+    assert.equal(await stored(), null);
+
+    const item = {
+      id: 9,
+      customer: 'Lucía',
+      question: 'Aurora’s question',
+      created_at: new Date().toISOString(),
+    };
+    const left = JSON.stringify({ userId: 1, at: item.created_at, items: [item] });
+    const leave = () => page.evaluate(`localStorage.setItem('deskbell.offline', ${JSON.stringify(left)})`);
+    await leave();
+    await window.signIn(BOREALIS);
+    await rowOf(page, 7).waitFor();
+    assert.ok(!(await stored())?.includes('Aurora’s question'));
+    await page.waitForFunction(`localStorage.getItem('deskbell.offline') !== null`);
+    await leave();
+    await page.route('**/session/refresh', (route) => route.abort());
+    await page.reload();
+    await page.getByText('Cannot reach the server.').waitFor();
+    assert.equal(await page.getByText('Aurora’s question').count(), 0);
+    await page.unrouteAll();
+    await rowOf(page, 7).waitFor();
+    await window.close();
+  });
+
   it('a tab reloads when somebody else signs in in another tab, before it sends anything in their name', async () => {
     const window = await dashboard.open({ user: 'nobody', expectedErrors: /401|ERR_FAILED/ });
     const { page } = window;

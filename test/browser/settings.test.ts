@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { addUser, BOREALIS } from '../harness.ts';
 import { META, type Meta, startMeta } from '../stand-ins/meta.ts';
-import { answerField, apiOf, button, inBrowser, openSettings, rowOf } from './browser.ts';
+import { answerField, apiOf, button, inBrowser, openSettings, rowOf, turnOnShortcuts } from './browser.ts';
 
 const PASSWORD = 'quiet lemon harbour';
 
@@ -54,7 +54,13 @@ inBrowser(
       await colleague.close();
 
       await owner.page.reload();
-      await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).click();
+      const dialog = owner.page.getByRole('dialog');
+      for (const answer of ['Cancel', 'Disable']) {
+        await owner.page.getByRole('button', { name: 'Disable: Bruno Díaz' }).click();
+        await dialog.getByText('Disable Bruno Díaz?').waitFor();
+        await dialog.getByRole('button', { name: answer }).click();
+        await dialog.waitFor({ state: 'detached' });
+      }
       await owner.page.getByRole('button', { name: 'Enable: Bruno Díaz' }).waitFor();
       await owner.close();
     });
@@ -96,6 +102,11 @@ inBrowser(
         .waitFor();
       await page.getByText(`${META.template} (en)`).waitFor();
       await button(page, 'Remove my channel').click();
+      const dialog = page.getByRole('dialog', { name: 'Remove your channel?' });
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await button(page, 'Remove my channel').click();
+      await dialog.getByRole('button', { name: 'Remove my channel' }).click();
       await page.getByText('You use the channel of the operator.').waitFor();
       await window.close();
     });
@@ -127,6 +138,63 @@ inBrowser(
       await window.close();
     });
 
+    it('changes only what I changed, and keeps what I write while it is saved', async () => {
+      const window = await dashboard.open({ path: '/settings/shop' });
+      const { page } = window;
+      const message = page.getByLabel('What customers hear while they wait');
+      await message.waitFor();
+      // Another owner, in another window.
+      await api('PATCH', '/api/v1/merchant', { country: 'FR', waiting_message: 'Please wait.' });
+      const [isSent, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      await page.route('**/api/v1/merchant', async (route) => {
+        if (route.request().method() !== 'PATCH') return route.continue();
+        const response = await route.fetch();
+        isSent.resolve();
+        await answered.promise;
+        return route.fulfill({ response });
+      });
+      await page.getByLabel('Name of the shop').fill('Aurora Coffee Roasters');
+      await button(page, 'Save').click();
+      await isSent.promise;
+      await message.fill('I am on my way.');
+      answered.resolve();
+      await page.getByText('Saved.').waitFor();
+      assert.equal(await page.getByLabel('Country').inputValue(), 'FR');
+      assert.equal(await message.inputValue(), 'I am on my way.');
+      const { name, country, waiting_message } = (await api('GET', '/api/v1/merchant')).json;
+      assert.deepEqual([name, country, waiting_message], ['Aurora Coffee Roasters', 'FR', 'Please wait.']);
+      await api('PATCH', '/api/v1/merchant', { name: 'Aurora Coffee', country: 'ES', waiting_message: null });
+      await window.close();
+    });
+
+    it('asks before I stop being an owner, and before an endpoint is removed', async () => {
+      const user = await addUser(dashboard.deskbell);
+      const window = await dashboard.open({ user, path: '/settings/team' });
+      const { page } = window;
+      const dialog = page.getByRole('dialog');
+      const cancel = async () => {
+        await dialog.getByRole('button', { name: 'Cancel' }).click();
+        await dialog.waitFor({ state: 'detached' });
+      };
+      const role = page.locator('[data-member]', { hasText: 'You' }).getByRole('combobox');
+      await role.selectOption('Member');
+      await dialog.getByText('Stop being an owner?').waitFor();
+      await cancel();
+      assert.equal(await role.inputValue(), 'owner');
+
+      const added = await api('POST', '/api/v1/webhooks', { url: 'https://example.com/hook' });
+      assert.equal(added.status, 200);
+      await page.goto('/settings/assistant');
+      const remove = page.getByRole('button', { name: 'Remove: https://example.com/hook' });
+      await remove.click();
+      await dialog.getByText('Remove this endpoint?').waitFor();
+      await cancel();
+      await remove.click();
+      await dialog.getByRole('button', { name: 'Remove' }).click();
+      await remove.waitFor({ state: 'detached' });
+      await window.close();
+    });
+
     it('shows the secret of a new key once, and revokes it after asking', async () => {
       const window = await dashboard.open({ path: '/settings/assistant' });
       const { page } = window;
@@ -155,6 +223,15 @@ inBrowser(
       await page.locator('.nav a[href^="/overview"]').click();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       assert.equal(await page.locator('.curl').count(), 0);
+      await page.goto('/inbox/1');
+      await page.locator('.sent-answer').waitFor();
+      await turnOnShortcuts(page);
+      await page.keyboard.press('t');
+      await page.keyboard.press('ControlOrMeta+k');
+      await page.getByRole('option', { name: 'Sign out' }).waitFor();
+      assert.equal(await page.getByRole('option', { name: /test phone|cURL/i }).count(), 0);
+      assert.equal(await page.evaluate(`localStorage.getItem('deskbell.preferences')`), null);
+      await page.keyboard.press('Escape');
       await openSettings(page, 'Developer tools');
       await tools.click();
       await testPhone.waitFor();

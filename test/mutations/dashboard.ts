@@ -50,6 +50,22 @@ export const DASHBOARD_MUTATIONS: readonly Mutation[] = [
       test: 'is another wording if a document is sent as it is, and no longer if the text changes',
     },
   ]),
+  ...caughtBy('test/dashboard/errors.test.ts', [
+    {
+      name: 'a note whose first attempt still runs is added twice',
+      file: 'dashboard/src/api/error.ts',
+      find: "!(error.code === 'CONFLICT' && error.field === 'Idempotency-Key')",
+      replace: 'error.status !== 0',
+      test: 'keeps its key while the first attempt may still have been successful',
+    },
+    {
+      name: 'another attempt gets the refusal of the first one again',
+      file: 'dashboard/src/api/error.ts',
+      find: "error.code === 'CONFLICT' && error.field",
+      replace: 'error.field',
+      test: 'needs another Idempotency-Key only if the server has decided against it',
+    },
+  ]),
   ...caughtBy('test/browser/addresses.test.ts', [
     {
       name: 'a program that calls an unknown path of the API gets a page',

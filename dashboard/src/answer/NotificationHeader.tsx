@@ -9,7 +9,6 @@ import { useConversations } from '../inbox/conversations.ts';
 import { deleteNotifications } from '../inbox/delete.ts';
 import { ReplyWindow } from '../inbox/ReplyWindow.tsx';
 import { TypeIcon, useTypeName } from '../inbox/TypeIcon.tsx';
-import { useDeveloperTools } from '../settings/merchant.ts';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { BackButton } from '../shell/BackButton.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
@@ -18,7 +17,7 @@ import { navigate } from '../shell/route.ts';
 import { useExtraWide } from '../shell/useScreenWidth.ts';
 import { Assignee } from '../team/Assignee.tsx';
 import { Notes } from '../team/Notes.tsx';
-import { useHasTestPhone } from '../testPhone/messages.ts';
+import { useOffersTestPhone } from '../testPhone/messages.ts';
 import { useFocusAfterMove } from './moveOn.ts';
 
 export function useCustomer({
@@ -81,8 +80,7 @@ function Actions({ item }: { item: Notification }) {
   const client = useQueryClient();
   const extraWide = useExtraWide();
   const { showTestPhone } = usePreferences();
-  const isReachable = useHasTestPhone();
-  const hasTestPhone = useDeveloperTools() && isReachable;
+  const hasTestPhone = useOffersTestPhone();
   const label = showTestPhone && extraWide ? t('testPhoneClose') : t('testPhoneOpen');
   return (
     <div className="pane-actions">

@@ -36,6 +36,9 @@ export function saveDraft(id: number, { fields, teach, source, ticked }: Omit<Dr
   else storeDraft(id, { fields, teach, source, ticked, key: newKey() });
 }
 
+/** The server repeats a refusal for the same key. */
+export const renewKey = (id: number): void => saveDraft(id, readDraft(id));
+
 export const removeDraft = (id: number): void => removeStoredDraft(id);
 
 /** What was sent or resolved is kept here until it can no longer be undone, so that undoing brings it all back. */

@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import type { AnswerDone } from '../../../src/contract/notifications.ts';
 import { calls } from '../api/calls.ts';
 import { type Call, request } from '../api/client.ts';
-import { ApiError } from '../api/error.ts';
+import { ApiError, isRefusal } from '../api/error.ts';
 import type { Notification } from '../api/types.ts';
 import { quotes, setQuote } from '../conversation/quotes.ts';
 import { detailKey, refreshInbox, showAsAnswered } from '../inbox/notifications.ts';
@@ -11,7 +11,7 @@ import { session } from '../session/session.ts';
 import { undoSecondsOf } from '../settings/merchant.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
-import { keepSentDraft, readDraft } from './drafts.ts';
+import { keepSentDraft, readDraft, renewKey } from './drafts.ts';
 import { undo } from './undo.ts';
 
 /** An answer that the server rejected. It is kept until the user sends again. */
@@ -95,6 +95,7 @@ export async function submitAnswer(
     const alreadyAnswered = error instanceof ApiError && error.code === 'ALREADY_ANSWERED';
     // The answer of the other person is loaded below.
     if (alreadyAnswered) showAsAnswered(client, [id], { answer: null });
+    if (isRefusal(error)) renewKey(id);
     setRejection(id, { error, alreadyAnswered });
     return false;
   } finally {

@@ -22,6 +22,15 @@ export const isTemporary = (error: unknown): boolean =>
   !(error instanceof ApiError) ||
   ['UNREACHABLE', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR', 'RATE_LIMITED'].includes(error.code);
 
+/**
+ * Whether the server has decided against it: it repeats its decision for the same Idempotency-Key, so another attempt
+ * needs another key. Without a response, or while the first attempt still runs, only the same key is safe.
+ */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  !isTemporary(error) &&
+  !(error.code === 'CONFLICT' && error.field === 'Idempotency-Key');
+
 /** For deleting and resolving: if someone else has deleted it, there is nothing left to do. */
 export function ignoreNotFound(error: unknown): void {
   if (!(error instanceof ApiError && error.status === 404)) throw error;

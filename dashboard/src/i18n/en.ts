@@ -618,6 +618,17 @@ export const en = {
   teamDisable: 'Disable',
   teamEnable: 'Enable',
   teamResetLink: 'Reset password',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: 'Remove your channel?',
+  channelRemoveAbout:
+    'Its settings and secrets are deleted. Your messages then go out through the channel of the operator.',
+  teamDisableAsk: 'Disable {name}?',
+  teamDisableAbout: 'They are signed out everywhere and cannot sign in until an owner enables them again.',
+  teamDemoteAsk: 'Stop being an owner?',
+  teamDemoteAbout: 'You can then no longer manage the shop. Only another owner can make you an owner again.',
+  teamDemote: 'Become a member',
+  webhookRemoveAsk: 'Remove this endpoint?',
+  webhookRemoveAbout: 'Events that were not delivered to it yet are lost, and its secret is deleted.',
   resetLinkHint: 'Pass this link on to {name}. It works once, within an hour.',
   inviteTitle: 'Invite somebody',
   inviteHint:
@@ -759,7 +770,8 @@ export const en = {
   keyPalette: 'Open the command menu',
   keyHelp: 'Show keyboard shortcuts',
   keyBack: 'Go back, or stop typing',
-  keyGo: 'Press g, then i (inbox), k (knowledge), o (overview) or t (test phone)',
+  keyGo: 'Press g, then i (inbox), k (knowledge) or o (overview)',
+  keyGoTestPhone: 'Press g, then t: the test phone',
 
   palette: 'Commands',
   paletteHint: 'Type a command or a customer name',

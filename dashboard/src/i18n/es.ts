@@ -686,6 +686,18 @@ export const es: Texts = {
   teamDisable: 'Desactivar',
   teamEnable: 'Activar',
   teamResetLink: 'Restablecer contraseña',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: '¿Quitar tu canal?',
+  channelRemoveAbout:
+    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
+  teamDisableAsk: '¿Desactivar a {name}?',
+  teamDisableAbout:
+    'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',
+  teamDemoteAsk: '¿Dejar de ser propietario?',
+  teamDemoteAbout: 'Ya no podrás gestionar la tienda. Solo otro propietario puede volver a darte ese rol.',
+  teamDemote: 'Pasar a miembro',
+  webhookRemoveAsk: '¿Quitar este destino?',
+  webhookRemoveAbout: 'Se pierden los eventos que aún no se le han entregado, y se elimina su secreto.',
   resetLinkHint: 'Pasa este enlace a {name}. Funciona una vez, durante una hora.',
   inviteTitle: 'Invita a alguien',
   inviteHint:
@@ -829,7 +841,8 @@ export const es: Texts = {
   keyPalette: 'Abrir el menú de comandos',
   keyHelp: 'Mostrar los atajos de teclado',
   keyBack: 'Volver o dejar de escribir',
-  keyGo: 'Pulsa g y luego i (bandeja de entrada), k (conocimiento), o (resumen) o t (teléfono de prueba)',
+  keyGo: 'Pulsa g y luego i (bandeja de entrada), k (conocimiento) u o (resumen)',
+  keyGoTestPhone: 'Pulsa g y luego t: el teléfono de prueba',
 
   palette: 'Comandos',
   paletteHint: 'Escribe un comando o el nombre de un cliente',

@@ -687,6 +687,19 @@ export const pt: Texts = {
   teamDisable: 'Desativar',
   teamEnable: 'Ativar',
   teamResetLink: 'Redefinir senha',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: 'Remover seu canal?',
+  channelRemoveAbout:
+    'Suas configurações e seus segredos são excluídos. Depois, suas mensagens saem pelo canal do operador.',
+  teamDisableAsk: 'Desativar {name}?',
+  teamDisableAbout:
+    'Essa pessoa sai de todos os dispositivos e não pode entrar até que um proprietário a ative de novo.',
+  teamDemoteAsk: 'Deixar de ser proprietário?',
+  teamDemoteAbout:
+    'Você não poderá mais gerenciar a loja. Só outro proprietário pode lhe devolver essa função.',
+  teamDemote: 'Passar a membro',
+  webhookRemoveAsk: 'Remover este destino?',
+  webhookRemoveAbout: 'Os eventos que ainda não lhe foram entregues se perdem, e seu segredo é excluído.',
   resetLinkHint: 'Envie este link a {name}. Funciona uma vez, durante uma hora.',
   inviteTitle: 'Convide alguém',
   inviteHint:
@@ -829,8 +842,8 @@ export const pt: Texts = {
   keyPalette: 'Abrir o menu de comandos',
   keyHelp: 'Mostrar os atalhos do teclado',
   keyBack: 'Voltar ou parar de digitar',
-  keyGo:
-    'Pressione g e depois i (caixa de entrada), k (conhecimento), o (visão geral) ou t (telefone de teste)',
+  keyGo: 'Pressione g e depois i (caixa de entrada), k (conhecimento) ou o (visão geral)',
+  keyGoTestPhone: 'Pressione g e depois t: o telefone de teste',
 
   palette: 'Comandos',
   paletteHint: 'Digite um comando ou o nome de um cliente',

@@ -1,9 +1,10 @@
 import { Button } from '@mantine/core';
-import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
+import { lazy, Suspense, useLayoutEffect, useMemo, useRef } from 'react';
 import type { AttentionMessage, InboxItem } from '../../../src/contract/inbox.ts';
 import { useOpenGroup } from '../answer/group/useOpenGroup.ts';
 import { Pane } from '../answer/Pane.tsx';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { savePreferences, usePreferences } from '../settings/preferences.ts';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { useRoute } from '../shell/route.ts';
@@ -43,6 +44,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   const next = list.pages.at(-1)?.next_cursor ?? null;
   const selectedIds = useStore(selection);
   const { showTestPhone } = usePreferences();
+  const developerTools = useDeveloperTools();
   const wide = useWide();
   const extraWide = useExtraWide();
   const searchRef = useRef<HTMLInputElement>(null);
@@ -92,7 +94,7 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
           <Pane key={key} {...{ id, group, shown: rows.items, onUngroup: leave }} />
         </section>
       )}
-      {extraWide && showTestPhone && (
+      {extraWide && developerTools && showTestPhone && (
         <aside className="inbox-side" aria-label={t('testPhone')}>
           <TestPhonePane
             conversationId={open?.conversation.id}
@@ -105,17 +107,15 @@ export function InboxPage({ id: openId }: { id: number | undefined }) {
   );
 }
 
-/** Actions are about what the user sees: another list starts with nothing selected. */
+/** Actions are about what the user sees: another list, or the same one after another page, has nothing selected. */
 function useSelectionOf(view: View): void {
-  const shown = useRef(view);
-  useEffect(() => {
-    if (shown.current === view) return;
-    const { tab, type, assigned, search } = shown.current;
-    shown.current = view;
-    const isSame =
-      tab === view.tab && type === view.type && assigned === view.assigned && search === view.search;
-    if (!isSame && selection.get().size > 0) select([]);
-  }, [view]);
+  const shown = JSON.stringify(view);
+  useLayoutEffect(
+    () => () => {
+      if (selection.get().size > 0) select([]);
+    },
+    [shown],
+  );
 }
 
 function NumberToFix() {

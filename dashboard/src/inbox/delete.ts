@@ -9,6 +9,7 @@ import { ignoreNotFound } from '../api/error.ts';
 import { askFirst } from '../shell/confirmation.ts';
 import { currentRoute, navigate } from '../shell/route.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { removeNoteDraft } from '../team/noteDrafts.ts';
 import { selectFailed, sendForMany } from './bulk/many.ts';
 import { refreshInbox, showAsDeleted } from './notifications.ts';
 
@@ -29,7 +30,10 @@ export async function deleteNotifications(client: QueryClient, ids: readonly num
   const deleted = ids.filter((id) => !failed.has(id));
   if (deleted.length > 0) showToast('deleted', { values: { n: deleted.length } });
   if (failed.size > 0) showToast('deleteFailed', { values: { n: failed.size }, tone: 'error' });
-  for (const id of deleted) removeDraft(id);
+  for (const id of deleted) {
+    removeDraft(id);
+    removeNoteDraft(id);
+  }
   selectFailed(ids, failed);
   showAsDeleted(client, deleted);
   const { page, id: openId } = currentRoute();

@@ -15,7 +15,7 @@ import { DocumentList, useDocuments } from './lists/DocumentList.tsx';
 import { GapList } from './lists/GapList.tsx';
 import { StaleList } from './lists/StaleList.tsx';
 import { NewDocument } from './NewDocument.tsx';
-import { type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
+import { BLANK, type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
 
 // Loaded on demand: it is used less often than the list.
 const FilesDialog = lazy(async () => ({
@@ -66,7 +66,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
             <div className="knowledge-actions">
               <Button
                 leftSection={<Icon name="plus" size={18} />}
-                onClick={() => navigate({ page: 'knowledge', query: queryOfKnowledge(view, { new: '1' }) })}
+                onClick={() => navigate({ page: 'knowledge', query: queryOfKnowledge(view, { new: BLANK }) })}
               >
                 {t('newDocument')}
               </Button>

@@ -25,7 +25,7 @@ interface NewDocumentDraft {
   notificationId: number | null;
 }
 
-/** By what it is written for: the id of a notification, or nothing. */
+/** By what it is written for: the id of a notification, or `BLANK`. */
 const nameOfNew = (key: string) => `document.new.${key}`;
 
 export function readNewDocument(key: string): NewDocumentDraft | undefined {

@@ -1,4 +1,5 @@
 import { request } from '../api/client.ts';
+import { sessionUserId } from '../session/session.ts';
 
 /** The last list of open questions, to read while there is no connection. It is removed when the session ends. */
 export interface OfflineCopy {
@@ -30,6 +31,8 @@ export async function keepOfflineCopy(userId: number): Promise<void> {
   try {
     const call = { method: 'GET', path: `/api/v1/inbox?tab=open&limit=${ITEMS_MAX}` } as const;
     const { items } = await request<{ items: readonly Listed[] }>(call);
+    // The response may arrive after the user has signed out, here or in another tab.
+    if (sessionUserId() !== userId) return;
     const copy: OfflineCopy = {
       userId,
       at: new Date().toISOString(),
@@ -44,7 +47,13 @@ export async function keepOfflineCopy(userId: number): Promise<void> {
   }
 }
 
+/** Undefined if it is not of the user who is signed in. */
 export function readOfflineCopy(): OfflineCopy | undefined {
+  const copy = readStored();
+  return copy?.userId === sessionUserId() ? copy : undefined;
+}
+
+function readStored(): OfflineCopy | undefined {
   try {
     return (JSON.parse(localStorage.getItem(KEY) ?? 'null') as OfflineCopy | null) ?? undefined;
   } catch {
@@ -53,3 +62,8 @@ export function readOfflineCopy(): OfflineCopy | undefined {
 }
 
 export const removeOfflineCopy = (): void => localStorage.removeItem(KEY);
+
+/** Whoever signs in must not keep what the previous user has left. */
+export function removeOthersOfflineCopy(userId: number): void {
+  if (readStored()?.userId !== userId) removeOfflineCopy();
+}

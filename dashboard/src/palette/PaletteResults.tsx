@@ -13,12 +13,14 @@ import { detailKey } from '../inbox/notifications.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { queryOfView, readView, TABS } from '../inbox/view.ts';
 import { searchable } from '../searchable.ts';
-import { readPreferences, savePreferences } from '../settings/preferences.ts';
+import { useDeveloperTools } from '../settings/merchant.ts';
+import { toggleTestPhone } from '../settings/preferences.ts';
 import { copyCurl } from '../shell/CurlButton.tsx';
 import { Icon, type IconName } from '../shell/Icon.tsx';
-import { PAGES } from '../shell/Navigation.tsx';
+import { pagesFor } from '../shell/Navigation.tsx';
 import { navigate, useRoute } from '../shell/route.ts';
 import { useDebounced } from '../shell/useDebounced.ts';
+import { useOffersTestPhone } from '../testPhone/messages.ts';
 
 interface Command {
   icon: IconName;
@@ -112,6 +114,8 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
   const { t, setLanguage } = useTranslation();
   const client = useQueryClient();
   const route = useRoute();
+  const developerTools = useDeveloperTools();
+  const withTestPhone = useOffersTestPhone();
   // As in the settings: the Content-Security-Policy forbids the style that would stop transitions.
   const { setColorScheme } = useMantineColorScheme({ keepTransitions: true });
   const openId = route.page === 'inbox' ? route.id : undefined;
@@ -140,13 +144,14 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
       run: () => void deleteNotifications(client, [open.id]),
       last: true,
     });
-    commands.push({
-      icon: 'terminal',
-      text: t('copyCurl'),
-      run: () => copyCurl(calls.notification(open.id)),
-    });
+    if (developerTools)
+      commands.push({
+        icon: 'terminal',
+        text: t('copyCurl'),
+        run: () => copyCurl(calls.notification(open.id)),
+      });
   }
-  for (const { page, icon, route: to } of PAGES) {
+  for (const { page, icon, route: to } of pagesFor(withTestPhone)) {
     commands.push({ icon, text: `${t('paletteGo')}: ${t(page)}`, run: () => navigate(to) });
   }
   for (const tab of TABS) {
@@ -156,12 +161,8 @@ function useCommands({ onHelp, onSettings, onSignOut }: PaletteActions): Command
       run: () => navigate({ page: 'inbox', query: queryOfView(readView({ tab })) }),
     });
   }
+  if (withTestPhone) commands.push({ icon: 'phone', text: t('keyTestPhone'), run: toggleTestPhone });
   commands.push(
-    {
-      icon: 'phone',
-      text: t('keyTestPhone'),
-      run: () => savePreferences({ showTestPhone: !readPreferences().showTestPhone }),
-    },
     { icon: 'sliders', text: t('settings'), run: onSettings },
     { icon: 'keyboard', text: t('shortcuts'), run: onHelp },
   );

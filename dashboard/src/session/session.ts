@@ -1,7 +1,7 @@
 import type { PublicKeyCredentialRequestOptionsJSON as PasskeyOptions } from '@simplewebauthn/browser';
 import type { LoginBody, RefreshedToken, User } from '../../../src/contract/auth.ts';
 import { ApiError, networkError, readApiError } from '../api/error.ts';
-import { removeOfflineCopy } from '../offline/copy.ts';
+import { removeOfflineCopy, removeOthersOfflineCopy } from '../offline/copy.ts';
 import { removeAllDrafts, setDraftOwner } from '../shell/draftStorage.ts';
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
@@ -22,7 +22,10 @@ let accessToken: string | undefined;
 let refreshing: Promise<string> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. Not a secret. */
+/**
+ * Set while a refresh cookie may exist, so that a first visit does not send a request that must fail. It says whose it is
+ * in all tabs, also without a connection. Not a secret.
+ */
 const COOKIE_HINT_KEY = 'deskbell.session';
 /** The id of the user whose page this tab shows or showed last. It survives a reload. */
 const TAB_USER_KEY = 'deskbell.tabUser';
@@ -131,7 +134,7 @@ export async function signInWithPasskey(readPasskey: (options: PasskeyOptions) =
 async function begin(response: Response): Promise<void> {
   const token = storeToken((await response.json()) as RefreshedToken);
   const user = await fetchUser(token);
-  setCookieHint(true);
+  setCookieHint(user.id);
   enter(user, token);
   broadcast({ userId: user.id });
 }
@@ -147,6 +150,8 @@ function enter(user: User, token: string): boolean {
   const isNew = previous !== null && previous !== String(user.id);
   sessionStorage.setItem(TAB_USER_KEY, String(user.id));
   setDraftOwner(user.id);
+  setCookieHint(user.id);
+  removeOthersOfflineCopy(user.id);
   // The page that is open belongs to the previous user.
   if (isNew) navigate({ page: 'inbox', query: {} }, 'replace');
   session.set({ status: 'signedIn', user });
@@ -190,7 +195,7 @@ export async function signOut(): Promise<void> {
 function endSession(reason: 'user' | 'expired'): void {
   accessToken = undefined;
   clearTimeout(timer);
-  setCookieHint(false);
+  setCookieHint(undefined);
   removeOfflineCopy();
   closeToasts();
   session.set({ status: 'signedOut', reason });
@@ -206,7 +211,13 @@ async function fetchUser(token: string): Promise<User> {
   return (await response.json()) as User;
 }
 
-function setCookieHint(signedIn: boolean): void {
-  if (signedIn) localStorage.setItem(COOKIE_HINT_KEY, '1');
-  else localStorage.removeItem(COOKIE_HINT_KEY);
+function setCookieHint(userId: number | undefined): void {
+  if (userId === undefined) localStorage.removeItem(COOKIE_HINT_KEY);
+  else localStorage.setItem(COOKIE_HINT_KEY, `user-${userId}`);
+}
+
+/** Whose session this browser has, in any tab. Undefined if nobody is signed in, or before the first connection. */
+export function sessionUserId(): number | undefined {
+  const [, id] = /^user-(\d+)$/.exec(localStorage.getItem(COOKIE_HINT_KEY) ?? '') ?? [];
+  return id === undefined ? undefined : Number(id);
 }

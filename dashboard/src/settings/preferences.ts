@@ -40,3 +40,6 @@ function subscribe(listener: () => void): () => void {
 }
 
 export const usePreferences = (): Preferences => useSyncExternalStore(subscribe, readPreferences);
+
+export const toggleTestPhone = (): void =>
+  savePreferences({ showTestPhone: !readPreferences().showTestPhone });

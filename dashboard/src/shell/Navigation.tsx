@@ -6,17 +6,22 @@ import { ConnectionState } from './ConnectionState.tsx';
 import { Icon, type IconName } from './Icon.tsx';
 import { follow, pathOf, type Target, useRoute } from './route.ts';
 
-export const PAGES: readonly {
+interface MainPage {
   page: 'inbox' | 'knowledge' | 'overview' | 'testPhone';
   icon: IconName;
   route: Target;
   key: string;
-}[] = [
+}
+
+const PAGES: readonly MainPage[] = [
   { page: 'inbox', icon: 'inbox', route: { page: 'inbox', id: undefined }, key: 'i' },
   { page: 'knowledge', icon: 'knowledge', route: { page: 'knowledge', id: undefined }, key: 'k' },
   { page: 'overview', icon: 'overview', route: { page: 'overview' }, key: 'o' },
   { page: 'testPhone', icon: 'phone', route: { page: 'testPhone', id: undefined }, key: 't' },
 ];
+
+export const pagesFor = (withTestPhone: boolean): readonly MainPage[] =>
+  PAGES.filter(({ page }) => page !== 'testPhone' || withTestPhone);
 
 interface NavigationProps {
   counts: InboxCounts | undefined;
@@ -41,7 +46,7 @@ export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps
           </span>
         )}
       </span>
-      {PAGES.filter(({ page }) => page !== 'testPhone' || withTestPhone).map(({ page, icon, route }) => (
+      {pagesFor(withTestPhone).map(({ page, icon, route }) => (
         <a
           key={page}
           className="nav-item"

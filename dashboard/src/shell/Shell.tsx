@@ -8,14 +8,13 @@ import { useAlerts } from '../inbox/alerts/useAlerts.ts';
 import { InboxPage } from '../inbox/InboxPage.tsx';
 import { CommandPalette } from '../palette/CommandPalette.tsx';
 import { signOut } from '../session/session.ts';
-import { useDeveloperTools } from '../settings/merchant.ts';
-import { readPreferences, savePreferences } from '../settings/preferences.ts';
+import { toggleTestPhone } from '../settings/preferences.ts';
 import { pauseShortcuts, useShortcuts } from '../shortcuts/useShortcuts.ts';
-import { useHasTestPhone } from '../testPhone/messages.ts';
+import { useOffersTestPhone } from '../testPhone/messages.ts';
 import { confirmation } from './confirmation.ts';
 import { hasDrafts } from './draftStorage.ts';
 import { startLiveUpdates } from './liveUpdates.ts';
-import { Navigation, PAGES } from './Navigation.tsx';
+import { Navigation, pagesFor } from './Navigation.tsx';
 import { PageLoading } from './PageLoading.tsx';
 import { navigate, type Route, useRoute } from './route.ts';
 import { useStore } from './store.ts';
@@ -52,8 +51,7 @@ export function Shell({ user }: { user: User }) {
   const client = useQueryClient();
   const route = useRoute();
   const counts = useAlerts(t('appName'));
-  const hasTestPhone = useHasTestPhone();
-  const withTestPhone = useDeveloperTools() && hasTestPhone;
+  const withTestPhone = useOffersTestPhone();
   const { dialog, open, close } = useDialog();
   const asked = useStore(confirmation) !== undefined;
   const leave = async () => {
@@ -67,8 +65,10 @@ export function Shell({ user }: { user: User }) {
     'mod+k': () => open('palette'),
     '?': () => open('help'),
     z: undoLast,
-    t: () => savePreferences({ showTestPhone: !readPreferences().showTestPhone }),
-    ...Object.fromEntries(PAGES.map(({ key, route: to }) => [`g ${key}`, () => navigate(to)])),
+    ...(withTestPhone && { t: toggleTestPhone }),
+    ...Object.fromEntries(
+      pagesFor(withTestPhone).map(({ key, route: to }) => [`g ${key}`, () => navigate(to)]),
+    ),
   });
   return (
     <div className="shell">
@@ -104,7 +104,7 @@ export function Shell({ user }: { user: User }) {
             onSignOut={() => void leave()}
           />
         )}
-        {dialog === 'help' && <ShortcutHelp opened onClose={close} />}
+        {dialog === 'help' && <ShortcutHelp opened withTestPhone={withTestPhone} onClose={close} />}
         {asked && <ConfirmationDialog />}
         {dialog === 'signOut' && <SignOutDialog onSignOut={leave} onClose={close} />}
       </Suspense>

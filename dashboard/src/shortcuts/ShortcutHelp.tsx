@@ -3,6 +3,9 @@ import type { TextKey } from '../i18n/texts.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { MOD } from './useShortcuts.ts';
 
+/** Only for those who have one. */
+const OF_TEST_PHONE: readonly TextKey[] = ['keyTestPhone', 'keyGoTestPhone'];
+
 const KEYS: readonly (readonly [keys: readonly string[], text: TextKey])[] = [
   [['j'], 'keyNext'],
   [['k'], 'keyPrevious'],
@@ -16,13 +19,20 @@ const KEYS: readonly (readonly [keys: readonly string[], text: TextKey])[] = [
   [['x'], 'keySelect'],
   [['/'], 'keySearch'],
   [['t'], 'keyTestPhone'],
-  [['g', 'i', 'k', 'o', 't'], 'keyGo'],
+  [['g', 'i', 'k', 'o'], 'keyGo'],
+  [['g', 't'], 'keyGoTestPhone'],
   [[MOD, 'K'], 'keyPalette'],
   [['Esc'], 'keyBack'],
   [['?'], 'keyHelp'],
 ];
 
-export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface ShortcutHelpProps {
+  opened: boolean;
+  withTestPhone: boolean;
+  onClose: () => void;
+}
+
+export function ShortcutHelp({ opened, withTestPhone, onClose }: ShortcutHelpProps) {
   const { t } = useTranslation();
   return (
     <Modal
@@ -34,7 +44,7 @@ export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: ()
     >
       <p className="muted keys-hint">{t('keysHint')}</p>
       <dl className="keys">
-        {KEYS.map(([keys, text]) => (
+        {KEYS.filter(([, text]) => withTestPhone || !OF_TEST_PHONE.includes(text)).map(([keys, text]) => (
           <div key={text} className="keys-row">
             <dt dir="ltr">
               {keys.map((key) => (key === '…' ? <span key={key}>…</span> : <Kbd key={key}>{key}</Kbd>))}

@@ -1,21 +1,23 @@
 import { ActionIcon, Button, Textarea } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
 import { NOTE_MAX, type Note } from '../../../src/contract/teamwork.ts';
 import { request } from '../api/client.ts';
+import { isRefusal } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { session } from '../session/session.ts';
 import { ErrorNotice } from '../shell/ErrorNotice.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { Icon } from '../shell/Icon.tsx';
-import { newKey } from '../shell/newKey.ts';
 import { useStore } from '../shell/store.ts';
 import { useNow } from '../shell/useNow.ts';
 import { teamCalls } from './calls.ts';
 import { mentionAt, peopleFor } from './mention.ts';
+import { type NoteDraft, readNoteDraft, saveNoteDraft } from './noteDrafts.ts';
 import { usePeople } from './people.ts';
 
 const keyOf = (id: number) => ['notes', id];
+const addingTo = (id: number) => ['addNote', id];
 
 /** Internal notes about a question. Customers never see them. `count` is known before they are loaded. */
 export const Notes = (props: { id: number; count: number }) => <NotesOf key={props.id} {...props} />;
@@ -23,7 +25,7 @@ export const Notes = (props: { id: number; count: number }) => <NotesOf key={pro
 function NotesOf({ id, count }: { id: number; count: number }) {
   const translation = useTranslation();
   const { t, number } = translation;
-  const [opened, setOpened] = useState(count > 0);
+  const [opened, setOpened] = useState(() => count > 0 || readNoteDraft(id).text !== '');
   const { data, error } = useQuery({
     queryKey: keyOf(id),
     queryFn: ({ signal }) => request<{ notes: Note[] }>(teamCalls.notes(id), { signal }),
@@ -112,14 +114,15 @@ function NewNote({ id }: { id: number }) {
   const client = useQueryClient();
   const people = usePeople();
   const field = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState('');
+  const [draft, setDraft] = useState(() => readNoteDraft(id));
   const [cursor, setCursor] = useState(0);
-  // The same for a repeated attempt, so that a note is added once.
-  const key = useRef(newKey());
+  const { text } = draft;
+  const setText = (next: string) => setDraft(saveNoteDraft(id, next));
   const add = useMutation({
-    mutationFn: () => request<Note>(teamCalls.addNote(id, text, key.current)),
+    mutationKey: addingTo(id),
+    mutationFn: (note: NoteDraft) => request<Note>(teamCalls.addNote(id, note.text, note.key)),
+    onError: (error, note) => isRefusal(error) && setText(note.text),
     onSuccess(note) {
-      key.current = newKey();
       setText('');
       client.setQueryData<{ notes: Note[] }>(
         keyOf(id),
@@ -129,6 +132,12 @@ function NewNote({ id }: { id: number }) {
       field.current?.focus();
     },
   });
+  const saving = useIsMutating({ mutationKey: addingTo(id) }) > 0;
+  // The user may have left while it was saved, and be back before it is.
+  const isOwn = !add.isIdle;
+  useEffect(() => {
+    if (!saving && !isOwn) setDraft(readNoteDraft(id));
+  }, [saving, isOwn, id]);
   const mention = mentionAt(text, cursor);
   const offered = mention === undefined ? [] : peopleFor(mention.name, people);
   const insert = (name: string) => {
@@ -143,7 +152,7 @@ function NewNote({ id }: { id: number }) {
       className="note-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (text.trim() !== '' && !add.isPending) add.mutate();
+        if (text.trim() !== '' && !saving) add.mutate(draft);
       }}
     >
       <Textarea
@@ -156,6 +165,7 @@ function NewNote({ id }: { id: number }) {
         maxRows={8}
         maxLength={NOTE_MAX}
         dir="auto"
+        readOnly={saving}
         value={text}
         onChange={({ currentTarget }) => {
           setText(currentTarget.value);
@@ -179,7 +189,7 @@ function NewNote({ id }: { id: number }) {
         </fieldset>
       )}
       <ErrorNotice text={add.isError ? errorMessage(translation, add.error) : undefined} />
-      <Button type="submit" variant="default" loading={add.isPending} disabled={text.trim() === ''}>
+      <Button type="submit" variant="default" loading={saving} disabled={text.trim() === ''}>
         {t('noteAdd')}
       </Button>
     </form>

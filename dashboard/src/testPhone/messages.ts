@@ -4,6 +4,7 @@ import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { SimulatorMessage } from '../api/types.ts';
 import { type Conversation, storeConversations } from '../inbox/conversations.ts';
+import { useDeveloperTools } from '../settings/merchant.ts';
 import { createStore, useStore } from '../shell/store.ts';
 
 const POLL_MS = 2000;
@@ -34,6 +35,12 @@ export function useMessages(conversationId: number | undefined) {
 /** True until a request says otherwise. Checking earlier would mark messages as read. */
 export function useHasTestPhone(): boolean {
   return !useStore(missing);
+}
+
+/** Whether the dashboard offers the test phone to the user. */
+export function useOffersTestPhone(): boolean {
+  const exists = useHasTestPhone();
+  return useDeveloperTools() && exists;
 }
 
 /** Those with a phone. The assistant reaches the others. */

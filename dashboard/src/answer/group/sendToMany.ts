@@ -2,15 +2,14 @@ import type { QueryClient } from '@tanstack/react-query';
 import type { AnswerResult } from '../../../../src/contract/groups.ts';
 import { calls } from '../../api/calls.ts';
 import { inSlices, request } from '../../api/client.ts';
+import { isRefusal } from '../../api/error.ts';
+import { DONE_CODES } from '../../inbox/bulk/many.ts';
 import { detailKey, refreshInbox } from '../../inbox/notifications.ts';
 import { undoSecondsOf } from '../../settings/merchant.ts';
 import { createStore } from '../../shell/store.ts';
 import { showToast } from '../../shell/toasts.tsx';
-import { keepSentDraft, readDraft } from '../drafts.ts';
+import { keepSentDraft, readDraft, renewKey } from '../drafts.ts';
 import { undo } from '../undo.ts';
-
-/** Refusals of those who wait no longer. */
-const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
 
 interface ManyAnswer {
   ids: readonly number[];
@@ -63,7 +62,11 @@ export async function sendToMany(
     // Somebody who still waits can get the same text.
     if (!results.some((one) => one.status === 'refused' && !DONE_CODES.has(one.code)))
       keepSentDraft(draftId, undoSeconds * 1000);
+    else renewKey(draftId);
     if (sent.length > 0) showSent(client, draftId, sent, customers, undoSeconds);
+  } catch (error) {
+    if (isRefusal(error)) renewKey(draftId);
+    throw error;
   } finally {
     // Shown from the list until they are loaded again: they would be shown as pending for a moment.
     for (const { id } of results) client.removeQueries({ queryKey: detailKey(id) });

@@ -5,7 +5,6 @@ import { type Call, request } from '../../api/client.ts';
 import { ApiError } from '../../api/error.ts';
 import type { DocumentDetail, NotificationDetail } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { textOfNotification } from '../../inbox/notifications.ts';
 import { CurlButton } from '../../shell/CurlButton.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { PageLink } from '../../shell/PageLink.tsx';
@@ -29,7 +28,7 @@ export function Learned({ item, lesson }: { item: NotificationDetail; lesson: Le
     queryKey: ['document', lesson.document_id],
     queryFn: ({ signal }) => request<DocumentDetail>(calls.document(lesson.document_id), { signal }),
   });
-  const undoCall = document && undoLesson(document, lesson, textOfNotification(item));
+  const undoCall = document && undoLesson(document, lesson, item.id);
   const undo = useMutation({
     mutationFn: (call: Call) => request(call),
     onSuccess: () => showToast('lessonUndone'),
@@ -68,9 +67,9 @@ export function Learned({ item, lesson }: { item: NotificationDetail; lesson: Le
 }
 
 /** Undefined if there is nothing left to undo, or if it would undo what somebody has done since. */
-function undoLesson(document: DocumentDetail, lesson: Lesson, question: string): Call | undefined {
+function undoLesson(document: DocumentDetail, lesson: Lesson, notificationId: number): Call | undefined {
   if (lesson.do === 'wording') {
-    const added = document.wordings.find(({ text }) => text === question.trim());
+    const added = document.wordings.find(({ notification_id: id }) => id === notificationId);
     return added && calls.removeWording(document.id, added.id);
   }
   if (document.version !== lesson.version) return undefined;

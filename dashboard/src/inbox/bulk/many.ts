@@ -5,7 +5,7 @@ import { failures, select, selection } from '../view.ts';
 type Result = { id: number; status: string; message: string; code?: string };
 
 /** Somebody else was faster: there is nothing left to do. */
-const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
+export const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATION_NOT_FOUND']);
 
 interface Outcome {
   done: number[];

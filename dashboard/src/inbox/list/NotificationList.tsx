@@ -8,7 +8,7 @@ import { useStore } from '../../shell/store.ts';
 import { presentAt, usePresences } from '../../team/presences.ts';
 import { idsOfRow, type Rows } from '../groups.ts';
 import { cursor, failures, queryOfView, select, selection, toggleSelected, type View } from '../view.ts';
-import { loadMore, nextPageFailed, refreshItems, visibleIds } from './items.ts';
+import { loadMore, refreshItems, setNextPageFailed, useNextPageFailed, visibleIds } from './items.ts';
 import { NotificationRow } from './NotificationRow.tsx';
 
 /** Keep in sync with inbox.css. With fixed heights, 10,000 rows cost as much as ten. */
@@ -35,7 +35,7 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
   const selectedIds = useStore(selection);
   const failed = useStore(failures);
   const current = useStore(cursor);
-  const nextFailed = useStore(nextPageFailed);
+  const nextFailed = useNextPageFailed(view);
   const tall = view.tab === 'attention';
   const list = new URLSearchParams(queryOfView(view)).toString();
   const start = useScrollMemory(scroller, { list: `inbox ${list}` });
@@ -124,9 +124,7 @@ export function NotificationList({ items, groups, view, openId, next, staleIds }
                 <Button
                   variant="default"
                   className="list-retry"
-                  onClick={() => {
-                    nextPageFailed.set(false);
-                  }}
+                  onClick={() => setNextPageFailed(view, false)}
                 >
                   {t('loadMoreFailed')}
                 </Button>

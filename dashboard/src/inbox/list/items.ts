@@ -91,7 +91,19 @@ export function useItems(ids: readonly number[]) {
 
 const loading = new Set<string>();
 /** Views whose next page could not be loaded. */
-export const nextPageFailed = createStore(false);
+const nextPageFailed = createStore<ReadonlySet<string>>(new Set());
+
+export const useNextPageFailed = (view: View): boolean => useStore(nextPageFailed).has(JSON.stringify(view));
+
+/** The rows that are on the screen then ask for the page again. */
+export function setNextPageFailed(view: View, failed: boolean): void {
+  const name = JSON.stringify(view);
+  if (nextPageFailed.get().has(name) === failed) return;
+  const next = new Set(nextPageFailed.get());
+  if (failed) next.add(name);
+  else next.delete(name);
+  nextPageFailed.set(next);
+}
 
 /** Loads the page after the last one. */
 export async function loadMore(client: QueryClient, view: View): Promise<void> {
@@ -101,13 +113,13 @@ export async function loadMore(client: QueryClient, view: View): Promise<void> {
   loading.add(name);
   try {
     const page = await fetchPage(view, { cursor });
-    nextPageFailed.set(false);
+    setNextPageFailed(view, false);
     client.setQueryData<LoadedList>(keyOf(view), (list) =>
       // Otherwise the list has changed, and the rows ask for the page that follows now.
       list && page && list.pages.at(-1)?.next_cursor === cursor ? withNextPage(list, page) : list,
     );
   } catch {
-    nextPageFailed.set(true);
+    setNextPageFailed(view, true);
   } finally {
     loading.delete(name);
   }
@@ -221,4 +233,5 @@ export function changeInLists(
 export function resetLists(): void {
   changedIds.clear();
   visibleIds.set([]);
+  nextPageFailed.set(new Set());
 }

@@ -5,6 +5,7 @@ import type { Static } from 'typebox';
 import type { AttemptList, Webhook } from '../../../../src/contract/webhooks.ts';
 import { type Call, request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
+import { askFirst } from '../../shell/confirmation.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
@@ -84,6 +85,16 @@ function EndpointRow({ endpoint: { id, url, enabled, stop_reason } }: { endpoint
     staleTime: 0,
   });
   const failure = change.error ?? log.error;
+  const remove = async () => {
+    const text = (
+      <>
+        <p dir="ltr">{url}</p>
+        <p>{t('webhookRemoveAbout')}</p>
+      </>
+    );
+    if (await askFirst({ title: t('webhookRemoveAsk'), text, action: 'webhookRemove' }))
+      change.mutate(settingsCalls.removeWebhook(id));
+  };
   return (
     <li>
       <span>
@@ -121,11 +132,7 @@ function EndpointRow({ endpoint: { id, url, enabled, stop_reason } }: { endpoint
         >
           {t('webhookLog')}
         </Button>
-        <Button
-          variant="default"
-          aria-label={`${t('webhookRemove')}: ${url}`}
-          onClick={() => change.mutate(settingsCalls.removeWebhook(id))}
-        >
+        <Button variant="default" aria-label={`${t('webhookRemove')}: ${url}`} onClick={() => void remove()}>
           {t('webhookRemove')}
         </Button>
       </span>

@@ -9,6 +9,7 @@ import type {
 } from '../../../../src/contract/channel.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
+import { askFirst } from '../../shell/confirmation.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { PasswordField } from '../../shell/PasswordField.tsx';
@@ -107,6 +108,11 @@ function Setup({ channel }: { channel: ChannelView }) {
     mutationFn: () => request(settingsCalls.removeChannel()),
     onSuccess: refresh,
   });
+  const askToRemove = async () => {
+    const question = { title: t('channelRemoveAsk'), text: t('channelRemoveAbout') };
+    if (await askFirst({ ...question, action: 'channelRemove' }))
+      remove.mutate(undefined, { onSuccess: () => showToast('channelRemoved') });
+  };
   const type = types?.find((one) => one.channel === name);
   if (!types || !type) return <Skeleton height={240} radius="md" />;
   const isStored = channel.own && channel.channel === name;
@@ -173,11 +179,7 @@ function Setup({ channel }: { channel: ChannelView }) {
             {t('channelSave')}
           </Button>
           {channel.own && (
-            <Button
-              variant="default"
-              loading={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSuccess: () => showToast('channelRemoved') })}
-            >
+            <Button variant="default" loading={remove.isPending} onClick={() => void askToRemove()}>
               {t('channelRemove')}
             </Button>
           )}

@@ -6,6 +6,7 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { refreshToken } from '../../session/session.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { offerFile } from '../../shell/offerFile.ts';
 import { settingsCalls } from '../calls.ts';
 import { Block } from '../parts/Block.tsx';
 
@@ -18,12 +19,7 @@ export function Data() {
       // A fresh token: a large file takes a while.
       const response = await send(settingsCalls.export(), await refreshToken());
       if (!response.ok) throw await readApiError(response);
-      const address = URL.createObjectURL(await response.blob());
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = `deskbell-${new Date().toISOString().slice(0, 10)}.ndjson`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      await offerFile(response, `deskbell-${new Date().toISOString().slice(0, 10)}.ndjson`);
     },
   });
   return (

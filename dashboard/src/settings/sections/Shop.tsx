@@ -21,7 +21,7 @@ const TIME_ZONES = Intl.supportedValuesOf('timeZone');
 export function Shop() {
   const translation = useTranslation();
   const { data, error } = useMerchant();
-  if (data) return <ShopForm key={JSON.stringify(data)} saved={data} />;
+  if (data) return <ShopForm saved={data} />;
   return error ? (
     <ErrorNotice text={errorMessage(translation, error)} />
   ) : (
@@ -29,13 +29,25 @@ export function Shop() {
   );
 }
 
+type Edits = Partial<Omit<MerchantSettings, 'deliver' | 'confident'>>;
+
+/** The edits that are not the same in `other`. */
+const without = (edits: Edits, other: Edits): Edits =>
+  Object.fromEntries(
+    Object.entries(edits).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name as keyof Edits]),
+    ),
+  );
+
 function ShopForm({ saved }: { saved: MerchantSettings }) {
   const translation = useTranslation();
   const { t, language } = translation;
   const isOwner = useIsOwner();
   const change = useChangeMerchant();
-  const [shop, setShop] = useState(saved);
-  const set = (part: Partial<MerchantSettings>) => setShop({ ...shop, ...part });
+  // Only what this user has changed: somebody else may change the rest at the same time.
+  const [edits, setEdits] = useState<Edits>({});
+  const shop = { ...saved, ...edits };
+  const set = (part: Edits) => setEdits((now) => without({ ...now, ...part }, saved));
   const countries = useMemo(() => namedCountries(language), [language]);
   const inSeconds = numberFormat(language, { style: 'unit', unit: 'second', unitDisplay: 'long' });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -44,10 +56,18 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
       className="settings"
       onSubmit={(event) => {
         event.preventDefault();
-        const { deliver: _, confident: _confident, ...changed } = shop;
+        if (Object.keys(edits).length === 0) return void showToast('settingsSaved');
+        const message = edits.waiting_message;
+        const trimmed = message === undefined ? {} : { waiting_message: message?.trim() || null };
         change.mutate(
-          { ...changed, waiting_message: shop.waiting_message?.trim() || null },
-          { onSuccess: () => showToast('settingsSaved') },
+          { ...edits, ...trimmed },
+          {
+            onSuccess() {
+              showToast('settingsSaved');
+              // Not what was typed meanwhile.
+              setEdits((now) => without(now, edits));
+            },
+          },
         );
       }}
     >

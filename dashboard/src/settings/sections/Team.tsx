@@ -10,6 +10,7 @@ import type {
 } from '../../../../src/contract/people.ts';
 import { type Call, request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
+import { askFirst } from '../../shell/confirmation.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
@@ -61,6 +62,16 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
   const { id, name, email, role, disabled_at } = member;
   const isDisabled = disabled_at !== null;
   const failure = change.error ?? link.error;
+  const setRole = async (next: TeamRole) => {
+    const question = { title: t('teamDemoteAsk'), text: t('teamDemoteAbout') };
+    if (!isSelf || next === 'owner' || (await askFirst({ ...question, action: 'teamDemote' })))
+      change.mutate(settingsCalls.changeMember(id, { role: next }));
+  };
+  const setDisabled = async (disabled: boolean) => {
+    const question = { title: t('teamDisableAsk', { name }), text: t('teamDisableAbout') };
+    if (!disabled || (await askFirst({ ...question, action: 'teamDisable' })))
+      change.mutate(settingsCalls.changeMember(id, { disabled }));
+  };
   return (
     <li data-member={id}>
       <span>
@@ -75,9 +86,7 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
             aria-label={`${t('teamRole')}: ${name}`}
             value={role}
             disabled={change.isPending}
-            onChange={({ currentTarget }) =>
-              change.mutate(settingsCalls.changeMember(id, { role: currentTarget.value as TeamRole }))
-            }
+            onChange={({ currentTarget }) => void setRole(currentTarget.value as TeamRole)}
             data={[
               { value: 'owner', label: t('roleOwner') },
               { value: 'user', label: t('roleMember') },
@@ -98,7 +107,7 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
               variant="default"
               aria-label={`${t(isDisabled ? 'teamEnable' : 'teamDisable')}: ${name}`}
               loading={change.isPending}
-              onClick={() => change.mutate(settingsCalls.changeMember(id, { disabled: !isDisabled }))}
+              onClick={() => void setDisabled(!isDisabled)}
             >
               {t(isDisabled ? 'teamEnable' : 'teamDisable')}
             </Button>
