@@ -1,7 +1,10 @@
 -- The inbox list: tabs, search, and messages that need attention.
 
-create index notifications_replied on notifications (merchant_id, id) where outcome = 'answered';
-create index notifications_resolved on notifications (merchant_id, id) where outcome = 'resolved';
+-- What is done is listed by the time when it was done, not by the time of the question.
+create index notifications_replied on notifications (merchant_id, updated_at, id) where outcome = 'answered';
+create index notifications_resolved on notifications (merchant_id, updated_at, id) where outcome = 'resolved';
+create index notifications_assigned_done on notifications (merchant_id, assigned_to, outcome, updated_at, id)
+  where assigned_to is not null and outcome is not null;
 
 -- When a person last sent it again. Until then it has waited since it was created.
 alter table deliveries add column requeued_at text;

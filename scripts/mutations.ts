@@ -3,8 +3,9 @@
  * test/mutations/ one by one, and runs the test that must fail. Each of these tests must pass without the
  * mutation. The last line is "N passed, N failed"; the exit code is 1 if a mutation was not caught.
  *
- *   --only text    only the mutations whose name contains this text
+ *   --only text    only the mutations whose name or test file contains this text
  */
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -39,7 +40,7 @@ process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 try {
   await start('PostgreSQL', 'postgres', (program) => startPostgres(program, { durable: false }));
   await start('Redis', 'redis-server', startRedis);
-  const mutations = MUTATIONS.filter(({ name }) => name.includes(values.only));
+  const mutations = MUTATIONS.filter(({ name, testFile }) => `${name}\n${testFile}`.includes(values.only));
   const copies = Array.from({ length: COPIES }, (_, n) => copyTo(join(folder, `${n + 1}`)));
   const files = Map.groupBy(mutations, ({ testFile }) => testFile);
 
@@ -125,6 +126,9 @@ async function runTests(copy: string, testFile: string, mutations: readonly Muta
   const names = new Set(mutations.map(({ test }) => test));
   const results: Results = new Map();
   let crashed = false;
+  // Of the copy, with the mutation. It takes milliseconds if nothing has changed.
+  if (testFile.startsWith('test/browser/'))
+    execFileSync(process.execPath, ['scripts/build-dashboard.mjs'], { cwd: copy, stdio: 'ignore' });
   const stream = run({
     cwd: copy,
     files: [join(copy, testFile)],

@@ -23,32 +23,29 @@ interface Shot {
 }
 
 const SIZES = { wide: { width: 1400, height: 900 }, narrow: { width: 390, height: 844 } };
-const START_TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-const firstRow = async (page: Page) => {
-  await page.locator('.inbox-list a[href^="/inbox/"]').first().click();
-  await page.locator('.inbox-pane textarea').first().waitFor();
+const question = async (page: Page) => {
+  await page.locator('.row-link', { hasText: 'Lucía Fernández' }).first().click();
+  await page.locator('[data-answer] textarea').first().waitFor();
 };
-const list = (page: Page) => page.locator('.inbox-list a[href^="/inbox/"]').first().waitFor();
+const list = (page: Page) => page.locator('.row-link').first().waitFor();
 const overview = (page: Page) => page.locator('.progress-answer').waitFor();
 const knowledge = (page: Page) => page.locator('.document-body').first().waitFor();
+const phone = (page: Page) => page.locator('.phone .bubble').first().waitFor();
 
 /** The name of a picture is that of its file. */
 const SHOTS: readonly Shot[] = [
-  { name: 'inbox-wide-light', path: '/inbox', size: 'wide', ready: firstRow },
-  { name: 'inbox-wide-dark', path: '/inbox', size: 'wide', dark: true, ready: firstRow },
+  { name: 'inbox-wide-light', path: '/inbox', size: 'wide', ready: question },
+  { name: 'inbox-wide-dark', path: '/inbox', size: 'wide', dark: true, ready: question },
   { name: 'inbox-narrow-light', path: '/inbox', size: 'narrow', ready: list },
   { name: 'inbox-narrow-dark', path: '/inbox', size: 'narrow', dark: true, ready: list },
-  { name: 'knowledge', path: '/knowledge/3', size: 'wide', ready: knowledge },
+  { name: 'knowledge-light', path: '/knowledge/3', size: 'wide', ready: knowledge },
   { name: 'knowledge-dark', path: '/knowledge/3', size: 'wide', dark: true, ready: knowledge },
-  { name: 'overview', path: '/overview', size: 'wide', ready: overview },
+  { name: 'overview-light', path: '/overview', size: 'wide', ready: overview },
   { name: 'overview-dark', path: '/overview', size: 'wide', dark: true, ready: overview },
-  {
-    name: 'phone',
-    path: '/test-phone',
-    size: 'narrow',
-    ready: (page) => page.locator('.phone, .test-phone, main textarea, main input').first().waitFor(),
-  },
+  { name: 'phone-light', path: '/test-phone', size: 'narrow', ready: phone },
+  { name: 'phone-dark', path: '/test-phone', size: 'narrow', dark: true, ready: phone },
 ];
 
 const { values: options } = parseArgs({
@@ -68,6 +65,7 @@ const server = spawn(process.execPath, ['src/main.ts'], {
   env: { ...process.env, DATA_DIR: data, PORT: String(port), LOG_LEVEL: 'warn' },
   stdio: ['ignore', 'ignore', 'inherit'],
 });
+const stopped = new Promise((done) => server.once('exit', done));
 const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
 try {
   await waitForServer();
@@ -79,20 +77,20 @@ try {
 } finally {
   await browser.close();
   server.kill('SIGTERM');
-  await new Promise((done) => server.once('exit', done));
+  await stopped;
   rmSync(data, { recursive: true, force: true });
 }
 
 async function take({ name, path, size, dark = false, ready }: Shot): Promise<void> {
   const context = await browser.newContext({
     viewport: SIZES[size],
-    deviceScaleFactor: 2,
     colorScheme: dark ? 'dark' : 'light',
     locale: 'en-GB',
     timezoneId: 'Europe/Madrid',
     // Nothing moves while the picture is taken.
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   const [{ email, password }] = DEMO_USERS;
   await page.goto(url + path);
@@ -101,14 +99,14 @@ async function take({ name, path, size, dark = false, ready }: Shot): Promise<vo
   await page.locator('form button[type="submit"]').click();
   await ready(page);
   // The stream of events never ends, so the network is never idle.
-  await page.waitForFunction('document.querySelector(".mantine-Skeleton-root") === null');
+  await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
   await page.mouse.move(0, 0);
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' });
   await context.close();
 }
 
 async function waitForServer(): Promise<void> {
-  const giveUpAt = Date.now() + START_TIMEOUT_MS;
+  const giveUpAt = Date.now() + TIMEOUT_MS;
   while (Date.now() < giveUpAt) {
     if ((await fetch(`${url}/healthz`).catch(() => undefined))?.ok) return;
     await sleep(200);

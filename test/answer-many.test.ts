@@ -4,6 +4,7 @@ import { it } from 'node:test';
 import { useGroups } from './grouping.ts';
 import { assertError, onEachEngine, raise, SUPPORT } from './harness.ts';
 import { createKey } from './machineKeys.ts';
+import { until } from './shops.ts';
 
 const DONE = 'Notification answered.';
 const ALREADY = 'This notification has already been answered and cannot be answered again.';
@@ -58,6 +59,26 @@ onEachEngine('one answer for many', (engine) => {
     const { json: other } = await answerMany([gone, await ask('Cups?')], { answer: 'Cups are in.' });
     assert.ok(other.document_id > made.document_id);
     assert.equal(await documentsWith('Cups are in.'), 1);
+  });
+
+  it('makes a new document if it is told to, and leaves the one that a question names', async () => {
+    for (const undo_seconds of [0, 1]) {
+      const text = `Bags are in ${undo_seconds}.`;
+      const { json: made } = await answerMany(await askAll('Do you sell bags?', 1), { answer: text });
+      const named = { document_id: made.document_id };
+      const ids = [await ask('Do you sell bags?', named), await ask('Bags?', named)];
+      const answer = `About nine days ${undo_seconds}.`;
+      const { status } = await answerMany(ids, { answer, undo_seconds, teach: { do: 'new' } });
+      assert.equal(status, 200);
+      for (const id of ids) {
+        await until('it is sent', async () => (await call('GET', `${id}`)).json.undo_until === null);
+      }
+      assert.deepEqual([await documentsWith(text), await documentsWith(answer)], [1, 1]);
+    }
+    for (const teach of ['new', { do: 'replace' }, {}, 1, []]) {
+      const reply = await answerMany([1], { answer: 'No.', teach });
+      assertError(reply, 422, 'VALIDATION_ERROR', 'teach');
+    }
   });
 
   it('adds the other questions to the document as wordings, and all of them to a document that it comes from', async () => {

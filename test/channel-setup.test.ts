@@ -95,6 +95,61 @@ onEachEngine('an owner sets up the channel', (engine) => {
     assert.equal((await call('GET', '')).json.own, false);
   });
 
+  it('shows the template as WhatsApp has it, or why it cannot be used', async () => {
+    const template = async () => (await call('GET', '/template')).json;
+    const about = { name: META.template, language: 'en' };
+    assert.equal((await template()).state, 'none');
+    assert.equal((await set({ ...WHATSAPP, template: META.template })).status, 200);
+    const [state, reason] = [(await template()).state, (await template()).reason];
+    assert.deepEqual(
+      [state, reason],
+      ['unknown', 'Fill in the id of your WhatsApp business account to see the template here.'],
+    );
+    assert.equal((await set({ 'business-account-id': '55555' })).status, 200);
+    assert.match((await template()).reason, /business account is not one that this access token may use/);
+    assert.equal((await set({ 'business-account-id': META.businessAccountId })).status, 200);
+    const text = 'Hello! Here is the answer to your question: {{1}}';
+    assert.deepEqual(await template(), { ...about, state: 'approved', reason: null, text });
+
+    const [approved] = meta.templates as [(typeof meta.templates)[number]];
+    const other = { ...approved, name: `${META.template}_again`, status: 'REJECTED' };
+    for (const [templates, expected] of [
+      [[other, approved], { state: 'approved', reason: null, text }],
+      [
+        [{ ...approved, status: 'PENDING' }],
+        { state: 'pending', reason: 'WhatsApp has not approved it yet.', text },
+      ],
+      [
+        [{ ...approved, status: 'REJECTED' }],
+        { state: 'rejected', reason: 'WhatsApp has rejected it.', text },
+      ],
+      [[{ ...approved, status: 'ARCHIVED' }], { state: 'unknown', reason: 'WhatsApp says: ARCHIVED.', text }],
+      [
+        [other],
+        { state: 'missing', reason: 'The business account has no template with this name.', text: null },
+      ],
+      [
+        [{ ...approved, language: 'pt_BR' }],
+        {
+          ...{ state: 'missing', text: null },
+          reason: 'The template does not exist in the language en, only in pt_BR.',
+        },
+      ],
+    ] as const) {
+      meta.templates = [...templates];
+      assert.deepEqual(await template(), { ...about, ...expected });
+    }
+    for (const body of ['No place for it.', '{{1}} and {{2}}', 'Hello {{name}}']) {
+      meta.templates = [{ ...approved, components: [{ type: 'BODY', text: body }] }];
+      assert.deepEqual([(await template()).state, (await template()).text], ['unusable', body]);
+    }
+    meta.templates = [approved];
+    // Of the operator's channel, which is not WhatsApp here.
+    const { json } = await call('GET', '/template', undefined, owners.borealis);
+    assert.deepEqual([json.state, json.name], ['none', null]);
+    assert.equal((await call('DELETE', '')).status, 200);
+  });
+
   it('a webhook gets a signed test and must accept it', async () => {
     const settings = { url: receiver.url, secret: SECRET };
     receiver.answer = (response) => response.writeHead(401).end();
@@ -115,6 +170,7 @@ onEachEngine('an owner sets up the channel', (engine) => {
     const token = await deskbell.signIn(user.email, user.password);
     for (const reply of [
       await call('GET', '/types', undefined, token),
+      await call('GET', '/template', undefined, token),
       await call('POST', '/test', undefined, token),
       await call('PUT', '', { channel: 'whatsapp', settings: WHATSAPP }, token),
       await call('DELETE', '', undefined, token),

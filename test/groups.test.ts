@@ -101,6 +101,11 @@ onEachEngine('the same question from several customers', (engine) => {
       assert.equal((await call('DELETE', `${ids[1]}/ungroup`)).status, 200);
     assert.deepEqual(await groupOf(ids[0]!), ids.toReversed());
     await call('POST', `${ids[1]}/ungroup`);
+    // An answer keeps its time.
+    assert.equal((await call('POST', `${ids[1]}/answer`, { body: { answer: 'Yes.' } })).status, 200);
+    const { updated_at } = (await call('GET', `${ids[1]}`)).json;
+    await call('DELETE', `${ids[1]}/ungroup`);
+    assert.equal((await call('GET', `${ids[1]}`)).json.updated_at, updated_at);
     await call('DELETE', String(ids[1]));
   });
 

@@ -105,6 +105,7 @@ const ROUTES = {
   'get /api/v1/channel': 'deliveries',
   'get /api/v1/channel/types': 'deliveries',
   'post /api/v1/channel/test': 'deliveries',
+  'get /api/v1/channel/template': 'deliveries',
   'put /api/v1/channel': 'deliveries',
   'delete /api/v1/channel': 'deliveries',
   'get /api/v1/simulator/{conversation_id}': 'simulator',

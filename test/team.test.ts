@@ -126,7 +126,13 @@ onEachEngine('the team', (engine) => {
     assertError(same, 422, 'VALIDATION_ERROR', 'email');
     assert.equal(other.text, same.text);
     assert.match(same.json.detail, /^This address cannot be used\.$/);
-    for (const email of ['a@b.example, c@d.example', 'a@b.example\nbcc: c', 'nobody'])
+    for (const email of [
+      'a@b.example, c@d.example',
+      'a@b.example\nbcc: c',
+      'nobody',
+      'a@b.example\0',
+      'a\u0085@b.example',
+    ])
       assertError(await accept(token, { email }), 422, 'VALIDATION_ERROR', 'email');
     // The link still works.
     assert.equal((await accept(token)).status, 200);
@@ -204,6 +210,24 @@ onEachEngine('the team', (engine) => {
     const token = (await login(deskbell, member)).json.access_token;
     assert.equal((await deskbell.call('GET', INVITES, { token })).status, 200);
     await change(owners.aurora, member.id, { role: 'user' });
+  });
+
+  it('an owner who was removed has no link to come back', async () => {
+    for (const body of [{ role: 'user' }, { disabled: true }]) {
+      const member = await joined();
+      const owner = await joined();
+      await change(owners.aurora, owner.id, { role: 'owner' });
+      const token = (await login(deskbell, owner)).json.access_token;
+      const own = await invite({ role: 'owner' }, token);
+      const others = await invite({ role: 'user' });
+      const made = await deskbell.call('POST', `/api/v1/team/${member.id}/reset-link`, { token });
+      assert.equal(made.status, 200, made.text);
+      assert.equal((await change(owners.aurora, owner.id, body)).status, 200);
+      assert.deepEqual([(await look(own.token)).status, (await look(others.token)).status], [404, 200]);
+      const reset = { token: tokenIn({ text: made.json.link }), password: 'new-and-hard-to-guess-9' };
+      const refused = await deskbell.call('POST', '/api/v1/auth/password/reset', { body: reset });
+      assert.equal(refused.status, 404, refused.text);
+    }
   });
 
   it('the last owner who can sign in stays, also when two owners remove each other at the same time', async () => {

@@ -94,7 +94,7 @@ function NoShop() {
   const { t } = useTranslation();
   return (
     <main>
-      <EmptyState icon="inbox" title={t('errorNoMerchant')}>
+      <EmptyState isPage icon="inbox" title={t('errorNoMerchant')}>
         <Button variant="default" onClick={() => void signOut()}>
           {t('signOut')}
         </Button>

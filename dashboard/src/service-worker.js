@@ -18,6 +18,8 @@ const TEXTS = {
     mentioned: '{by} mentioned you in a note',
     colleague: 'A colleague',
     failed: 'A message to {customer} was not delivered',
+    waiting: 'A message to {customer} has been waiting for ten minutes',
+    stopped: 'Your channel is stopped: a message to {customer} waits',
     test: 'Notifications work',
     hidden: 'Open Deskbell to read it.',
   },
@@ -28,6 +30,8 @@ const TEXTS = {
     mentioned: '{by} te mencionó en una nota',
     colleague: 'Un compañero',
     failed: 'Un mensaje para {customer} no se entregó',
+    waiting: 'Un mensaje para {customer} espera desde hace diez minutos',
+    stopped: 'Tu canal está detenido: un mensaje para {customer} espera',
     test: 'Las notificaciones funcionan',
     hidden: 'Abre Deskbell para leerla.',
   },
@@ -38,6 +42,8 @@ const TEXTS = {
     mentioned: '{by} mencionou-o numa nota',
     colleague: 'Um colega',
     failed: 'Uma mensagem para {customer} não foi entregue',
+    waiting: 'Uma mensagem para {customer} espera há dez minutos',
+    stopped: 'O seu canal está parado: uma mensagem para {customer} espera',
     test: 'As notificações funcionam',
     hidden: 'Abra o Deskbell para a ler.',
   },
@@ -48,6 +54,8 @@ const TEXTS = {
     mentioned: 'ذكرك {by} في ملاحظة',
     colleague: 'أحد الزملاء',
     failed: 'لم تُسلَّم رسالة إلى {customer}',
+    waiting: 'رسالة إلى {customer} تنتظر منذ عشر دقائق',
+    stopped: 'قناتك متوقفة: رسالة إلى {customer} تنتظر',
     test: 'الإشعارات تعمل',
     hidden: 'افتح Deskbell لقراءتها.',
   },
@@ -109,6 +117,8 @@ function show({ kind = 'test', tag = 'deskbell', language = 'en', notification_i
 }
 
 function pathFor(kind, id) {
+  // One alert stands for all that stop or wait.
+  if (kind === 'waiting' || kind === 'stopped') return '/inbox?tab=attention';
   if (id !== undefined) return `/inbox/${id}`;
   return kind === 'failed' ? '/inbox?tab=attention' : '/inbox';
 }

@@ -14,6 +14,7 @@ import { resultOf } from '../delivery/channels/webhook/answers.ts';
 import { TIMEOUT_MS } from '../delivery/channels/webhook/channel.ts';
 import { type PostResult, post } from '../delivery/channels/webhook/post.ts';
 import { endpointChannelId } from '../delivery/queue/endpointEvents.ts';
+import { isOpen } from '../delivery/queue/noticed.ts';
 import { PUSH_QUEUES } from '../delivery/queue/table.ts';
 import { readBrief } from '../notifications/brief.ts';
 import type { Vault } from '../secrets.ts';
@@ -21,7 +22,7 @@ import { type DispatchParts, dispatchAlerts } from './dispatch.ts';
 import { type MailParts, writeDueMails } from './mails.ts';
 import { payloadOf } from './message.ts';
 import { type Period, quietUntil } from './quietHours.ts';
-import { type Alert, isStillWanted } from './rules.ts';
+import { type Alert, isStillWanted, tagOf } from './rules.ts';
 import { findSettings } from './settings.ts';
 import { findSubscription, removeSubscription, type Subscription } from './subscriptions.ts';
 import type { VapidKeys } from './vapid.ts';
@@ -110,7 +111,8 @@ async function planOf(
   const settings = await findSettings(parts.database, merchantId, userId);
   const brief = await readBrief(parts.database, merchantId, alert.notification_id);
   const { what } = settings;
-  if (!settings.push || !isStillWanted(alert, { ...brief, userId, what }))
+  const stillWaits = 'delivery_id' in alert && (await isOpen(parts.database, merchantId, alert.delivery_id));
+  if (!settings.push || !isStillWanted(alert, { ...brief, userId, what, isOpen: stillWaits }))
     return { drop: 'No longer needed.' };
   const until = await endOfQuiet(parts, merchantId, settings);
   return until ? { until, reason: 'It waits until the quiet hours are over.' } : { go: 'text' };
@@ -131,18 +133,16 @@ async function push(
   { hide_text: hidesText }: Pick<AlertSettings, 'hide_text'>,
   { content, reference }: Outgoing,
 ): Promise<PostResult> {
-  const payload = await payloadOf(database, merchantId, JSON.parse(content), {
-    tag: reference!,
-    language,
-    hidesText,
-  });
+  const alert = JSON.parse(content) as Alert;
+  const tag = tagOf(alert) ?? reference!;
+  const payload = await payloadOf(database, merchantId, alert, { tag, language, hidesText });
   const { default: webPush } = await import('web-push');
   const subject = publicUrl?.startsWith('https:') ? publicUrl : 'mailto:operator@localhost.localdomain';
   const { headers, body } = webPush.generateRequestDetails(browser, payload, {
     vapidDetails: { subject, ...(await vapidKeys()) },
     TTL: KEPT_SECONDS,
     urgency: 'high',
-    topic: reference!,
+    topic: tag,
   });
   return post(
     { url: new URL(browser.endpoint), headers: headers as Record<string, string>, body: body as Buffer },

@@ -24,6 +24,13 @@ const ALERTS_AT_ONCE = 500;
 /** While so many wait for a device, it gets no more: whoever has missed a hundred looks at the list. */
 const WAITING_MAX = 100;
 
+/** What may need a mail. */
+const MAILED: ReadonlySet<LoggedEvent['type']> = new Set([
+  'notification.requested',
+  'delivery.failed',
+  'delivery.needs_attention',
+]);
+
 /** `event` is a position in the log, or the name of a test. */
 export const alertDelivery = (subscriptionId: number, alert: Alert, event: number | string) =>
   ({
@@ -69,7 +76,7 @@ async function dispatchOf({ database, now }: DispatchParts, log: AlertLog, last:
   const read = await readEvents(database, merchantId, { after: log.position, limit: EVENTS_AT_ONCE });
   const subscribers = read.some(alertOf) ? await withRoom(database, merchantId) : [];
   const { events, deliveries } = takeBatch(read, subscribers);
-  const raised = events.find(({ type }) => type === 'notification.requested');
+  const raised = events.find(({ type }) => MAILED.has(type));
   const to = events.at(-1)?.id ?? last;
   await database.transaction(async (tx) => {
     if (!(await movePosition(tx, log, to))) return;

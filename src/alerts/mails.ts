@@ -2,12 +2,13 @@ import { findPerson } from '../auth/people.ts';
 import type { OwnQuietHours } from '../contract/alerts.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
 import type { Database, Queries, Transaction } from '../database/database.ts';
+import { countNoticed } from '../delivery/queue/noticed.ts';
 import { countPending } from '../notifications/brief.ts';
 import { mailTexts } from './mailTexts.ts';
 import { lastLooked } from './positions.ts';
 import { type Period, quietUntil } from './quietHours.ts';
 
-/** E-mails to people when a question waits and nobody looks. */
+/** E-mails to people when a question waits, or a message needs attention, and nobody looks. */
 
 interface AlertMail {
   to: string;
@@ -30,7 +31,7 @@ export interface MailParts {
 const MINUTE_MS = 60_000;
 const AT_ONCE = 50;
 
-/** A question was raised: look whether a mail is needed. When that is, `checkMail` decides. */
+/** Something has happened: look whether a mail is needed. When that is, `checkMail` decides. */
 export async function makeMailsDue(tx: Queries, merchantId: MerchantId, raisedAt: string): Promise<void> {
   await tx.run(
     `update alert_settings set mail_due_at = $2
@@ -62,11 +63,13 @@ export async function writeDueMails(
   return due.length;
 }
 
-/** At most one mail for a person within the minutes of their setting, and only about questions that nobody has seen. */
+/** At most one mail for a person within the minutes of their setting, and only about what nobody has seen. */
 async function checkMail(database: Database, mails: MailParts, due: Due, at: Date): Promise<void> {
   const { merchant_id: merchantId, user_id: userId } = due;
   const lastSeen = [(await lastLooked(database, merchantId)) ?? '', due.mailed_at ?? ''].sort()[1]!;
-  const { count, first } = await countPending(database, merchantId, lastSeen);
+  const questions = await countPending(database, merchantId, lastSeen);
+  const messages = await countNoticed(database, merchantId, lastSeen);
+  const [first = null] = [questions.first, messages.first].filter((at) => at !== null).sort();
   const person = await findPerson(database, merchantId, userId);
   const next = await nextLook(mails, due, {
     first,
@@ -90,7 +93,9 @@ async function checkMail(database: Database, mails: MailParts, due: Due, at: Dat
     if (rows.length === 0 || !isMailed) return;
     const shop = await mails.shopOf(merchantId);
     const texts = mailTexts(shop?.language ?? null, {
-      ...{ count, minutes: due.email_after_minutes, shop: shop?.name ?? '', url: `${mails.publicUrl}/inbox` },
+      questions: questions.first === null ? 0 : questions.count,
+      messages: messages.count,
+      ...{ minutes: due.email_after_minutes, shop: shop?.name ?? '', url: `${mails.publicUrl}/inbox` },
     });
     await mails.write!(tx, merchantId, { to: person!.email, ...texts, at });
     isWritten = true;

@@ -11,6 +11,7 @@ export type Alert =
   | { kind: 'mentioned'; notification_id: number; note_id: number; by: number }
   /** The id is 0 if the message answers no notification. */
   | { kind: 'failed'; notification_id: number }
+  | { kind: 'waiting' | 'stopped'; notification_id: number; delivery_id: number }
   | { kind: 'test' };
 
 export type What = 'all' | 'assigned' | 'mentions';
@@ -23,7 +24,10 @@ interface Told {
 
 /** What the events below have. */
 interface Data {
+  /** Null for a message that answers no notification. */
   notification_id: number;
+  delivery_id: number;
+  kind: 'waiting' | 'stopped';
   assigned_to: number | null;
   assigned_by: number;
   note_id: number;
@@ -44,12 +48,19 @@ const ALERTS: { [type in LoggedEvent['type']]?: (data: Data) => Told | undefined
     alert: { kind: 'mentioned', notification_id, note_id, by: author },
     people: mentions.filter((id) => id !== author),
   }),
-  'delivery.failed': ({ notification_id }) => ({ alert: { kind: 'failed', notification_id }, people: 'all' }),
+  'delivery.failed': ({ notification_id }) => ({
+    alert: { kind: 'failed', notification_id: notification_id ?? 0 },
+    people: 'all',
+  }),
+  'delivery.needs_attention': ({ kind, notification_id, delivery_id }) => ({
+    alert: { kind, notification_id: notification_id ?? 0, delivery_id },
+    people: 'all',
+  }),
 };
 
 export const alertOf = ({ type, data }: LoggedEvent): Told | undefined => ALERTS[type]?.(JSON.parse(data));
 
-/** Whether a person may want it. For `failed` it depends on who takes care of the notification when it is sent. */
+/** Whether a person may want it. For messages it depends on who takes care of the notification when it is sent. */
 export function isFor({ alert, people }: Told, userId: number, what: What): boolean {
   if (people !== 'all' && !people.includes(userId)) return false;
   switch (alert.kind) {
@@ -57,12 +68,18 @@ export function isFor({ alert, people }: Told, userId: number, what: What): bool
       return what === 'all';
     case 'assigned':
     case 'failed':
+    case 'waiting':
+    case 'stopped':
       return what !== 'mentions';
     case 'mentioned':
     case 'test':
       return true;
   }
 }
+
+/** Many messages may stop or wait at the same time: a device shows only the newest alert of these. */
+export const tagOf = ({ kind }: Alert): string | undefined =>
+  kind === 'waiting' || kind === 'stopped' ? `messages-${kind}` : undefined;
 
 /** What is known when the alert is sent. */
 interface Now {
@@ -71,10 +88,12 @@ interface Now {
   /** Of the notification, if it still exists. */
   status?: 'requested' | 'answered';
   assignedTo?: number | null;
+  /** Whether the message still waits. */
+  isOpen?: boolean;
 }
 
 /** Whether a person still wants it. */
-export function isStillWanted(alert: Alert, { userId, what, status, assignedTo }: Now): boolean {
+export function isStillWanted(alert: Alert, { userId, what, status, assignedTo, isOpen }: Now): boolean {
   switch (alert.kind) {
     case 'question':
       return what === 'all' && status === 'requested';
@@ -82,6 +101,9 @@ export function isStillWanted(alert: Alert, { userId, what, status, assignedTo }
       return what !== 'mentions' && status === 'requested' && assignedTo === userId;
     case 'failed':
       return what === 'all' || (what === 'assigned' && assignedTo === userId);
+    case 'waiting':
+    case 'stopped':
+      return isOpen === true && (what === 'all' || (what === 'assigned' && assignedTo === userId));
     case 'mentioned':
       return status !== undefined;
     case 'test':

@@ -45,6 +45,47 @@ export const ChannelView = Type.Object(
 );
 export type ChannelView = Static<typeof ChannelView>;
 
+export const ChannelTemplate = Type.Object(
+  {
+    name: NullOr(Type.String(), 'Null if the channel has no template.'),
+    language: NullOr(Type.String()),
+    state: Type.Enum(
+      [
+        ...[
+          'none',
+          'approved',
+          'pending',
+          'rejected',
+          'paused',
+          'disabled',
+          'missing',
+          'unusable',
+          'unknown',
+        ],
+      ] as const,
+      {
+        title: 'TemplateState',
+        description:
+          '`missing`: the business account has no such template. `unusable`: it does not have exactly one placeholder. ' +
+          '`unknown`: WhatsApp could not be asked.',
+      },
+    ),
+    reason: NullOr(Type.String(), 'Why it cannot be used, in plain words. Null if it is approved.'),
+    text: NullOr(Type.String(), 'Its body as WhatsApp has it. `{{1}}` is where the answer goes.'),
+  },
+  {
+    title: 'ChannelTemplate',
+    description: 'The template that customers get who have not written for a day.',
+    examples: [
+      {
+        ...{ name: 'answer_ready', language: 'en', state: 'approved', reason: null },
+        text: 'Hello! Here is the answer to your question: {{1}}',
+      },
+    ],
+  },
+);
+export type ChannelTemplate = Static<typeof ChannelTemplate>;
+
 const option = Type.String({ description: 'The name of the setting.' });
 
 export const ChannelTypes = Type.Array(

@@ -21,6 +21,7 @@ export const EVENT_TYPES = {
   'delivery.delivered': OF_NOTIFICATIONS,
   'delivery.read': OF_NOTIFICATIONS,
   'delivery.failed': OF_NOTIFICATIONS,
+  'delivery.needs_attention': OF_NOTIFICATIONS,
   'message.received': OF_NOTIFICATIONS,
   'conversation.taken_over': OF_NOTIFICATIONS,
   'conversation.handed_back': OF_NOTIFICATIONS,

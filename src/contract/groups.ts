@@ -105,7 +105,14 @@ export const AnswerManyBody = Type.Object(
       description: 'The answer for each customer.',
     }),
     teach: Type.Optional(
-      NullOr(Type.Boolean({ default: true }), 'False: the knowledge base learns nothing from it.'),
+      NullOr(
+        Type.Union([
+          Type.Boolean({ default: true }),
+          Type.Object({ do: Type.Enum(['new', 'nothing'], { type: 'string' }) }, { title: 'TeachMany' }),
+        ]),
+        'False, or `nothing`: the knowledge base learns nothing from it. True: as from a single answer. `new`: it ' +
+          'makes a document, and replaces none that a notification names.',
+      ),
     ),
     document_id: Type.Optional(
       NullOr(

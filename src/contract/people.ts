@@ -15,11 +15,12 @@ const role = Type.Enum([...TEAM_ROLES], {
 });
 
 const EMAIL_LENGTH_MAX = 254;
+const EMAIL_PART = '[^\\s\\x00-\\x1f\\x7f-\\x9f@<>",;:()\\[\\]\\\\]+';
 const email = Type.String({
   minLength: 3,
   maxLength: EMAIL_LENGTH_MAX,
-  // One address and nothing else: no list, no name, no line break.
-  pattern: '^[^\\s@<>",;:()\\[\\]\\\\]+@[^\\s@<>",;:()\\[\\]\\\\]+$',
+  // One address and nothing else: no list, no name, no line break or other control character.
+  pattern: `^${EMAIL_PART}@${EMAIL_PART}$`,
   description: 'One e-mail address.',
 });
 const name = Type.String({
@@ -102,9 +103,22 @@ const INVITE: Invite = {
   ...{ created_at: AT, expires_at: '2026-01-22T09:30:00.000Z' },
 };
 
-export const Invites = Type.Array(Invite, {
+const ListedInvite = Type.Object(
+  {
+    ...Invite.properties,
+    mail: NullOr(
+      Type.Enum(['queued', 'retrying', 'sent', 'failed'], { type: 'string', title: 'MailState' }),
+      'What became of the e-mail: `retrying` if the mail server cannot be reached or refused it for now, `failed` if it was ' +
+        'given up. Null: none was sent.',
+    ),
+  },
+  { title: 'ListedInvite' },
+);
+export type ListedInvite = Static<typeof ListedInvite>;
+
+export const Invites = Type.Array(ListedInvite, {
   description: 'The open invitations, newest first.',
-  examples: [[INVITE]],
+  examples: [[{ ...INVITE, mail: 'sent' }]],
 });
 
 export const CreatedInvite = Type.Object(

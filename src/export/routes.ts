@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../audit/record.ts';
-import { merchantOf, requireOwner, whoOf } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireOwner, type WatchRevoked, whoOf } from '../auth/guard.ts';
 import { ExportStream } from '../contract/export.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Database, Snapshot } from '../database/database.ts';
@@ -25,26 +25,38 @@ export interface ExportSection {
 interface ExportParts {
   database: Database;
   sections: readonly ExportSection[];
+  revocations: WatchRevoked;
   now: () => Date;
 }
 
 /** A row may have 256 KiB, so a page has a few megabytes at most. */
 const PAGE_ROWS = 25;
 const OPEN_MAX = 4;
-/** Whoever reads slower is disconnected, because of what a snapshot holds. */
+/** Whoever reads slower is disconnected, because of what a snapshot holds and because others wait. */
 const OPEN_MAX_MS = 10 * 60_000;
+const PAGE_MAX_MS = 20_000;
 const RETRY_AFTER_SECONDS = 30;
 
 /** Everything that a merchant has, read from one snapshot, page by page, as fast as the client takes it. */
-export function exportRoutes({ database, sections, now }: ExportParts): FastifyPluginAsyncTypebox {
+export function exportRoutes({
+  database,
+  sections,
+  revocations,
+  now,
+}: ExportParts): FastifyPluginAsyncTypebox {
   const open = new Set<MerchantId>();
 
-  async function* linesOf(snapshot: Snapshot, merchantId: MerchantId): AsyncGenerator<string> {
+  async function* linesOf(
+    snapshot: Snapshot,
+    merchantId: MerchantId,
+    onPage: () => void,
+  ): AsyncGenerator<string> {
     for (const { type, read } of sections) {
       let last: Record<string, unknown> | undefined;
       for (let isFull = true; isFull; ) {
         // Other requests run between two pages.
         await nextTurn();
+        onPage();
         const rows = await read(snapshot, merchantId, last, PAGE_ROWS);
         last = rows.at(-1);
         isFull = rows.length === PAGE_ROWS;
@@ -63,9 +75,9 @@ export function exportRoutes({ database, sections, now }: ExportParts): FastifyP
           ...describeRoute('merchant', 'Export everything', {
             operationId: 'exportEverything',
             description:
-              'For owners. All that the merchant has, without secrets: settings, team, conversations with their messages, ' +
-              'notifications with their answers, sent messages, and documents with their wordings and versions. One ' +
-              'export of a merchant runs at a time.',
+              'For owners. All that the merchant has, without secrets: settings, team, keys, conversations with their ' +
+              'messages, notifications with their answers and notes, sent messages, documents with their wordings and ' +
+              'versions, and the audit log. One export of a merchant runs at a time.',
             errors: [...TOKEN_ERRORS, ownerRequired(), rateLimited(RETRY_AFTER_SECONDS)],
           }),
           response: { 200: ExportStream },
@@ -86,10 +98,16 @@ export function exportRoutes({ database, sections, now }: ExportParts): FastifyP
           });
           snapshot = await database.snapshot();
           liftDeadline();
-          const body = Readable.from(linesOf(snapshot, merchantId), { objectMode: false });
-          const timer = setTimeout(() => body.destroy(new Error('read too slowly')), OPEN_MAX_MS).unref();
+          const end = (reason: string) => () => body.destroy(new Error(reason));
+          const timer = setTimeout(end('read too slowly'), OPEN_MAX_MS).unref();
+          const pageTimer = setTimeout(end('read too slowly'), PAGE_MAX_MS).unref();
+          const lines = linesOf(snapshot, merchantId, () => pageTimer.refresh());
+          const body = Readable.from(lines, { objectMode: false });
+          const unwatch = revocations.watch(callerOf(request), end('access ended'));
           body.once('close', () => {
             clearTimeout(timer);
+            clearTimeout(pageTimer);
+            unwatch();
             release();
           });
           return reply

@@ -10,3 +10,11 @@ export const EXPORTED_WORDINGS = `select document_id, id, text
 export const EXPORTED_VERSIONS = `select document_id, version, title, body, what, created_at
   from document_versions where merchant_id = $1 and (document_id, version) > ($2, $3)
   order by document_id, version limit $4`;
+
+/** What the assistant answered by itself, and whether people found it right. */
+export const EXPORTED_RECOGNITIONS = `select id, kind, question, document_id, score, notification_id, outcome, judged_at,
+    created_at
+  from recognitions where merchant_id = $1 and id > $2 order by id limit $3`;
+
+export const EXPORTED_REMOVALS = `select id, document_id, title, what, user_id, key_id, at
+  from knowledge_removals where merchant_id = $1 and id > $2 order by id limit $3`;

@@ -32,6 +32,8 @@ interface NewMail extends Mail {
   expiresAt?: Date;
 }
 
+const recipientOf = (vault: Vault, to: string) =>
+  vault.fingerprint(to.trim().toLowerCase(), 'mail recipient');
 const purposeOf = (merchantId: number) => `mail of merchant ${merchantId}`;
 
 /**
@@ -44,7 +46,7 @@ export async function enqueueMail(
   merchantId: number,
   { kind, to, subject, text, at, expiresAt }: NewMail,
 ): Promise<boolean> {
-  const recipient = vault.fingerprint(to.trim().toLowerCase(), 'mail recipient');
+  const recipient = recipientOf(vault, to);
   const { perRecipient, perMerchant, withinMs } = KINDS[kind];
   // Of many at the same time, each counts those before it.
   if (perMerchant !== undefined) await tx.lock(`mails of ${merchantId}`);
@@ -120,6 +122,22 @@ export async function claimMail(
 
 export const unseal = (vault: Vault, { merchant_id, sealed }: ClaimedMail): Mail =>
   JSON.parse(vault.open(sealed, purposeOf(merchant_id)));
+
+/** What became of the newest mail of a kind to somebody, from a shop. Undefined if there was none. */
+export async function findMailState(
+  queries: Queries,
+  vault: Vault,
+  merchantId: number,
+  kind: MailKind,
+  to: string,
+): Promise<'queued' | 'retrying' | 'sent' | 'failed' | undefined> {
+  const row = await queries.one<{ state: 'queued' | 'sent' | 'failed'; code: string | null }>(
+    `select state, code from mails where recipient = $1 and kind = $2 and merchant_id = $3
+      order by created_at desc limit 1`,
+    [recipientOf(vault, to), kind, merchantId],
+  );
+  return row?.state === 'queued' && row.code !== null ? 'retrying' : row?.state;
+}
 
 /** Sent or given up: what it said is removed. */
 export async function finishMail(

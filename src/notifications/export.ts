@@ -3,6 +3,14 @@ import { authorNameOf } from '../auth/columns.ts';
 const author = authorNameOf('n.merchant_id', 'n.answered_by', 'n.answered_by_key');
 
 /** For the export: the merchant is $1, the last id $2, the limit $3. */
-export const EXPORTED_NOTIFICATIONS = `select n.id, n.conversation_id, n.notification_type, n.status, n.context, n.answer,
-    ${author} as answered_by, n.created_at, n.updated_at
+export const EXPORTED_NOTIFICATIONS = `select n.id, n.conversation_id, n.notification_type, n.status, n.outcome, n.context, n.answer,
+    ${author} as answered_by, n.assigned_to, n.created_at, n.updated_at
   from notifications n where n.merchant_id = $1 and n.id > $2 order by n.id limit $3`;
+
+/** What an assistant asked with its own names, and what it got. The id is that of its notification. */
+export const EXPORTED_ASKS = `select id, conversation_id, reference, metadata, deliver, status, expires_at, answer, answered_by,
+    ended_at, created_at
+  from asks where merchant_id = $1 and id > $2 order by id limit $3`;
+
+export const EXPORTED_NOTES = `select id, notification_id, user_id, text, mentions, created_at
+  from notification_notes where merchant_id = $1 and id > $2 order by id limit $3`;

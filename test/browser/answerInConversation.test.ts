@@ -209,6 +209,9 @@ inBrowser('an answer in its conversation', (dashboard) => {
     ];
     for (const { y, height } of [field, send])
       assert.ok(y >= 0 && y + height <= 420, JSON.stringify([field, send]));
+    // So is what was said last.
+    const last = (await page.locator('.conversation-log .turn').last().boundingBox())!;
+    assert.ok(last.y + last.height > 0 && last.y + last.height <= field.y, JSON.stringify([last, field]));
     await window.close();
   });
 });

@@ -7,6 +7,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Locator,
   type Page,
 } from 'playwright-core';
 import { findProgram } from '../../scripts/services.ts';
@@ -14,6 +15,7 @@ import type { Engine } from '../../src/database/database.ts';
 import { engines } from '../databases.ts';
 import { AURORA, type Deskbell, QUESTION, raise, startDeskbell } from '../harness.ts';
 import { root } from '../process.ts';
+import { until } from '../shops.ts';
 
 /** The dashboard in a real browser. */
 export interface Dashboard {
@@ -239,6 +241,13 @@ export async function turnOnShortcuts(page: Page): Promise<void> {
 }
 
 export const shortcutsWork = (page: Page) => page.locator('html[data-keys="on"]').waitFor();
+
+/** Types until a colleague sees it: who pauses is soon no longer shown as writing. */
+export const typeUntilSeen = (field: Locator, notice: Locator) =>
+  until('a colleague sees it', async () => {
+    await field.pressSequentially('a');
+    return notice.isVisible();
+  });
 
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>

@@ -9,6 +9,7 @@ import {
   inBrowser,
   rowOf,
   sentAnswer,
+  typeUntilSeen,
   waitUntilLive,
 } from './browser.ts';
 
@@ -78,11 +79,15 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
       dashboard.open({ path: `/inbox/${id}` }),
       dashboard.open({ path: `/inbox/${id}`, user: colleague }),
     ]);
-    await mine.page.getByText(/has this open/).waitFor();
-    await theirs.page.locator('[data-reply]').pressSequentially('Yes');
-    await mine.page.getByText(/is writing an answer/).waitFor();
+    await mine.page
+      .getByRole('status')
+      .getByText(/has this open/)
+      .waitFor();
+    // In the form, not in the list.
+    const notice = mine.page.getByRole('status').getByText(/is writing an answer/);
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), notice);
     await theirs.page.goto('/healthz');
-    await mine.page.getByText(/is writing an answer/).waitFor({ state: 'detached' });
+    await notice.waitFor({ state: 'detached' });
     await mine.close();
     await theirs.close();
   });

@@ -78,9 +78,9 @@ inBrowser('what the dashboard shows', (dashboard) => {
     const { page } = window;
     await page.locator('.sent-answer').waitFor();
     await page.emulateMedia({ media: 'print' });
-    for (const visible of ['.question-text', '.sent-text', '.pane-customer h2'])
+    for (const visible of ['.question-text', '.turn[data-answer]', '.pane-customer h2'])
       assert.ok(await page.locator(visible).first().isVisible(), visible);
-    for (const hidden of ['.nav', '.inbox-list', '.pane-actions'])
+    for (const hidden of ['.nav', '.inbox-list', '.pane-actions', '.composer', '.notes', '.takeover'])
       assert.equal(await page.locator(hidden).isVisible(), false, hidden);
     await page.emulateMedia({ media: 'screen' });
     assert.ok(await page.locator('.nav').isVisible());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { addUser, QUESTION } from '../harness.ts';
-import { apiOf, inBrowser, rowOf, waitUntilLive } from './browser.ts';
+import { apiOf, inBrowser, rowOf, typeUntilSeen, waitUntilLive } from './browser.ts';
 
 inBrowser('colleagues in the list', (dashboard) => {
   const { createNotification } = apiOf(dashboard);
@@ -25,8 +25,8 @@ inBrowser('colleagues in the list', (dashboard) => {
 
     const theirs = await dashboard.open({ path: `/inbox/${first}`, user: colleague });
     await rowOf(page, first).getByText('has this open').waitFor();
-    await theirs.page.locator('[data-reply]').pressSequentially('Yes');
-    await rowOf(page, first).getByText('is writing an answer').waitFor();
+    const writing = 'is writing an answer';
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), rowOf(page, first).getByText(writing));
     assert.equal(await rowOf(page, other).locator('.row-presence').count(), 0);
     // They move on: so does the mark.
     await rowOf(theirs.page, second).click();
@@ -55,8 +55,8 @@ inBrowser('colleagues in the list', (dashboard) => {
     for (const { page } of [mine, theirs])
       await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
     await mine.page.getByRole('status').getByText('has this open').waitFor();
-    await theirs.page.locator('[data-reply]').pressSequentially('Yes');
-    await mine.page.getByRole('status').getByText('is writing an answer').waitFor();
+    const notice = mine.page.getByRole('status').getByText('is writing an answer');
+    await typeUntilSeen(theirs.page.locator('[data-reply]'), notice);
     await mine.page.locator('.row', { hasText: 'oat milk' }).locator('.row-presence').waitFor();
     await mine.close();
     await theirs.close();

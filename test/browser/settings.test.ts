@@ -17,7 +17,7 @@ async function startStandIn(): Promise<Record<string, string>> {
 inBrowser(
   'the settings',
   (dashboard) => {
-    const { createNotification, readAnswered } = apiOf(dashboard);
+    const { api, createNotification, readAnswered, setUndoSeconds } = apiOf(dashboard);
 
     it('an owner invites a colleague, who joins in another browser and answers', async () => {
       const id = await createNotification();
@@ -79,6 +79,22 @@ inBrowser(
       await button(page, 'Test the connection').click();
       await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
       assert.equal(meta.accepted.length, 0);
+      // Without a template, and without the account that has it, it says what is missing.
+      await page.locator('.template-state[data-state="bad"]').getByText('No template is set up').waitFor();
+      await page.getByLabel('The template to use outside the 24-hour window').fill(META.template);
+      await button(page, 'Test and save').click();
+      await page
+        .locator('.template-state')
+        .getByText('Fill in the id of your WhatsApp business account')
+        .waitFor();
+      await page.getByLabel('The id of the WhatsApp business account').fill(META.businessAccountId);
+      await button(page, 'Test and save').click();
+      await page.locator('.template-state[data-state="ok"]').getByText('WhatsApp has approved it.').waitFor();
+      await page
+        .locator('.template-preview')
+        .getByText('Hello! Here is the answer to your question: Yes, on Saturdays we open at nine.')
+        .waitFor();
+      await page.getByText(`${META.template} (en)`).waitFor();
       await button(page, 'Remove my channel').click();
       await page.getByText('You use the channel of the operator.').waitFor();
       await window.close();
@@ -92,11 +108,22 @@ inBrowser(
         .fill('One moment, I am asking a colleague.');
       await page.getByLabel('We have opening hours').click();
       await page.getByLabel('Monday: To').fill('14:00');
+      await page.getByLabel('Country').selectOption('Portugal');
+      await page.getByLabel('Time to undo an answer').selectOption('30 seconds');
       await button(page, 'Save').click();
       await page.getByText('Saved.').waitFor();
       await page.reload();
       await page.getByText('One moment, I am asking a colleague.').waitFor();
       assert.equal(await page.getByLabel('Monday: To').inputValue(), '14:00');
+      assert.equal(await page.getByLabel('Country').inputValue(), 'PT');
+      assert.equal(await page.getByLabel('Time to undo an answer').inputValue(), '30');
+      const { country, undo_seconds } = (await api('GET', '/api/v1/merchant')).json;
+      assert.deepEqual([country, undo_seconds], ['PT', 30]);
+      await page.getByLabel('Country').selectOption('Spain');
+      await page.getByLabel('Time to undo an answer').selectOption('Off: sent at once');
+      await button(page, 'Save').click();
+      await page.getByText('Saved.').waitFor();
+      await setUndoSeconds(5);
       await window.close();
     });
 

@@ -7,6 +7,8 @@ import { until } from '../shops.ts';
 import { apiOf, inBrowser, rowOf, waitUntilLive } from './browser.ts';
 
 const ANSWERED = 100_000;
+/** Of the page. */
+const LIST = "document.querySelector('.list')";
 const FIRST_PAGE_MAX = 300 * 1024;
 
 /** What the page loads from the API, besides its own files and the stream of events. */
@@ -84,12 +86,11 @@ inBrowser('an inbox with 100,000 answered questions', (dashboard) => {
     assert.ok(loaded <= FIRST_PAGE_MAX, `${loaded} bytes: ${first.paths().join(' ')}`);
 
     // Some pages further down, and no more rows in the document than fit on the screen.
-    const list = page.locator('.list');
-    for (let pages = 1; pages < 4; pages += 1) {
-      const next = page.waitForResponse((response) => response.url().includes('cursor='));
-      await list.evaluate('(list) => list.scrollTo(0, list.scrollHeight)');
-      await next;
-    }
+    const later = countLoads(page);
+    await until('three more pages are loaded', async () => {
+      await page.evaluate(`${LIST}.scrollTo(0, ${LIST}.scrollHeight)`);
+      return later.paths().filter((path) => path.includes('cursor=')).length >= 3;
+    });
     assert.ok((await page.locator('.row-link').count()) < 60);
 
     const event = countLoads(page);
@@ -97,7 +98,7 @@ inBrowser('an inbox with 100,000 answered questions', (dashboard) => {
     assert.equal(status, 200);
     const isRefreshed = (path: string) => path === '/api/v1/inbox?tab=answered';
     await until('the list is refreshed', async () => event.paths().some(isRefreshed));
-    await list.evaluate('(list) => list.scrollTo(0, 0)');
+    await page.evaluate(`${LIST}.scrollTo(0, 0)`);
     await rowOf(page, open).waitFor();
     const refreshed = await event.bytes();
     t.diagnostic(`after an event: ${event.loads.length} requests, ${refreshed} bytes`);

@@ -1,5 +1,6 @@
 import { ACCESS_MUTATIONS } from './access.ts';
 import { ASSISTANT_MUTATIONS } from './assistant.ts';
+import { BROWSER_MUTATIONS } from './browser.ts';
 import { CLIENT_MUTATIONS } from './client.ts';
 import { CONVERSATION_MUTATIONS } from './conversations.ts';
 import { DASHBOARD_MUTATIONS } from './dashboard.ts';
@@ -33,5 +34,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ASSISTANT_MUTATIONS,
   ...EMBEDDINGS_MUTATIONS,
   ...CLIENT_MUTATIONS,
+  ...BROWSER_MUTATIONS,
   ...DASHBOARD_MUTATIONS,
 ];

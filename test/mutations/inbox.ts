@@ -48,6 +48,36 @@ export const INBOX_MUTATIONS: readonly Mutation[] = [
       test: 'need attention after ten minutes, with what they wait for, and start anew when they are sent again',
     },
   ]),
+  ...caughtBy('test/attention-alerts.test.ts', [
+    {
+      name: 'a message that waits is told again and again',
+      file: 'src/delivery/queue/noticed.ts',
+      find: 'update deliveries set attention_at = $3 where',
+      replace: 'update deliveries set attention_at = nullif($3, $3) where',
+      test: 'are an event and an alert after ten minutes, once, and only those that still wait',
+    },
+    {
+      name: 'nobody hears that a channel is stopped',
+      file: 'src/delivery/worker/attention.ts',
+      find: 'if (stopped.size > 0) count',
+      replace: 'if (stopped.size > 9) count',
+      test: 'are an event and an alert at once if their channel is stopped, and not again when they have waited',
+    },
+    {
+      name: 'an alert is sent about a message that no longer waits',
+      file: 'src/alerts/rules.ts',
+      find: `return isOpen === true && (what === 'all'`,
+      replace: `return isOpen !== undefined && (what === 'all'`,
+      test: 'are not told any more when they have been sent or cancelled',
+    },
+    {
+      name: 'a message that was sent again and waits again is not told',
+      file: 'src/delivery/queue/control/retry.ts',
+      find: 'attention_at = null',
+      replace: 'attention_at = attention_at',
+      test: 'are told again after a person has sent them again',
+    },
+  ]),
   ...caughtBy('test/wrong-numbers.test.ts', [
     {
       name: 'other messages of a conversation still go to the wrong number',

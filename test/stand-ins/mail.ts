@@ -10,6 +10,12 @@ export interface MailServer {
   received: ReceivedMail[];
   /** How the next mails are refused, one each. 'drop': the connection ends after the mail was accepted. */
   next(...faults: MailFault[]): void;
+  /** From now on it says nothing any more: not whether it takes the recipient, or not whether it took the mail. */
+  hold(what: 'recipient' | 'answer'): void;
+  /** How many clients wait for it. */
+  holding(): number;
+  /** It speaks again. Whoever waited does not hear of it. */
+  release(): void;
   /** Resolves with the n-th mail to this address, counted from 1. */
   mailTo(address: string, n?: number): Promise<ReceivedMail>;
   /** Connections that were made, also refused ones. */
@@ -31,17 +37,28 @@ export interface ReceivedMail {
 }
 
 export async function startMailServer(
-  options: SMTPServerOptions & { login?: { user: string; password: string } } = {},
+  options: SMTPServerOptions & { login?: { user: string; password: string }; port?: number } = {},
 ): Promise<MailServer> {
-  const { login, ...rest } = options;
+  const { login, port = 0, ...rest } = options;
   const faults: MailFault[] = [];
   const waiting = new Set<() => void>();
+  let held: 'recipient' | 'answer' | undefined;
+  const silent = new Set<string>();
   const mail: MailServer = {
     url: '',
     port: 0,
     received: [],
     connections: 0,
     next: (...list) => faults.push(...list),
+    hold(what) {
+      held = what;
+    },
+    holding: () => silent.size,
+    release() {
+      held = undefined;
+      for (const id of silent) disconnect(id);
+      silent.clear();
+    },
     async mailTo(address, n = 1) {
       for (;;) {
         const found = mail.received.filter(({ to }) => to.includes(address))[n - 1];
@@ -65,7 +82,11 @@ export async function startMailServer(
       const isRight = username === login?.user && password === login?.password;
       done(isRight ? null : new Error('Wrong password'), isRight ? { user: username } : {});
     },
-    onRcptTo(_address, _session, done) {
+    onClose({ id }) {
+      silent.delete(id);
+    },
+    onRcptTo(_address, session, done) {
+      if (held === 'recipient') return void silent.add(session.id);
       const [fault] = faults;
       if (typeof fault !== 'number') return done();
       faults.shift();
@@ -90,6 +111,7 @@ export async function startMailServer(
         });
         for (const resolve of waiting) resolve();
         waiting.clear();
+        if (held === 'answer') return void silent.add(session.id);
         if (fault === 'drop') return void disconnect(session.id);
         done();
       });
@@ -102,7 +124,7 @@ export async function startMailServer(
     }
   }
   server.on('error', () => {});
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   mail.port = (server.server.address() as AddressInfo).port;
   const credentials = login ? `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}@` : '';
   mail.url = `smtp://${credentials}127.0.0.1:${mail.port}`;

@@ -9,6 +9,8 @@ export interface Meta {
   webhookUrl: string | undefined;
   /** The statuses that are reported for each accepted message, in this order. */
   statuses: Status[];
+  /** The templates of the business account, as Meta lists them. */
+  templates: MetaTemplate[];
   /** All accepted messages, in order. */
   accepted: Accepted[];
   /** The error codes it refused requests with, in order. */
@@ -29,6 +31,15 @@ export interface Meta {
 }
 
 type Status = 'sent' | 'delivered' | 'read' | 'failed';
+
+interface MetaTemplate {
+  name: string;
+  language: string;
+  status: string;
+  category?: string;
+  id?: string;
+  components: { type: string; format?: string; text?: string; example?: unknown }[];
+}
 
 interface Accepted {
   wamid: string;
@@ -81,6 +92,7 @@ interface Body {
 
 export const META = {
   phoneNumberId: '106540352242922',
+  businessAccountId: '102290129340398',
   token: 'EAAG-stand-in-token',
   appSecret: 'stand-in-app-secret-0001',
   verifyToken: 'stand-in-verify-token',
@@ -121,6 +133,18 @@ export async function startMeta(options: Options): Promise<Meta> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     webhookUrl: undefined,
     statuses: ['sent'],
+    templates: [
+      {
+        ...{ name: template, language: 'en', status: 'APPROVED', category: 'UTILITY', id: '594425479261596' },
+        components: [
+          {
+            ...{ type: 'BODY', text: 'Hello! Here is the answer to your question: {{1}}' },
+            example: { body_text: [['Yes, until six.']] },
+          },
+          { type: 'FOOTER', text: 'Aurora Coffee' },
+        ],
+      },
+    ],
     accepted: [],
     refused: [],
     tally() {
@@ -184,7 +208,18 @@ export async function startMeta(options: Options): Promise<Meta> {
 
     const [, version, number, rest] = (request.url ?? '').split(/[/?]/);
     if (request.headers.authorization !== `Bearer ${token}`) return void refuse(190, 401);
-    if (!/^v\d+\.\d+$/.test(version ?? '') || number !== phoneNumberId) return void refuse(100);
+    if (!/^v\d+\.\d+$/.test(version ?? '')) return void refuse(100);
+    if (request.method === 'GET' && number === META.businessAccountId && rest === 'message_templates') {
+      const given = new URL(request.url!, meta.url).searchParams;
+      const fields = ['id', ...(given.get('fields') ?? 'name,status,language,components').split(',')];
+      const data = meta.templates
+        // The filter also finds names that contain it.
+        .filter((one) => one.name.includes(given.get('name') ?? ''))
+        .slice(0, Number(given.get('limit') ?? 25))
+        .map((one) => Object.fromEntries(Object.entries(one).filter(([key]) => fields.includes(key))));
+      return void answer(200, { data, paging: { cursors: { before: 'MAZDZD', after: 'MjQZD' } } });
+    }
+    if (number !== phoneNumberId) return void refuse(100);
     if (request.method === 'GET') return void answer(200, { verified_name: 'Stand-in', id: phoneNumberId });
     if (rest !== 'messages') return void refuse(100);
 

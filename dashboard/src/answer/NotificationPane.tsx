@@ -141,6 +141,7 @@ function NothingSelected() {
       title={t('selectNotification')}
       hint={
         <>
+          {t('selectNotificationText')}{' '}
           <span className="key-hint keys-on">
             {parts.map((part, index) =>
               index % 2 === 0 ? part : <Kbd key={part}>{keys[part as keyof typeof keys] ?? part}</Kbd>,

@@ -64,7 +64,7 @@ export const calls = {
   answerMany: (body: {
     ids: readonly number[];
     answer: string;
-    teach: boolean;
+    teach: { do: 'new' | 'nothing' };
     document_id?: number;
     undo_seconds?: number;
   }): Call => ({

@@ -11,8 +11,8 @@ export function QuotedMessage({ conversationId }: { conversationId: number }) {
   if (!quote) return null;
   return (
     <div className="composer-quote">
-      <p dir="auto">
-        <span className="muted">{t('talkQuoting')}</span> {quote.text}
+      <p>
+        <span className="muted">{t('talkQuoting')}</span> <bdi>{quote.text}</bdi>
       </p>
       <ActionIcon
         variant="subtle"

@@ -55,9 +55,9 @@ export function TurnBubble({ turn, name, marked, isAnswer, isNext, quoteIn, chil
         {from !== 'customer' && <strong className="turn-by">{speaker}</strong>}
         {from === 'customer' && speaker && <span className="visually-hidden">{speaker}: </span>}
         {replyTo?.text && from === 'merchant' && !isNext && (
-          <p className="turn-quote" dir="auto">
+          <p className="turn-quote">
             <span className="visually-hidden">{t('talkQuoting')}: </span>
-            {replyTo.text}
+            <bdi>{replyTo.text}</bdi>
           </p>
         )}
         {marked ? <QuestionText text={text} /> : <p dir="auto">{text}</p>}

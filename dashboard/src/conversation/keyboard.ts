@@ -15,6 +15,18 @@ function measure(): void {
   document.documentElement.toggleAttribute('data-keyboard', height > KEYBOARD_MIN_PX);
 }
 
+/** Little is left of the screen: shows the end of the conversation right above what the user writes. */
+function showEnd(): void {
+  if (!document.activeElement?.closest('.composer') || !isLow.matches) return;
+  const log = document.querySelector('.conversation-log');
+  if (!log) return;
+  log.scrollTop = log.scrollHeight;
+  log.scrollIntoView({ block: 'end' });
+}
+
+const isLow = window.matchMedia('(max-height: 560px)');
+isLow.addEventListener('change', showEnd);
+document.addEventListener('focusin', showEnd);
 viewport?.addEventListener('resize', measure);
 viewport?.addEventListener('scroll', measure);
 

@@ -1,17 +1,9 @@
 import { INBOX_TABS, type InboxTab } from '../../../src/contract/inbox.ts';
-import type { NotificationType } from '../api/types.ts';
 import type { Query } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
+import type { View } from './shownView.ts';
 
-/** What the list shows: the tab, the filters and the search. It is all in the address. */
-export interface View {
-  tab: InboxTab;
-  type: NotificationType | '';
-  /** `me`, `none`, the id of a person, or '' for everybody. */
-  assigned: string;
-  search: string;
-  sort: 'newest' | 'oldest';
-}
+export type { View };
 
 export const TABS = INBOX_TABS;
 

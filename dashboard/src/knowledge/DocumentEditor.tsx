@@ -1,4 +1,3 @@
-import { Button, Textarea, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { calls } from '../api/calls.ts';
@@ -6,9 +5,9 @@ import { request } from '../api/client.ts';
 import { ApiError } from '../api/error.ts';
 import type { Document, DocumentDetail } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
-import { CurlButton } from '../shell/CurlButton.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { DocumentForm } from './DocumentForm.tsx';
 import { type DocumentDraft, readDocumentDraft, removeDocumentDraft, saveDocumentDraft } from './drafts.ts';
 
 interface EditorProps {
@@ -50,51 +49,18 @@ export function DocumentEditor({ document, onDone, onSaved }: EditorProps) {
   /** After the warning about a newer version, saving again overwrites that version. */
   const baseVersion = conflict ? document.version : version;
   return (
-    <form
-      className="answer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate(baseVersion);
-      }}
-    >
-      <TextInput
-        label={t('documentTitle')}
-        required
-        withAsterisk={false}
-        maxLength={200}
-        dir="auto"
-        readOnly={save.isPending}
-        value={title}
-        onChange={(event) => change({ title: event.currentTarget.value })}
-      />
-      <Textarea
-        className="field field-content"
-        label={t('documentBody')}
-        required
-        withAsterisk={false}
-        maxLength={20_000}
-        dir="auto"
-        readOnly={save.isPending}
-        value={body}
-        onChange={(event) => change({ body: event.currentTarget.value })}
-      />
-      <p className="answer-foot">{unsaved && <span>{t('draftSaved')}</span>}</p>
-      {save.error && (
-        <p className="notice" role="alert">
-          {conflict ? t('documentChanged') : errorMessage(translation, save.error)}
-        </p>
-      )}
-      <div className="answer-actions">
-        <span className="action">
-          <Button type="submit" loading={save.isPending}>
-            {t('save')}
-          </Button>
-          <CurlButton call={callFor(baseVersion)} label={t('save')} />
-        </span>
-        <Button variant="default" onClick={close}>
-          {t('cancel')}
-        </Button>
-      </div>
-    </form>
+    <DocumentForm
+      title={title}
+      body={body}
+      call={callFor(baseVersion)}
+      hasDraft={unsaved}
+      isSaving={save.isPending}
+      error={
+        save.error ? (conflict ? t('documentChanged') : errorMessage(translation, save.error)) : undefined
+      }
+      onChange={change}
+      onSave={() => save.mutate(baseVersion)}
+      onCancel={close}
+    />
   );
 }

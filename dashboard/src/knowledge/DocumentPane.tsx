@@ -64,7 +64,6 @@ export function DocumentPane({ id }: { id: number }) {
           {document.title}
         </h2>
       </div>
-      <Wordings document={document} onAdded={refresh} />
       {editing ? (
         <DocumentEditor document={document} onDone={() => setEditing(false)} onSaved={refresh} />
       ) : (
@@ -116,6 +115,7 @@ export function DocumentPane({ id }: { id: number }) {
           </div>
         </>
       )}
+      <Wordings document={document} onAdded={refresh} />
       <VersionHistory document={document} onRestored={refresh} />
     </article>
   );

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { lazy, Suspense, useDeferredValue, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import type { TextKey } from '../i18n/texts.ts';
@@ -6,7 +6,7 @@ import { useTranslation } from '../i18n/translation.tsx';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { Icon } from '../shell/Icon.tsx';
-import { navigate, pathOf, useRoute } from '../shell/route.ts';
+import { follow, navigate, pathOf, useRoute } from '../shell/route.ts';
 import { useWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
@@ -15,12 +15,9 @@ import { DocumentList, useDocuments } from './lists/DocumentList.tsx';
 import { GapList } from './lists/GapList.tsx';
 import { StaleList } from './lists/StaleList.tsx';
 import { NewDocument } from './NewDocument.tsx';
-import { follow, type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
+import { type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
 
-// Loaded on demand: they are used less often than the list.
-const ConfidenceDialog = lazy(async () => ({
-  default: (await import('./confidence/ConfidenceDialog.tsx')).ConfidenceDialog,
-}));
+// Loaded on demand: it is used less often than the list.
 const FilesDialog = lazy(async () => ({
   default: (await import('./files/FilesDialog.tsx')).FilesDialog,
 }));
@@ -40,7 +37,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   const isNew = newName !== undefined && id === undefined;
   const [search, setSearch] = useState('');
   const searchText = useDeferredValue(search.trim());
-  const [dialog, setDialog] = useState<'confidence' | 'files'>();
+  const [filesOpen, setFilesOpen] = useState(false);
   const searchRef = useRef<HTMLInputElement>(null);
   const { query, documents } = useDocuments(searchText);
   const at = documents.findIndex((document) => document.id === id);
@@ -62,10 +59,7 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
   return (
     <div className="inbox">
       <h1 className="visually-hidden">{t('knowledge')}</h1>
-      <Suspense fallback={null}>
-        {dialog === 'confidence' && <ConfidenceDialog onClose={() => setDialog(undefined)} />}
-        {dialog === 'files' && <FilesDialog onClose={() => setDialog(undefined)} />}
-      </Suspense>
+      <Suspense fallback={null}>{filesOpen && <FilesDialog onClose={() => setFilesOpen(false)} />}</Suspense>
       {(wide || (id === undefined && !isNew)) && (
         <section className="inbox-list" aria-label={t('knowledge')}>
           <div className="filters">
@@ -76,23 +70,9 @@ export function KnowledgePage({ id }: { id: number | undefined }) {
               >
                 {t('newDocument')}
               </Button>
-              {(
-                [
-                  ['files', 'file', 'filesTitle'],
-                  ['confidence', 'check', 'withoutYou'],
-                ] as const
-              ).map(([name, icon, label]) => (
-                <ActionIcon
-                  key={name}
-                  variant="default"
-                  size={44}
-                  aria-label={t(label)}
-                  title={t(label)}
-                  onClick={() => setDialog(name)}
-                >
-                  <Icon name={icon} size={20} />
-                </ActionIcon>
-              ))}
+              <Button variant="default" onClick={() => setFilesOpen(true)}>
+                {t('filesTitle')}
+              </Button>
             </div>
             <Views view={view} />
             {view === 'gaps' && <p className="muted">{t('gapsHint')}</p>}

@@ -5,11 +5,16 @@ import { readOfflineCopy } from './copy.ts';
 
 /** While the server cannot be reached: the last list, to read. */
 export function OfflinePage() {
-  const { t, relative, exactTime } = useTranslation();
+  const { t, relative, dateTime } = useTranslation();
   const now = useNow();
   const copy = readOfflineCopy();
-  if (!copy)
-    return <EmptyState icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />;
+  if (!copy) {
+    return (
+      <main>
+        <EmptyState isPage icon="bell" title={t('serverUnreachable')} hint={t('serverUnreachableHint')} />
+      </main>
+    );
+  }
   return (
     <main className="offline">
       <h1>{t('inbox')}</h1>
@@ -21,7 +26,7 @@ export function OfflinePage() {
           <li key={id} className="card">
             <p>
               <strong>{customer}</strong>{' '}
-              <time className="muted" dateTime={created_at} title={exactTime(created_at)}>
+              <time className="muted" dateTime={created_at} title={dateTime(created_at)}>
                 {relative(created_at, now)}
               </time>
             </p>

@@ -1,7 +1,6 @@
 import type { Overview } from '../../../src/contract/overview.ts';
 import { useTranslation } from '../i18n/translation.tsx';
-import { follow } from '../knowledge/views.ts';
-import { pathOf } from '../shell/route.ts';
+import { follow, pathOf } from '../shell/route.ts';
 import { shareTrend, speedTrend } from './trend.ts';
 import { WeeklyChart } from './WeeklyChart.tsx';
 

@@ -15,7 +15,7 @@ import { settingsCalls } from './calls.ts';
 /** Where the user is signed in. The session of this page ends with the button of the settings. */
 export function Sessions() {
   const translation = useTranslation();
-  const { t, relative, exactTime } = translation;
+  const { t, relative, dateTime } = translation;
   const now = useNow();
   const { data, error, refetch } = useQuery({
     queryKey: ['sessions'],
@@ -48,7 +48,7 @@ export function Sessions() {
             address === null
               ? t('sessionUnknownNetwork')
               : t('sessionNetwork', { address: startOf(address) });
-          const signedIn = t('sessionSignedIn', { when: exactTime(created_at) });
+          const signedIn = t('sessionSignedIn', { when: dateTime(created_at) });
           const failure = end.variables === id ? end.error : null;
           return (
             <li key={id}>
@@ -59,7 +59,7 @@ export function Sessions() {
                   {signedIn}
                 </time>
                 <br />
-                <time className="muted" dateTime={last_used_at} title={exactTime(last_used_at)}>
+                <time className="muted" dateTime={last_used_at} title={dateTime(last_used_at)}>
                   {t('sessionLastUsed', { when: relative(last_used_at, now) })}
                 </time>
                 <ErrorNotice text={failure ? errorMessage(translation, failure) : undefined} />

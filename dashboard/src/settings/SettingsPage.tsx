@@ -6,8 +6,9 @@ import { useTranslation } from '../i18n/translation.tsx';
 import { SETTINGS_SECTIONS, type SettingsSection } from '../shell/addresses.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { PageLoading } from '../shell/PageLoading.tsx';
-import { navigate, pathOf } from '../shell/route.ts';
+import { follow, pathOf } from '../shell/route.ts';
 import { useIsOwner } from './merchant.ts';
+import { OwnersOnly } from './parts/OwnersOnly.tsx';
 import type { SecurityStep } from './security/Security.tsx';
 
 export interface SectionProps {
@@ -69,7 +70,7 @@ export function SettingsPage(props: {
   const [leaving, setLeaving] = useState(false);
   const [step, setStep] = useState<SecurityStep>('none');
   const current = props.section ?? FIRST;
-  const { title, component: Content } = SECTIONS[current];
+  const { title, component: Content, ownersOnly } = SECTIONS[current];
   return (
     <div className="page settings-page">
       <h1>{t('settings')}</h1>
@@ -80,11 +81,7 @@ export function SettingsPage(props: {
               key={section}
               href={pathOf({ page: 'settings', section })}
               aria-current={section === current ? 'page' : undefined}
-              onClick={(event) => {
-                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                event.preventDefault();
-                navigate({ page: 'settings', section });
-              }}
+              onClick={(event) => follow(event, { page: 'settings', section })}
             >
               {t(SECTIONS[section].title)}
             </a>
@@ -106,7 +103,7 @@ export function SettingsPage(props: {
       <div className={`settings settings-content${step === 'shown' ? ' settings-alone' : ''}`}>
         {step !== 'shown' && <h2>{t(title)}</h2>}
         <Suspense fallback={<PageLoading />}>
-          <Content {...props} step={step} onStep={setStep} />
+          {isOwner || !ownersOnly ? <Content {...props} step={step} onStep={setStep} /> : <OwnersOnly />}
         </Suspense>
       </div>
     </div>

@@ -21,6 +21,7 @@ export const settingsCalls = {
   endOtherSessions: (): Call => ({ method: 'DELETE', path: '/api/v1/auth/sessions' }),
   channel: (): Call => ({ method: 'GET', path: '/api/v1/channel' }),
   channelTypes: (): Call => ({ method: 'GET', path: '/api/v1/channel/types' }),
+  channelTemplate: (): Call => ({ method: 'GET', path: '/api/v1/channel/template' }),
   testChannel: (body?: ChannelSetup): Call => ({ method: 'POST', path: '/api/v1/channel/test', body }),
   setChannel: (body: ChannelSetup): Call => ({ method: 'PUT', path: '/api/v1/channel', body }),
   removeChannel: (): Call => ({ method: 'DELETE', path: '/api/v1/channel' }),

@@ -1,9 +1,10 @@
 import { Tooltip } from '@mantine/core';
 import type { InboxCounts } from '../../../src/contract/inbox.ts';
 import { useTranslation } from '../i18n/translation.tsx';
+import { useMerchant } from '../settings/merchant.ts';
 import { ConnectionState } from './ConnectionState.tsx';
 import { Icon, type IconName } from './Icon.tsx';
-import { navigate, pathOf, type Target, useRoute } from './route.ts';
+import { follow, pathOf, type Target, useRoute } from './route.ts';
 
 export const PAGES: readonly {
   page: 'inbox' | 'knowledge' | 'overview' | 'testPhone';
@@ -27,12 +28,18 @@ interface NavigationProps {
 export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps) {
   const { t, number } = useTranslation();
   const { page: current } = useRoute();
+  const shop = useMerchant().data?.name;
   const pending = counts?.open.count ?? 0;
   const attention = counts?.attention.count ?? 0;
   return (
     <nav className="nav" aria-label={t('mainNavigation')}>
-      <span className="nav-brand" aria-hidden="true">
+      <span className="nav-brand">
         <Icon name="bell" size={26} />
+        {shop !== undefined && (
+          <span className="nav-shop" dir="auto" title={shop}>
+            {shop}
+          </span>
+        )}
       </span>
       {PAGES.filter(({ page }) => page !== 'testPhone' || withTestPhone).map(({ page, icon, route }) => (
         <a
@@ -40,11 +47,7 @@ export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps
           className="nav-item"
           href={pathOf(route)}
           aria-current={page === current ? 'page' : undefined}
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            navigate(route);
-          }}
+          onClick={(event) => follow(event, route)}
         >
           <span className="nav-icon">
             <Icon name={icon} size={22} />
@@ -77,11 +80,7 @@ export function Navigation({ counts, withTestPhone, onPalette }: NavigationProps
         className="nav-item"
         href={pathOf({ page: 'settings' })}
         aria-current={current === 'settings' ? 'page' : undefined}
-        onClick={(event) => {
-          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-          event.preventDefault();
-          navigate({ page: 'settings' });
-        }}
+        onClick={(event) => follow(event, { page: 'settings' })}
       >
         <Icon name="sliders" size={22} />
         <span className="nav-name">{t('settings')}</span>

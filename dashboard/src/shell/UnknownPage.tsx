@@ -6,7 +6,7 @@ import { PageLink } from './PageLink.tsx';
 export function UnknownPage({ signedIn = false }: { signedIn?: boolean }) {
   const { t } = useTranslation();
   const text = (
-    <EmptyState icon="search" title={t('pageUnknown')} hint={t('pageUnknownHint')}>
+    <EmptyState isPage icon="search" title={t('pageUnknown')} hint={t('pageUnknownHint')}>
       <PageLink to={{ page: 'inbox' }}>{t('goToInbox')}</PageLink>
     </EmptyState>
   );

@@ -65,6 +65,16 @@ export function navigate(target: RouteTarget, how: 'push' | 'replace' = 'push'):
   show({ ...target, query: queryOf(target) });
 }
 
+/** Opens an address of the app from a link, unless the browser shall open it elsewhere. */
+export function follow(
+  event: { ctrlKey: boolean; metaKey: boolean; shiftKey: boolean; preventDefault(): void },
+  to: RouteTarget,
+): void {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  navigate(to);
+}
+
 /** From a detail to its list. If the list is the page before, this is the same as Back, with its scroll position. */
 export function goBack(target: RouteTarget): void {
   const { from } = (history.state as Partial<EntryState> | null) ?? {};

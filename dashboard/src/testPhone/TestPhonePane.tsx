@@ -6,6 +6,7 @@ import { request } from '../api/client.ts';
 import type { SimulatorMessage } from '../api/types.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { useConversations } from '../inbox/conversations.ts';
+import { useMerchant } from '../settings/merchant.ts';
 import { CurlButton } from '../shell/CurlButton.tsx';
 import { EmptyState } from '../shell/EmptyState.tsx';
 import { errorMessage } from '../shell/errorMessage.ts';
@@ -77,6 +78,7 @@ function Screen({ id, name }: { id: number; name: string }) {
   const client = useQueryClient();
   const { data: messages = [] } = useMessages(id);
   const [text, setText] = useState('');
+  const shop = useMerchant().data?.name;
   const end = useRef<HTMLDivElement>(null);
   const send = useMutation({
     mutationFn: (message: string) => request(calls.sendAsCustomer(id, message)),
@@ -98,7 +100,7 @@ function Screen({ id, name }: { id: number; name: string }) {
           <Icon name="bell" size={18} />
         </span>
         <span className="phone-title">
-          <strong>{t('testPhoneShop')}</strong>
+          <strong dir="auto">{shop ?? t('testPhoneShop')}</strong>
           <span>{name}</span>
         </span>
       </div>

@@ -1,4 +1,5 @@
 import { recordEvent } from '../../audit/record.ts';
+import type { MerchantId } from '../../contract/ids.ts';
 import { type Database, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { type ClaimedMail, enqueueMail, finishMail, MAILS, NO_MERCHANT } from '../../mail/queue.ts';
@@ -20,13 +21,24 @@ export async function createResetToken(
   at: Date,
   { replaces }: { replaces: boolean },
 ): Promise<{ text: string; expiresAt: Date }> {
-  if (replaces) await tx.run('delete from password_resets where user_id = $1', [userId]);
+  if (replaces) await removeResets(tx, userId);
   const { hash, text } = createOneTimeToken(userId);
   const expiresAt = new Date(at.getTime() + VALID_MS);
   await tx.run('insert into password_resets (user_id, token_hash, expires_at) values ($1, $2, $3)', [
     ...[userId, hash, expiresAt.toISOString()],
   ]);
   return { text, expiresAt };
+}
+
+export async function removeResets(tx: Transaction, userId: number): Promise<void> {
+  await tx.run('delete from password_resets where user_id = $1', [userId]);
+}
+
+/** Also those that people have asked for themselves: which of them an owner made is not stored. */
+export async function removeTeamResets(tx: Transaction, merchantId: MerchantId): Promise<void> {
+  await tx.run('delete from password_resets where user_id in (select id from users where merchant_id = $1)', [
+    merchantId,
+  ]);
 }
 
 interface ForgottenParts {

@@ -55,6 +55,15 @@ export async function removeInvite(
   return rows.length > 0;
 }
 
+/** Those that this person has made. */
+export async function removeInvitesOf(
+  tx: Transaction,
+  merchantId: MerchantId,
+  userId: number,
+): Promise<void> {
+  await tx.run('delete from invites where merchant_id = $1 and created_by = $2', [merchantId, userId]);
+}
+
 /** The id of the token is the merchant's. */
 export const findInvite = (queries: Queries, token: OneTimeToken, at: Date): Promise<Invite | undefined> =>
   queries.one(

@@ -3,7 +3,9 @@ import type { MerchantId, UserId } from '../../contract/ids.ts';
 import type { TeamChange, TeamMember } from '../../contract/people.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import { lastOwner, ownerRequired, userNotFound } from '../../errors.ts';
+import { removeResets, removeTeamResets } from '../passwords/reset.ts';
 import { endSessionsOf } from '../sessions/store.ts';
+import { removeInvitesOf } from './invites.ts';
 
 /** Everybody in a team, also disabled people. */
 export const TEAM_MAX = 500;
@@ -90,6 +92,11 @@ export async function changeMember(
       await recordEvent(tx, { ...event, what, about: { user_id: member.id } });
     }
     await endSessionsOf(tx, member.id, at);
+    if (isActiveOwner(member) && !isActiveOwner(after)) {
+      // With a link of their own they would come back, as themselves or as somebody else.
+      await removeInvitesOf(tx, merchantId, member.id);
+      await removeTeamResets(tx, merchantId);
+    } else if (isDisabled) await removeResets(tx, member.id);
     return after;
   });
   database.signal(REVOCATIONS);

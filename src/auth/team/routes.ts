@@ -6,6 +6,7 @@ import {
   ChangedTeamMember,
   CreatedInvite,
   Invites,
+  type ListedInvite,
   NewInvite,
   ResetLink,
   Team,
@@ -25,7 +26,7 @@ import {
 } from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema } from '../../http/openapi.ts';
-import { enqueueMail, MAILS } from '../../mail/queue.ts';
+import { enqueueMail, findMailState, MAILS } from '../../mail/queue.ts';
 import type { Vault } from '../../secrets.ts';
 import { merchantOf, requireMerchant, requireOwner, userOf, whoOf } from '../guard.ts';
 import { inviteMail, type Shop } from '../mailTexts.ts';
@@ -161,7 +162,16 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
           response: { 200: Invites },
         },
       },
-      (request) => listInvites(database, merchantOf(request), now()),
+      async (request) => {
+        const merchantId = merchantOf(request);
+        const invites: ListedInvite[] = [];
+        for (const invite of await listInvites(database, merchantId, now())) {
+          const { email } = invite;
+          const state = email && (await findMailState(database, vault, merchantId, 'invite', email));
+          invites.push({ ...invite, mail: state || null });
+        }
+        return invites;
+      },
     );
 
     app.post(

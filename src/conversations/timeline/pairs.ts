@@ -8,11 +8,18 @@ interface Said {
   at: string;
 }
 
-const wordsOf = (text: string) => text.normalize('NFC').replace(/\s+/g, ' ').trim().toLowerCase();
+const words = new WeakMap<Said, string>();
+
+/** Each is compared with many others, so it is folded only once. */
+function wordsOf(said: Said): string {
+  const folded = words.get(said) ?? said.text.normalize('NFC').replace(/\s+/g, ' ').trim().toLowerCase();
+  words.set(said, folded);
+  return folded;
+}
 
 const distance = (a: Said, b: Said) => Math.abs(Date.parse(a.at) - Date.parse(b.at));
 
-const isSame = (a: Said, b: Said) => distance(a, b) <= NEAR_MS && wordsOf(a.text) === wordsOf(b.text);
+const isSame = (a: Said, b: Said) => distance(a, b) <= NEAR_MS && wordsOf(a) === wordsOf(b);
 
 /** The message that each question was raised for: the nearest one of the same text. A message belongs to one question. */
 export function pairQuestions<Message extends Said, Question extends Said>(

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { ChannelTemplate } from '../../contract/channel.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Database, Queries } from '../../database/database.ts';
 import type { ChannelSettings, Field, Problem } from './fields.ts';
@@ -101,6 +102,8 @@ export interface Channel {
   check(): Promise<string | undefined>;
   /** For the merchant who sets it up: the problem it has, or nothing. Sends nothing to a customer. Without it, `check`. */
   test?(): Promise<TestProblem | undefined>;
+  /** The template for customers outside the window, as the channel has it now. Absent: it uses none. */
+  template?(): Promise<ChannelTemplate>;
   /** Stops it after `channel_stopped`. Without this, its id is stopped for all merchants that use it. */
   stop?(code: string, reason: string): Promise<void>;
   /** When these customers last wrote, for a channel that accepts free text only for some time after that. */

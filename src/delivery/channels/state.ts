@@ -1,14 +1,14 @@
 import type { ChannelView } from '../../contract/channel.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { Queries } from '../../database/database.ts';
-import { listStops, UNTIL_RESUMED } from '../worker/stops.ts';
+import { findStop, UNTIL_RESUMED } from '../worker/stops.ts';
 import type { Channels } from './merchantChannels.ts';
 
 export type ChannelState = Pick<ChannelView, 'state' | 'code' | 'since' | 'until'>;
 
 /** Whether messages go through this channel now and, if not, why and until when. */
 export async function readChannelState(queries: Queries, channelId: string, at: Date): Promise<ChannelState> {
-  const stop = (await listStops(queries, at)).find(({ channel_id }) => channel_id === channelId);
+  const stop = await findStop(queries, channelId, at);
   if (!stop) return { state: 'ok', code: null, since: null, until: null };
   return {
     state: stop.kind === 'refused' ? 'stopped' : 'not_answering',

@@ -27,6 +27,14 @@ export function listStops(queries: Queries, at: Date): Promise<ChannelStop[]> {
   );
 }
 
+/** Of one channel, as above. */
+export function findStop(queries: Queries, channelId: string, at: Date): Promise<ChannelStop | undefined> {
+  return queries.one<ChannelStop>(
+    `select ${COLUMNS} from channel_stops where channel_id = $1 and (until > $2 or kind = 'not_answering')`,
+    [channelId, at.toISOString()],
+  );
+}
+
 /** Without the webhook endpoints that do not answer: those are the merchants' own systems. */
 export const listChannelStops = async (queries: Queries, at: Date): Promise<ChannelStop[]> =>
   (await listStops(queries, at)).filter(({ channel_id }) => !channel_id.startsWith(`${ENDPOINT}:`));

@@ -8,6 +8,7 @@ import { DELIVERIES } from '../queue/enqueue.ts';
 import { releaseWaitingFor } from '../queue/release.ts';
 import type { Settlement } from '../queue/settle.ts';
 import { MESSAGES } from '../queue/table.ts';
+import { createAttention } from './attention.ts';
 import { createBreaker } from './breaker.ts';
 import { settlementOf } from './outcome.ts';
 import { prepare } from './prepare.ts';
@@ -66,6 +67,7 @@ export function startWorker(parts: WorkerParts): Worker {
   const { database, channels, log, now, onAttempt } = parts;
   const breaker = createBreaker(parts);
   const slots = createSlots(parts.concurrency, wake);
+  const noticeAttention = createAttention(parts);
   const writeOutcome = createOutcomeWriter(database, now);
   const defaultDailyLimit = channels.defaultDailyLimit;
   const inFlight = new Set<Promise<void>>();
@@ -190,7 +192,8 @@ export function startWorker(parts: WorkerParts): Worker {
   async function dispatched(): Promise<number> {
     try {
       const startedAt = performance.now();
-      const count = (await parts.endpoints?.dispatch()) ?? 0;
+      // Before, because it writes events.
+      const count = (await noticeAttention()) + ((await parts.endpoints?.dispatch()) ?? 0);
       // What it dispatches is work that must be done.
       lookMs = count > 0 ? 0 : performance.now() - startedAt;
       // There may be more, and these can be sent meanwhile.

@@ -83,6 +83,25 @@ describe('a file of documents', () => {
     }
   });
 
+  it('is read only as far as its documents are wanted', () => {
+    const endless = { md: '# \n', jsonl: 'x\n', csv: 'title,body\n' };
+    for (const format of ['md', 'jsonl', 'csv'] as const) {
+      assert.equal(parseDocuments(endless[format].repeat(50_000), format, 3).length, 3);
+    }
+    assert.equal(parseDocuments(`[${'1,'.repeat(50_000)}1]`, 'jsonl', 3).length, 3);
+  });
+
+  it('has no formula that a spreadsheet would run, and is imported exactly as it was exported', () => {
+    const texts = ['=1+1', '+34', '-1', '@SUM(1)', "'=1", "''=1", "'quoted'", 'a=b', '= "x", y'];
+    const documents = texts.map((title) => ({ title, body: `${title}!`, wordings: [title, 'Other?'] }));
+    const csv = formatDocuments(documents, 'csv');
+    assert.deepEqual(
+      parseDocuments(csv, 'csv').map((document) => 'content' in document && document.content),
+      documents,
+    );
+    assert.doesNotMatch(csv, /(^|,)"?[=+@-]/m);
+  });
+
   it('is imported exactly as it was exported', () => {
     for (const format of ['md', 'jsonl'] as const) {
       const contents = (text: string) =>

@@ -75,7 +75,7 @@ export function fileRoutes({ database, storage, now }: FileParts): FastifyPlugin
       async (request) => {
         const merchantId = merchantOf(request);
         const { format, text, preview } = readImport(request.body);
-        const documents = parseDocuments(text, format);
+        const documents = parseDocuments(text, format, IMPORT_DOCUMENTS_MAX + 1);
         if (documents.length > IMPORT_DOCUMENTS_MAX) throw tooManyDocuments();
         const usable = documents.filter((document) => 'content' in document);
         const problems = documents.filter((document) => 'problem' in document);

@@ -96,7 +96,9 @@ async function release(
   const perform = async (queries: Database | Transaction, known?: number) => {
     const notification = await findNotification(queries, merchantId, due.id);
     if (!notification) return false;
-    const decided = known === undefined ? decision : { ...decision, documentId: known };
+    // If another one of them has made the document, this one only adds its question.
+    const { teach: _, ...untaught } = { teach: undefined, ...decision };
+    const decided = known === undefined ? decision : { ...untaught, documentId: known };
     const settled: Settled = { notification, decision: decided, author, at: new Date(at) };
     const mark = markReleased(merchantId, due.id, {
       ...{ answeredBy: author, at: settled.at, event: eventOf(settled) },

@@ -15,7 +15,8 @@ import { listRequested } from './store.ts';
 export interface ManyAnswer {
   ids: readonly number[];
   answer: string;
-  teach: boolean;
+  /** `new`: no document that a notification names is replaced. */
+  teach: boolean | 'new';
   onlySendCampaign: boolean;
   /** The document that the answer comes from. */
   documentId: number | undefined;
@@ -53,10 +54,18 @@ export function readManyAnswer(body: unknown): ManyAnswer {
     ids,
     answer,
     undoSeconds,
-    teach: flag('teach', true),
+    teach: readTeach(given('teach')),
     onlySendCampaign: flag('only_send_campaign', false),
     documentId,
   };
+}
+
+function readTeach(given: unknown = true): boolean | 'new' {
+  if (typeof given === 'boolean') return given;
+  const what = typeof given === 'object' && given !== null && 'do' in given ? given.do : undefined;
+  if (what === 'new') return what;
+  if (what === 'nothing') return false;
+  throw invalid('teach', 'teach must be a boolean, or an object in which do is new or nothing');
 }
 
 export function readIds(ids: unknown): number[] {
@@ -92,7 +101,7 @@ export async function answerMany(
   author: Author,
   { ids, answer, teach, onlySendCampaign, documentId: given, undoSeconds }: ManyAnswer,
 ): Promise<{ results: AnswerResult[]; document_id: number | null }> {
-  const teaches = teach && !onlySendCampaign;
+  const teaches = teach !== false && !onlySendCampaign;
   const pending = new Set(await listRequested(database, merchantId, ids));
   const isKnown = given !== undefined && (await documentExists(database, merchantId, given));
   let documentId = isKnown ? given : undefined;
@@ -109,6 +118,7 @@ export async function answerMany(
         body: {
           ...{ answer, document_id: from, only_send_campaign: onlySendCampaign },
           undo_seconds: undoSeconds,
+          ...(teaches && teach === 'new' && from === undefined ? { teach: { do: 'new' } } : {}),
         },
         at: now(),
         teach: teaches,

@@ -102,6 +102,7 @@ interface DataByType {
   'delivery.delivered': DeliveryData;
   'delivery.read': DeliveryData;
   'delivery.failed': DeliveryData;
+  'delivery.needs_attention': DeliveryData & { kind: 'waiting' | 'stopped' };
   'message.received': MessageData;
   'conversation.taken_over': TakeoverData;
   'conversation.handed_back': TakeoverData;

@@ -67,7 +67,7 @@ export function GroupForm({ item, chosen }: { item: { id: number }; chosen: Grou
         ? t('fieldAnswerMissing')
         : undefined;
   const body = {
-    ...{ ids, answer: text, teach: what !== 'nothing' },
+    ...{ ids, answer: text, teach: { do: what === 'nothing' ? what : ('new' as const) } },
     ...(what === 'wording' ? { document_id: source!.id } : {}),
   };
   const submit = async () => {

@@ -15,7 +15,7 @@ const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOTIFICATI
 interface ManyAnswer {
   ids: readonly number[];
   answer: string;
-  teach: boolean;
+  teach: { do: 'new' | 'nothing' };
   /** The document that the answer is from. */
   document_id?: number;
 }
@@ -48,7 +48,8 @@ export async function sendToMany(
         ...calls.answerMany({
           ...{ ids: slice, ...rest },
           // As long as it can be undone, there is no document yet that the others could name: it is learned once.
-          teach: teach && (index === 0 || undoSeconds === 0 || rest.document_id !== undefined),
+          teach:
+            index === 0 || undoSeconds === 0 || rest.document_id !== undefined ? teach : { do: 'nothing' },
           ...(documentId === null ? {} : { document_id: documentId }),
           ...(undoSeconds > 0 ? { undo_seconds: undoSeconds } : {}),
         }),

@@ -39,6 +39,7 @@ export function Filters({ view, searchRef }: FiltersProps) {
         <button
           type="button"
           className="sort"
+          title={oldestFirst ? t('oldestFirst') : t('newestFirst')}
           aria-pressed={oldestFirst}
           onClick={() => change({ sort: oldestFirst ? 'newest' : 'oldest' })}
         >

@@ -1,5 +1,5 @@
 import type { InboxItem, InboxPage } from '../../../../src/contract/inbox.ts';
-import type { View } from '../view.ts';
+import type { View } from '../shownView.ts';
 
 /** A page as it was loaded, or what is left of it. */
 export interface LoadedPage extends InboxPage {

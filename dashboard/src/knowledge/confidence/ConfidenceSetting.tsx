@@ -106,7 +106,7 @@ function Evidence({ confidence: { setting, threshold, learned } }: { confidence:
 }
 
 function Reset(props: { confidence: Confidence; isBusy: boolean; onChange: (call: Call) => void }) {
-  const { t, exactTime } = useTranslation();
+  const { t, dateTime } = useTranslation();
   const { reset_at: resetAt, learned } = props.confidence;
   if (resetAt === null && learned.right + learned.wrong === 0) return null;
   return resetAt === null ? (
@@ -119,7 +119,7 @@ function Reset(props: { confidence: Confidence; isBusy: boolean; onChange: (call
       loading={props.isBusy}
       onClick={() => props.onChange(calls.restoreConfidence())}
     >
-      {t('confidenceRestore', { when: exactTime(resetAt) })}
+      {t('confidenceRestore', { when: dateTime(resetAt) })}
     </Button>
   );
 }

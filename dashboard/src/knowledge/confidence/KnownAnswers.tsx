@@ -1,29 +1,25 @@
 import { Button, Skeleton } from '@mantine/core';
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
+import { useCursorPages } from '../../api/pages.ts';
 import type { KnownAnswer, KnownAnswers as Page } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { useFocusWhen } from '../../shell/focus.ts';
 import { Icon } from '../../shell/Icon.tsx';
-import { navigate, pathOf } from '../../shell/route.ts';
+import { LoadMore } from '../../shell/LoadMore.tsx';
+import { follow, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
 
 /** What the assistant answered without a person. People judge it, and what is learned follows. */
-export function KnownAnswers({ onLeave }: { onLeave: () => void }) {
+export function KnownAnswers() {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
-  const query = useInfiniteQuery({
-    queryKey: ['known'],
-    queryFn: ({ pageParam, signal }) => request<Page>(calls.knownAnswers(pageParam), { signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-    staleTime: 0,
-  });
+  const query = useCursorPages<Page>(['known'], calls.knownAnswers, { staleTime: 0 });
   const judge = useMutation({
     mutationFn: ({ id, outcome }: { id: number; outcome: KnownAnswer['outcome'] }) =>
       request(calls.judgeKnown(id, outcome)),
@@ -41,33 +37,16 @@ export function KnownAnswers({ onLeave }: { onLeave: () => void }) {
       <ul>
         {answers?.map((answer) => (
           <li key={answer.id}>
-            <Known
-              answer={answer}
-              onLeave={onLeave}
-              onJudge={(outcome) => judge.mutate({ id: answer.id, outcome })}
-            />
+            <Known answer={answer} onJudge={(outcome) => judge.mutate({ id: answer.id, outcome })} />
           </li>
         ))}
       </ul>
-      {query.hasNextPage && (
-        <Button
-          variant="default"
-          fullWidth
-          loading={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          {t('loadMore')}
-        </Button>
-      )}
+      <LoadMore query={query} />
     </section>
   );
 }
 
-function Known(props: {
-  answer: KnownAnswer;
-  onLeave: () => void;
-  onJudge: (outcome: KnownAnswer['outcome']) => void;
-}) {
+function Known(props: { answer: KnownAnswer; onJudge: (outcome: KnownAnswer['outcome']) => void }) {
   const { t, percent, relative } = useTranslation();
   const now = useNow();
   const [judgedAs, setJudgedAs] = useState<KnownAnswer['outcome'] | undefined>();
@@ -90,16 +69,7 @@ function Known(props: {
       {document.title === null ? (
         <span className="muted">{t('knownDeleted')}</span>
       ) : (
-        <a
-          dir="auto"
-          href={pathOf(route)}
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            props.onLeave();
-            navigate(route);
-          }}
-        >
+        <a dir="auto" href={pathOf(route)} onClick={(event) => follow(event, route)}>
           {outcome === 'wrong' ? t('knownCorrect', { title: document.title }) : document.title}
         </a>
       )}

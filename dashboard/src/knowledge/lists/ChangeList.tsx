@@ -1,14 +1,13 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
 import type { KnowledgeChange } from '../../../../src/contract/knowledgeUpkeep.ts';
 import { calls } from '../../api/calls.ts';
-import { request } from '../../api/client.ts';
+import { useCursorPages } from '../../api/pages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { EmptyState } from '../../shell/EmptyState.tsx';
-import { pathOf } from '../../shell/route.ts';
+import { follow, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
-import { follow, queryOfKnowledge } from '../views.ts';
-import { ListState, LoadMore } from './ListState.tsx';
+import { queryOfKnowledge } from '../views.ts';
+import { KnowledgeList } from './KnowledgeList.tsx';
 
 interface Page {
   changes: KnowledgeChange[];
@@ -27,31 +26,19 @@ const TEXTS: Record<KnowledgeChange['what'], TextKey> = {
 /** Who changed what. A change leads to the version that it made. */
 export function ChangeList() {
   const { t } = useTranslation();
-  const query = useInfiniteQuery({
-    queryKey: ['documents', 'changes'],
-    queryFn: ({ pageParam, signal }) => request<Page>(calls.knowledgeChanges(pageParam), { signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-  });
+  const query = useCursorPages<Page>(['documents', 'changes'], calls.knowledgeChanges);
   const changes = (query.data?.pages ?? []).flatMap((page) => page.changes);
   return (
-    <>
-      <ListState
-        query={query}
-        isEmpty={changes.length === 0}
-        empty={<EmptyState icon="clock" title={t('changesEmpty')} />}
-      />
-      {changes.length > 0 && (
-        <ul className="documents" aria-label={t('viewChanges')}>
-          {changes.map((change) => (
-            <li key={`${change.at} ${change.what} ${change.document_id} ${change.version} ${change.wording}`}>
-              <Change change={change} />
-            </li>
-          ))}
-          <LoadMore query={query} />
-        </ul>
-      )}
-    </>
+    <KnowledgeList
+      query={query}
+      label={t('viewChanges')}
+      empty={<EmptyState icon="clock" title={t('changesEmpty')} />}
+      rows={changes.map((change) => (
+        <li key={`${change.at} ${change.what} ${change.document_id} ${change.version} ${change.wording}`}>
+          <Change change={change} />
+        </li>
+      ))}
+    />
   );
 }
 
@@ -63,7 +50,9 @@ function Change({ change }: { change: KnowledgeChange }) {
     <>
       <strong dir="auto">{title}</strong>
       <span className="row-text">
-        {t(TEXTS[what], { name: name ?? t('changeByImport') })}
+        {name === null && version !== null
+          ? t('byImport')
+          : t(TEXTS[what], { name: name ?? t('changeByImport') })}
         {wording !== null && (
           <>
             {' '}

@@ -5,7 +5,7 @@ import type { Document } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { EmptyState } from '../../shell/EmptyState.tsx';
 import { DocumentRow } from './DocumentRow.tsx';
-import { ListState, LoadMore } from './ListState.tsx';
+import { KnowledgeList } from './KnowledgeList.tsx';
 
 interface Page {
   documents: readonly Document[];
@@ -39,19 +39,16 @@ export function DocumentList({
 }: ReturnType<typeof useDocuments> & { search: string; id: number | undefined }) {
   const { t } = useTranslation();
   return (
-    <>
-      <ListState query={query} isEmpty={documents.length === 0} empty={<NoDocuments search={search} />} />
-      {documents.length > 0 && (
-        <ul className="documents" aria-label={t('documentList')}>
-          {documents.map((document) => (
-            <li key={document.id}>
-              <DocumentRow document={document} open={document.id === id} />
-            </li>
-          ))}
-          <LoadMore query={query} />
-        </ul>
-      )}
-    </>
+    <KnowledgeList
+      query={query}
+      label={t('documentList')}
+      empty={<NoDocuments search={search} />}
+      rows={documents.map((document) => (
+        <li key={document.id}>
+          <DocumentRow document={document} open={document.id === id} />
+        </li>
+      ))}
+    />
   );
 }
 

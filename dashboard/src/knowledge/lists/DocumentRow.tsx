@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 import type { Document } from '../../api/types.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
-import { pathOf } from '../../shell/route.ts';
+import { follow, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
-import { follow, queryOfKnowledge, useKnowledgeView } from '../views.ts';
+import { queryOfKnowledge, useKnowledgeView } from '../views.ts';
 
 export function DocumentRow({
   document,

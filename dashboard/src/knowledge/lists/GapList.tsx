@@ -10,7 +10,7 @@ import { navigate } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
 import { readNewDocument, saveNewDocument } from '../drafts.ts';
 import { queryOfKnowledge } from '../views.ts';
-import { ListState } from './ListState.tsx';
+import { KnowledgeList } from './KnowledgeList.tsx';
 
 /** What customers asked and no document answers. */
 export function GapList() {
@@ -22,22 +22,16 @@ export function GapList() {
   });
   const gaps = query.data ?? [];
   return (
-    <>
-      <ListState
-        query={query}
-        isEmpty={gaps.length === 0}
-        empty={<EmptyState icon="check" title={t('gapsEmpty')} hint={t('gapsEmptyHint')} />}
-      />
-      {gaps.length > 0 && (
-        <ul className="documents" aria-label={t('viewGaps')}>
-          {gaps.map((gap) => (
-            <li key={`${gap.pending_ids.join()} ${gap.answered_id}`} className="gap">
-              <Gap gap={gap} />
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
+    <KnowledgeList
+      query={query}
+      label={t('viewGaps')}
+      empty={<EmptyState icon="check" title={t('gapsEmpty')} hint={t('gapsEmptyHint')} />}
+      rows={gaps.map((gap) => (
+        <li key={`${gap.pending_ids.join()} ${gap.answered_id}`} className="gap">
+          <Gap gap={gap} />
+        </li>
+      ))}
+    />
   );
 }
 

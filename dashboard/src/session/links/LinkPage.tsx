@@ -44,7 +44,7 @@ export function LinkUnknown() {
   const { t } = useTranslation();
   return (
     <main className="whole-page">
-      <EmptyState icon="bell" title={t('linkUnknown')} hint={t('linkUnknownHint')}>
+      <EmptyState isPage icon="bell" title={t('linkUnknown')} hint={t('linkUnknownHint')}>
         <PageLink to={{ page: 'inbox' }}>{t('goToInbox')}</PageLink>
       </EmptyState>
     </main>

@@ -8,6 +8,7 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
+import { useNow } from '../../shell/useNow.ts';
 import { settingsCalls } from '../calls.ts';
 import { AskButton } from './AskButton.tsx';
 import { Block } from './Block.tsx';
@@ -27,7 +28,8 @@ const USUAL: readonly Scope[] = ['ask', 'knowledge:read'];
 /** The keys of the shop's programs. A secret is shown once. */
 export function Keys() {
   const translation = useTranslation();
-  const { t, exactTime } = translation;
+  const { t, relative } = translation;
+  const now = useNow();
   const client = useQueryClient();
   const { data: keys, error } = useQuery({
     queryKey: ['keys'],
@@ -96,7 +98,7 @@ export function Keys() {
               <span className="muted">
                 {key.last_used_at === null
                   ? t('keyUnused')
-                  : t('sessionLastUsed', { when: exactTime(key.last_used_at) })}
+                  : t('sessionLastUsed', { when: relative(key.last_used_at, now) })}
               </span>
             </span>
             <AskButton

@@ -40,17 +40,20 @@ export function Account({ user, onHelp, onPalette, step, onStep }: SectionProps)
             <span className="muted">{user.email}</span>
           </p>
           <LanguageSelect withLabel />
-          <SegmentedControl
-            fullWidth
-            aria-label={t('theme')}
-            value={colorScheme}
-            onChange={(value) => setColorScheme(value as typeof colorScheme)}
-            data={[
-              { value: 'auto', label: t('themeSystem') },
-              { value: 'light', label: t('light') },
-              { value: 'dark', label: t('dark') },
-            ]}
-          />
+          <div className="settings-choice">
+            <strong id="theme">{t('theme')}</strong>
+            <SegmentedControl
+              fullWidth
+              aria-labelledby="theme"
+              value={colorScheme}
+              onChange={(value) => setColorScheme(value as typeof colorScheme)}
+              data={[
+                { value: 'auto', label: t('themeSystem') },
+                { value: 'light', label: t('light') },
+                { value: 'dark', label: t('dark') },
+              ]}
+            />
+          </div>
           <Switch
             label={t('sound')}
             checked={sound}

@@ -16,7 +16,7 @@ export function Assistant() {
       <Block title={t('withoutYou')}>
         <div className="settings">
           <ConfidenceSetting />
-          <KnownAnswers onLeave={() => {}} />
+          <KnownAnswers />
         </div>
       </Block>
       {isOwner ? (

@@ -17,6 +17,7 @@ import { settingsCalls } from '../calls.ts';
 import { useIsOwner } from '../merchant.ts';
 import { Block } from '../parts/Block.tsx';
 import { OwnersOnly } from '../parts/OwnersOnly.tsx';
+import { Template } from '../parts/Template.tsx';
 
 /** The channel to the customers: whether it works, and how to set it up. */
 export function Connection() {
@@ -41,6 +42,7 @@ export function Connection() {
       <Block title={t('dailyLimit')} hint={t('dailyLimitHint')}>
         <p>{t('dailyLimitUsed', { used: channel.used, limit: channel.daily_limit })}</p>
       </Block>
+      {isOwner && channel.channel === 'whatsapp' && <Template />}
       {isOwner ? <Setup channel={channel} /> : <OwnersOnly />}
     </>
   );
@@ -91,7 +93,8 @@ function Setup({ channel }: { channel: ChannelView }) {
   });
   const [name, setName] = useState(channel.own ? channel.channel : 'whatsapp');
   const [given, setGiven] = useState<Record<string, string>>({});
-  const refresh = () => client.invalidateQueries({ queryKey: ['channel'] });
+  const refresh = () =>
+    Promise.all(['channel', 'channelTemplate'].map((key) => client.invalidateQueries({ queryKey: [key] })));
   const save = useMutation({
     mutationFn: (body: ChannelSetup) => request(settingsCalls.setChannel(body)),
     async onSuccess() {
@@ -161,7 +164,9 @@ function Setup({ channel }: { channel: ChannelView }) {
             />
           );
         })}
-        {name === 'whatsapp' && <TemplatePreview given={given} channel={channel} />}
+        {name === 'whatsapp' && (given.template ?? channel.settings.template ?? '') === '' && (
+          <p className="muted">{t('templateMissing')}</p>
+        )}
         <ErrorNotice text={save.error ? errorMessage(translation, save.error) : undefined} />
         <div className="settings-row">
           <Button type="submit" loading={save.isPending}>
@@ -179,15 +184,6 @@ function Setup({ channel }: { channel: ChannelView }) {
         </div>
       </form>
     </Block>
-  );
-}
-
-/** What a customer reads who has not written for a day. The text of the template itself is at Meta. */
-function TemplatePreview({ given, channel }: { given: Record<string, string>; channel: ChannelView }) {
-  const { t } = useTranslation();
-  const template = given.template ?? channel.settings.template;
-  return (
-    <p className="muted">{template ? t('templateHint', { name: String(template) }) : t('templateMissing')}</p>
   );
 }
 

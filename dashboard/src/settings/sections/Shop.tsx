@@ -1,15 +1,19 @@
 import { Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
+import { numberFormat } from '../../i18n/formatters.ts';
 import { LANGUAGES } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
 import { type MerchantSettings, useChangeMerchant, useIsOwner, useMerchant } from '../merchant.ts';
+import { namedCountries } from '../parts/countries.ts';
 import { OpeningHours } from '../parts/OpeningHours.tsx';
 import { OwnersOnly } from '../parts/OwnersOnly.tsx';
 
 const WAITING_MESSAGE_LENGTH_MAX = 500;
+/** The server takes every number of seconds up to a minute. */
+const UNDO_SECONDS = [3, 5, 10, 20, 30, 60];
 /** The browser knows them all. */
 const TIME_ZONES = Intl.supportedValuesOf('timeZone');
 
@@ -27,11 +31,13 @@ export function Shop() {
 
 function ShopForm({ saved }: { saved: MerchantSettings }) {
   const translation = useTranslation();
-  const { t } = translation;
+  const { t, language } = translation;
   const isOwner = useIsOwner();
   const change = useChangeMerchant();
   const [shop, setShop] = useState(saved);
   const set = (part: Partial<MerchantSettings>) => setShop({ ...shop, ...part });
+  const countries = useMemo(() => namedCountries(language), [language]);
+  const inSeconds = numberFormat(language, { style: 'unit', unit: 'second', unitDisplay: 'long' });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <form
@@ -55,14 +61,12 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
           value={shop.name}
           onChange={({ currentTarget }) => set({ name: currentTarget.value })}
         />
-        <TextInput
+        <NativeSelect
           label={t('shopCountry')}
           description={t('shopCountryHint')}
-          maxLength={2}
-          pattern="[A-Za-z]{2}"
-          dir="ltr"
           value={shop.country ?? ''}
-          onChange={({ currentTarget }) => set({ country: currentTarget.value.toUpperCase() || null })}
+          onChange={({ currentTarget }) => set({ country: currentTarget.value || null })}
+          data={[{ value: '', label: t('shopCountryNone') }, ...countries]}
         />
         <NativeSelect
           label={t('shopLanguage')}
@@ -100,6 +104,19 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
           />
         </div>
         <p className="muted">{t('quietHoursHint')}</p>
+        <NativeSelect
+          label={t('undoTime')}
+          description={t('undoTimeHint')}
+          value={shop.undo_seconds}
+          onChange={({ currentTarget }) => set({ undo_seconds: Number(currentTarget.value) })}
+          data={[
+            { value: '0', label: t('undoOff') },
+            ...[...new Set([...UNDO_SECONDS, saved.undo_seconds])]
+              .filter((seconds) => seconds > 0)
+              .sort((a, b) => a - b)
+              .map((seconds) => ({ value: String(seconds), label: inSeconds.format(seconds) })),
+          ]}
+        />
         <Textarea
           label={t('waitingMessage')}
           description={t('waitingMessageHint')}

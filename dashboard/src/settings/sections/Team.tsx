@@ -1,7 +1,13 @@
 import { Button, NativeSelect, Skeleton, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Invite, NewInvite, TeamMember, TeamRole } from '../../../../src/contract/people.ts';
+import type {
+  Invite,
+  ListedInvite,
+  NewInvite,
+  TeamMember,
+  TeamRole,
+} from '../../../../src/contract/people.ts';
 import { type Call, request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
@@ -87,14 +93,16 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
               {t('teamResetLink')}
             </Button>
           )}
-          <Button
-            variant="default"
-            aria-label={`${t(isDisabled ? 'teamEnable' : 'teamDisable')}: ${name}`}
-            loading={change.isPending}
-            onClick={() => change.mutate(settingsCalls.changeMember(id, { disabled: !isDisabled }))}
-          >
-            {t(isDisabled ? 'teamEnable' : 'teamDisable')}
-          </Button>
+          {!isSelf && (
+            <Button
+              variant="default"
+              aria-label={`${t(isDisabled ? 'teamEnable' : 'teamDisable')}: ${name}`}
+              loading={change.isPending}
+              onClick={() => change.mutate(settingsCalls.changeMember(id, { disabled: !isDisabled }))}
+            >
+              {t(isDisabled ? 'teamEnable' : 'teamDisable')}
+            </Button>
+          )}
         </span>
       ) : (
         <span className="tag">{t(role === 'owner' ? 'roleOwner' : 'roleMember')}</span>
@@ -105,14 +113,25 @@ function Member({ member, canChange, isSelf }: { member: TeamMember; canChange: 
   );
 }
 
+const MAIL_STATES = {
+  queued: 'inviteMailQueued',
+  retrying: 'inviteMailRetrying',
+  sent: 'inviteMailSent',
+  failed: 'inviteMailFailed',
+} as const;
+/** While a mail may still change its state. */
+const LOOK_EVERY_MS = 3000;
+
 function Invitations() {
   const translation = useTranslation();
-  const { t, exactTime } = translation;
+  const { t, dateTime } = translation;
   const client = useQueryClient();
   const { data: invites } = useQuery({
     queryKey: ['invites'],
-    queryFn: ({ signal }) => request<Invite[]>(settingsCalls.invites(), { signal }),
+    queryFn: ({ signal }) => request<ListedInvite[]>(settingsCalls.invites(), { signal }),
     staleTime: 0,
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ mail }) => mail === 'queued' || mail === 'retrying') ? LOOK_EVERY_MS : false,
   });
   const refresh = () => client.invalidateQueries({ queryKey: ['invites'] });
   const [name, setName] = useState('');
@@ -197,7 +216,12 @@ function Invitations() {
                   <span>
                     {who} <span className="tag">{t(one.role === 'owner' ? 'roleOwner' : 'roleMember')}</span>
                     <br />
-                    <span className="muted">{t('inviteUntil', { when: exactTime(one.expires_at) })}</span>
+                    <span className="muted">{t('inviteUntil', { when: dateTime(one.expires_at) })}</span>
+                    {one.mail && (
+                      <span className="invite-mail" data-state={one.mail} role="status">
+                        {t(MAIL_STATES[one.mail])}
+                      </span>
+                    )}
                   </span>
                   <Button
                     variant="default"

@@ -1,7 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { recordEvent } from '../../../audit/record.ts';
 import { merchantOf, requireOwner, whoOf } from '../../../auth/guard.ts';
-import { ChannelSetup, ChannelTest, ChannelToTest, ChannelTypes } from '../../../contract/channel.ts';
+import {
+  ChannelSetup,
+  ChannelTemplate,
+  ChannelTest,
+  ChannelToTest,
+  ChannelTypes,
+} from '../../../contract/channel.ts';
 import { MessageOf } from '../../../contract/common.ts';
 import type { MerchantId } from '../../../contract/ids.ts';
 import type { Database } from '../../../database/database.ts';
@@ -11,6 +17,7 @@ import { describeRoute } from '../../../http/openapi.ts';
 import type { Vault } from '../../../secrets.ts';
 import { lookAgainAtAll } from '../../queue/release.ts';
 import type { Channel } from '../channel.ts';
+import { findDescriptor } from '../descriptors.ts';
 import type { Channels } from '../merchantChannels.ts';
 import { removeOwnChannel, setOwnChannel } from '../settings.ts';
 import { CHANNEL_TYPES, type OperatorSettings, readSetup, testChannel } from './read.ts';
@@ -28,6 +35,8 @@ const TESTS_AT_ONCE = 8;
 const TESTS_WAITING_MAX = 100;
 /** Shorter than a request may take. */
 const TIMEOUT_MS = 4000;
+
+const NOT_NEEDED = 'This channel needs no template.';
 
 /** Owners set up the channel of their shop. */
 export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox {
@@ -60,6 +69,32 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
         },
       },
       async () => CHANNEL_TYPES,
+    );
+
+    app.get(
+      '/channel/template',
+      {
+        schema: {
+          ...describeRoute('deliveries', 'Get the template', {
+            operationId: 'getChannelTemplate',
+            description:
+              'For owners. The template of the channel that is in use, as WhatsApp has it now: its text, its language, and ' +
+              'whether it is approved.',
+            errors: [...TOKEN_ERRORS, ownerRequired()],
+          }),
+          response: { 200: ChannelTemplate },
+        },
+      },
+      async (request): Promise<ChannelTemplate> => {
+        const merchantId = merchantOf(request);
+        const { channel: inUse, settings } = await channels.describe(merchantId);
+        const type = findDescriptor(inUse.type.name)!;
+        // Opened again, with a shorter time to wait than for a message.
+        const channel = type.open(settings, { database, now, timeoutMs: TIMEOUT_MS });
+        const read = channel.template;
+        if (!read) return { name: null, language: null, state: 'none', reason: NOT_NEEDED, text: null };
+        return withSlot({ group: String(merchantId), isKnown: true }, read);
+      },
     );
 
     app.post(

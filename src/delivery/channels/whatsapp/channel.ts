@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChannelTemplate } from '../../../contract/channel.ts';
 import { DatabaseUnavailable } from '../../../database/database.ts';
 import {
   type Channel,
@@ -13,6 +14,7 @@ import {
 } from '../channel.ts';
 import { classify } from './errors.ts';
 import { reserveNextTurn, reserveTurn } from './pace.ts';
+import { templateIn } from './template.ts';
 import { closeWindow, windowIsOpen, windowsOpenedAt } from './windows.ts';
 
 export type WhatsAppSettings = {
@@ -25,6 +27,8 @@ export type WhatsAppSettings = {
   /** Absent: outside the window a reply waits until the customer writes again. */
   template: string | undefined;
   templateLanguage: string;
+  /** Absent: the template cannot be shown. */
+  businessAccountId?: string | undefined;
 };
 
 /** For the whole request including its answer. Shorter than a worker's lease. */
@@ -38,7 +42,8 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: ChannelParts): O
   const { database, now, timeoutMs = TIMEOUT_MS } = parts;
   const { phoneNumberId, template } = settings;
   const id = whatsappChannelId(phoneNumberId);
-  const address = `${settings.baseUrl.replace(/\/+$/, '')}/${settings.version}/${phoneNumberId}`;
+  const graph = `${settings.baseUrl.replace(/\/+$/, '')}/${settings.version}`;
+  const address = `${graph}/${phoneNumberId}`;
 
   const request = (url: string, body?: unknown) =>
     fetch(url, {
@@ -122,9 +127,26 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: ChannelParts): O
       if (isObject(body)) return undefined;
       return { code: 'UNREADABLE_RESPONSE', reason: 'The address answers, but not like the Cloud API.' };
     } catch (error) {
-      const result = fromNetworkError(error);
-      const code = 'code' in result && result.code !== undefined ? result.code : 'NETWORK';
-      return { code, reason: `WhatsApp cannot be reached (${code}).` };
+      return unreachable(error);
+    }
+  }
+
+  async function readTemplate(): Promise<ChannelTemplate> {
+    const { templateLanguage: language, businessAccountId: account } = settings;
+    if (template === undefined)
+      return { name: null, language: null, state: 'none', reason: NO_TEMPLATE, text: null };
+    const unknown = { name: template, language, state: 'unknown', text: null } as const;
+    if (account === undefined) return { ...unknown, reason: NO_ACCOUNT };
+    const query = new URLSearchParams({ name: template, fields: TEMPLATE_FIELDS, limit: '100' });
+    try {
+      const response = await request(`${graph}/${account}/message_templates?${query}`);
+      const body = parsed(await response.text());
+      if (response.ok) return { name: template, language, ...templateIn(body, template, language) };
+      const code = errorCodeIn(body);
+      const reason = code === 100 ? NOT_YOUR_ACCOUNT : testProblem(code, response.status).reason;
+      return { ...unknown, reason };
+    } catch (error) {
+      return { ...unknown, reason: unreachable(error).reason };
     }
   }
 
@@ -133,6 +155,7 @@ export function openWhatsApp(settings: WhatsAppSettings, parts: ChannelParts): O
     plan,
     send,
     test,
+    template: readTemplate,
     check: async () => (await test())?.reason,
     lastWrote: (_merchantId, phones) => windowsOpenedAt(database, id, phones),
   };
@@ -181,6 +204,17 @@ function fromNetworkError(error: unknown): SendResult {
   const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
   if (typeof code !== 'string') return { outcome: 'unknown', code: 'NETWORK' };
   return { outcome: NOTHING_SENT.test(code) ? 'retry' : 'unknown', code };
+}
+
+const NO_TEMPLATE = 'No template is set up, so an answer waits until the customer writes again.';
+const NO_ACCOUNT = 'Fill in the id of your WhatsApp business account to see the template here.';
+const NOT_YOUR_ACCOUNT = 'The id of the business account is not one that this access token may use.';
+const TEMPLATE_FIELDS = 'name,language,status,components';
+
+function unreachable(error: unknown): TestProblem {
+  const result = fromNetworkError(error);
+  const code = 'code' in result && result.code !== undefined ? result.code : 'NETWORK';
+  return { code, reason: `WhatsApp cannot be reached (${code}).` };
 }
 
 function testProblem(code: number | undefined, status: number): TestProblem {

@@ -44,6 +44,17 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
     },
     {
       kind: 'text',
+      key: 'businessAccountId',
+      variable: 'WHATSAPP_BUSINESS_ACCOUNT_ID',
+      option: 'business-account-id',
+      value: 'ID',
+      about: 'the id of the WhatsApp business account, to show the template',
+      optional: true,
+      isValid: matches(/^\d{5,25}$/),
+      mustBe: 'the digits of the business account’s id',
+    },
+    {
+      kind: 'text',
       key: 'baseUrl',
       variable: 'WHATSAPP_BASE_URL',
       option: 'base-url',

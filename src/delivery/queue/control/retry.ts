@@ -106,7 +106,8 @@ export async function putBack(
     }
     const changed = await tx.run(
       `update deliveries set state = 'queued', recipient = $3, attempts = 0, due_at = $4, reason = null,
-          last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4, requeued_at = $4
+          last_code = null, waiting_for = null, channel_message_id = null, updated_at = $4, requeued_at = $4,
+          attention_at = null
         where merchant_id = $1 and id = $2 and state = $5 and ${NOT_TAKEN_BACK} returning id`,
       [merchantId, id, address.recipient, at.toISOString(), state],
     );

@@ -1,0 +1,12 @@
+import type { InboxTab } from '../../../src/contract/inbox.ts';
+import type { NotificationType } from '../../../src/contract/notifications.ts';
+
+/** What the list shows: the tab, the filters and the search. It is all in the address. */
+export interface View {
+  tab: InboxTab;
+  type: NotificationType | '';
+  /** `me`, `none`, the id of a person, or '' for everybody. */
+  assigned: string;
+  search: string;
+  sort: 'newest' | 'oldest';
+}
