@@ -55,7 +55,7 @@ onEachEngine('the timeline of a conversation', (engine) => {
       ['Alma Reyes', asked, { id: `n${asked}`, text: 'Do you open on Sundays?' }],
     );
     assert.deepEqual(followUp!.delivery, {
-      ...{ id: json.delivery_id, state: 'delivered', reason: null, undo_until: null },
+      ...{ id: json.delivery_id, state: 'delivered', reason: null, code: null, undo_until: null },
       updated_at: followUp!.delivery!.updated_at,
     });
     assert.deepEqual(

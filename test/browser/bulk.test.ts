@@ -70,7 +70,9 @@ inBrowser('an action on many that the server refuses for some', (dashboard) => {
     await rowOf(page, deleted).waitFor();
     await select(page, [...ids, deleted]);
     const changes = changesOf(page);
-    await meanwhile(page, '/notification/assign-many', () => api('DELETE', `/api/v1/notification/${deleted}`));
+    await meanwhile(page, '/notification/assign-many', () =>
+      api('DELETE', `/api/v1/notification/${deleted}`),
+    );
     await page.getByRole('combobox', { name: 'Assign to …' }).selectOption({ label: 'Alma Reyes (Me)' });
     await page.locator('.toast', { hasText: '2 assigned to Alma Reyes.' }).waitFor();
     assert.deepEqual(changes, ['/api/v1/notification/assign-many']);

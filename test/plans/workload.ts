@@ -218,6 +218,15 @@ async function talk(deskbell: Deskbell, token: string): Promise<void> {
   });
   await call('GET', 'conversation/1/timeline');
   await call('DELETE', `conversation/1/sent/${delivery_id}`);
+  const context = { question: 'Is it vegan, too?', lead_phone: 'call me' };
+  const address = await raise(deskbell, token, { ...QUESTION, conversation_id: 1, context });
+  const notificationId = Number(address.split('/').at(-1));
+  await call('POST', `notification/${notificationId}/answer`, { answer: 'Yes.' });
+  await call('POST', 'inbox/attention/send-again', { ids: [notificationId] });
+  await call('POST', `notification/${notificationId}/recipient`, { phone: '+34611550199' });
+  for (const filter of [{}, { q: 'vegan' }, { assigned: 'none', type: 'user_question_request' }])
+    await call('POST', 'inbox/attention/send-again', { all: true, ...filter });
+  await call('POST', 'notification/assign-many', { ids: [notificationId], user_id: null });
   await call('PUT', 'conversation/1/takeover');
   await call('DELETE', 'conversation/1/takeover');
   const { id } = await call('POST', 'saved-replies', { title: 'Hello', text: 'Hello' });

@@ -7,7 +7,8 @@ import { lockLanes, releaseAndRecord } from '../release.ts';
 import { type DeliveryState, NEVER, NUMBER_FIXED } from '../table.ts';
 import { type Countries, putBack, type Retried, sentAgain } from './retry.ts';
 
-const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'for update' };
+/** Without the order SQLite finds the rows by their conversation. It locks none. */
+const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'order by id for update' };
 
 /**
  * Sends a failed or cancelled delivery again, to another number (as E.164), and addresses what else the conversation has
@@ -28,7 +29,7 @@ export async function readdress(
     `select id, key, state from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and recipient = $3
         and state in ('queued', 'waiting', 'failed', 'cancelled')
-      order by id ${LOCKED[tx.engine]}`,
+      ${LOCKED[tx.engine]}`,
     [merchantId, conversationId, from],
   );
   const others = locked.filter((one) => one.id !== id && one.state !== 'cancelled');
