@@ -33,6 +33,12 @@ describe('the built dashboard', { skip: built ? false : 'the dashboard is not bu
     assert.ok(total <= SCRIPT_MAX_BYTES, `${total} bytes in ${[...scripts].join(', ')}`);
   });
 
+  it('has no schemas of the contract, which need a library', () => {
+    const licences = readFileSync(`${dist}/licences.md`, 'utf8');
+    assert.match(licences, /react/);
+    assert.doesNotMatch(licences, /typebox/i);
+  });
+
   it('loads the pages that few people open first only on demand', () => {
     const scripts = [...firstScripts()].join(' ');
     const onDemand = ['KnowledgePage', 'OverviewPage', 'TestPhonePage', 'SettingsPage'];

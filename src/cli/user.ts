@@ -14,7 +14,7 @@ import {
   setPassword,
 } from '../auth/users.ts';
 import type { Config } from '../config.ts';
-import { PASSWORD_LENGTH_MIN } from '../contract/passwords.ts';
+import { PASSWORD_LENGTH_MIN } from '../contract/plain.ts';
 import type { Database } from '../database/database.ts';
 import { hasDemoPassword } from '../demo.ts';
 import { findMerchant } from '../merchants/store.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './passwords.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './plain.ts';
 
 const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
 const AccessToken = Type.String({ description: 'JWT, sent as a bearer token.' });

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from './common.ts';
-import { PASSWORD_LENGTH_MAX } from './passwords.ts';
+import { PASSWORD_LENGTH_MAX } from './plain.ts';
 
 /** A change to the factors needs one of the two again, so that a stolen access token is not enough. */
 export const Proof = Type.Object(

@@ -3,9 +3,8 @@ import { ASK_STATUSES, DELIVER } from './asks.ts';
 import { NullOr, Timestamp } from './common.ts';
 import { DeliveryStateName } from './delivery.ts';
 import { NOTIFICATION_TYPES, NotificationTypeName, StatusName } from './notifications.ts';
+import { INBOX_TABS } from './plain.ts';
 
-export const INBOX_TABS = ['open', 'attention', 'answered', 'resolved', 'all'] as const;
-export type InboxTab = (typeof INBOX_TABS)[number];
 const OUTCOMES = ['answered', 'resolved'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 export const INBOX_SORTS = ['newest', 'oldest'] as const;

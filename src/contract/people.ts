@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './passwords.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from './plain.ts';
 
 const AT = '2026-01-15T09:30:00.000Z';
 const LINK = 'https://desk.shop.example/invite#1.mYQmxkrbN1HTXTX9DqyyNQ9o0LXXaYNMRuOqzT2a6mE';

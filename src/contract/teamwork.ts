@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { NullOr, Timestamp } from './common.ts';
+import { NOTE_MAX } from './plain.ts';
 
-export const NOTE_MAX = 4000;
 export const NOTES_MAX = 200;
 export const MENTIONS_MAX = 20;
 

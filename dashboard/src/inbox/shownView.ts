@@ -1,5 +1,5 @@
-import type { InboxTab } from '../../../src/contract/inbox.ts';
 import type { NotificationType } from '../../../src/contract/notifications.ts';
+import type { InboxTab } from '../../../src/contract/plain.ts';
 
 /** What the list shows: the tab, the filters and the search. It is all in the address. */
 export interface View {

@@ -1,4 +1,4 @@
-import { INBOX_TABS, type InboxTab } from '../../../src/contract/inbox.ts';
+import { INBOX_TABS, type InboxTab } from '../../../src/contract/plain.ts';
 import type { Query } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import type { View } from './shownView.ts';

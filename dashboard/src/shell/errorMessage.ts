@@ -1,4 +1,4 @@
-import { PASSWORD_LENGTH_MIN } from '../../../src/contract/passwords.ts';
+import { PASSWORD_LENGTH_MIN } from '../../../src/contract/plain.ts';
 import { ApiError } from '../api/error.ts';
 import type { Translation } from '../i18n/translation.tsx';
 

@@ -1,7 +1,8 @@
 import { ActionIcon, Button, Textarea } from '@mantine/core';
 import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { NOTE_MAX, type Note } from '../../../src/contract/teamwork.ts';
+import { NOTE_MAX } from '../../../src/contract/plain.ts';
+import type { Note } from '../../../src/contract/teamwork.ts';
 import { request } from '../api/client.ts';
 import { isRefusal } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';

@@ -1,5 +1,5 @@
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../contract/passwords.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../contract/plain.ts';
 
 export const TOO_SHORT = `A password needs at least ${PASSWORD_LENGTH_MIN} characters.`;
 /** From 0 to 4. zxcvbn calls 3 "safely unguessable": over 10^8 guesses. */

@@ -8,7 +8,6 @@ import {
   INBOX_IDS_MAX,
   INBOX_LIMIT,
   INBOX_SORTS,
-  INBOX_TABS,
   InboxCounts,
   InboxHeaders,
   InboxPage,
@@ -16,6 +15,7 @@ import {
   PresenceQuery,
 } from '../../contract/inbox.ts';
 import { Unchanged } from '../../contract/notifications.ts';
+import { INBOX_TABS } from '../../contract/plain.ts';
 import { ListedPresences } from '../../contract/teamwork.ts';
 import { invalid, TOKEN_ERRORS } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';

@@ -1,5 +1,5 @@
-import type { InboxTab } from '../../contract/inbox.ts';
 import type { NotificationType } from '../../contract/notifications.ts';
+import type { InboxTab } from '../../contract/plain.ts';
 
 /** The tabs that are states of a notification. `attention` is a state of its message. */
 export type StateTab = Exclude<InboxTab, 'attention'>;

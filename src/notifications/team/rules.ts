@@ -1,5 +1,6 @@
 import type { PersonName } from '../../auth/people.ts';
-import { MENTIONS_MAX, NOTE_MAX, PRESENCE_STATES, type PresenceState } from '../../contract/teamwork.ts';
+import { NOTE_MAX } from '../../contract/plain.ts';
+import { MENTIONS_MAX, PRESENCE_STATES, type PresenceState } from '../../contract/teamwork.ts';
 import { storableText } from '../../database/text.ts';
 import { invalid, required } from '../../errors.ts';
 import { findMentions } from './mentions.ts';

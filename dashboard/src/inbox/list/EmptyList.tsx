@@ -1,4 +1,4 @@
-import type { InboxTab } from '../../../../src/contract/inbox.ts';
+import type { InboxTab } from '../../../../src/contract/plain.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { EmptyState } from '../../shell/EmptyState.tsx';

@@ -1,4 +1,5 @@
-import type { InboxCounts, InboxTab } from '../../../../src/contract/inbox.ts';
+import type { InboxCounts } from '../../../../src/contract/inbox.ts';
+import type { InboxTab } from '../../../../src/contract/plain.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { TABS } from '../view.ts';

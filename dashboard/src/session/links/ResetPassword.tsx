@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { PASSWORD_LENGTH_MIN } from '../../../../src/contract/passwords.ts';
+import { PASSWORD_LENGTH_MIN } from '../../../../src/contract/plain.ts';
 import { ApiError } from '../../api/error.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { linkCalls } from '../../settings/calls.ts';

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../../src/contract/passwords.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../../src/contract/plain.ts';
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
