@@ -655,18 +655,6 @@ export const es: Texts = {
   teamDisabled: 'Desactivado',
   teamDisable: 'Desactivar',
   teamEnable: 'Activar',
-  // Questions before something that cannot be undone.
-  channelRemoveAsk: '¿Quitar tu canal?',
-  channelRemoveAbout:
-    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
-  teamDisableAsk: '¿Desactivar a {name}?',
-  teamDisableAbout:
-    'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',
-  teamDemoteAsk: '¿Dejar de ser propietario?',
-  teamDemoteAbout: 'Ya no podrás gestionar la tienda. Solo otro propietario puede volver a darte ese rol.',
-  teamDemote: 'Pasar a miembro',
-  webhookRemoveAsk: '¿Quitar este destino?',
-  webhookRemoveAbout: 'Se pierden los eventos que aún no se le han entregado, y se elimina su secreto.',
   teamResetLink: 'Nueva contraseña',
   resetLinkHint: 'Pasa este enlace a {name}. Funciona una vez, durante una hora.',
   inviteTitle: 'Invita a alguien',
@@ -679,6 +667,18 @@ export const es: Texts = {
     'Enviamos este enlace a {email}. También puedes pasarlo tú. Funciona una vez, durante siete días.',
   inviteLinkHint: 'Pasa este enlace. Funciona una vez, durante siete días, y no se vuelve a mostrar.',
   invitesOpen: 'Invitaciones abiertas',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: '¿Quitar tu canal?',
+  channelRemoveAbout:
+    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
+  teamDisableAsk: '¿Desactivar a {name}?',
+  teamDisableAbout:
+    'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',
+  teamDemoteAsk: '¿Dejar de ser propietario?',
+  teamDemoteAbout: 'Ya no podrás gestionar la tienda. Solo otro propietario puede volver a darte ese rol.',
+  teamDemote: 'Pasar a miembro',
+  webhookRemoveAsk: '¿Quitar este destino?',
+  webhookRemoveAbout: 'Se pierden los eventos que aún no se le han entregado, y se elimina su secreto.',
   inviteAnybody: 'Quien tenga el enlace',
   inviteUntil: 'Funciona hasta {when}',
   inviteWithdraw: 'Retirar',

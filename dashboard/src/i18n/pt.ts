@@ -655,6 +655,18 @@ export const pt: Texts = {
   teamDisabled: 'Desativado',
   teamDisable: 'Desativar',
   teamEnable: 'Ativar',
+  teamResetLink: 'Nova senha',
+  resetLinkHint: 'Envie este link a {name}. Funciona uma vez, durante uma hora.',
+  inviteTitle: 'Convide alguém',
+  inviteHint:
+    'Recebe um link para repassar. Com um endereço também o enviamos, se este servidor enviar e-mails.',
+  inviteName: 'Nome',
+  inviteRoleHint: 'Pode alterá-la depois.',
+  inviteCreate: 'Criar o convite',
+  inviteMailed:
+    'Enviamos este link para {email}. Você também pode repassá-lo. Funciona uma vez, durante sete dias.',
+  inviteLinkHint: 'Envie este link. Funciona uma vez, durante sete dias, e não volta a ser mostrado.',
+  invitesOpen: 'Convites em aberto',
   // Questions before something that cannot be undone.
   channelRemoveAsk: 'Remover seu canal?',
   channelRemoveAbout:
@@ -668,18 +680,6 @@ export const pt: Texts = {
   teamDemote: 'Passar a membro',
   webhookRemoveAsk: 'Remover este destino?',
   webhookRemoveAbout: 'Os eventos que ainda não lhe foram entregues se perdem, e seu segredo é excluído.',
-  teamResetLink: 'Nova senha',
-  resetLinkHint: 'Envie este link a {name}. Funciona uma vez, durante uma hora.',
-  inviteTitle: 'Convide alguém',
-  inviteHint:
-    'Recebe um link para repassar. Com um endereço também o enviamos, se este servidor enviar e-mails.',
-  inviteName: 'Nome',
-  inviteRoleHint: 'Pode alterá-la depois.',
-  inviteCreate: 'Criar o convite',
-  inviteMailed:
-    'Enviamos este link para {email}. Você também pode repassá-lo. Funciona uma vez, durante sete dias.',
-  inviteLinkHint: 'Envie este link. Funciona uma vez, durante sete dias, e não volta a ser mostrado.',
-  invitesOpen: 'Convites em aberto',
   inviteAnybody: 'Quem tiver o link',
   inviteUntil: 'Funciona até {when}',
   inviteWithdraw: 'Retirar',
