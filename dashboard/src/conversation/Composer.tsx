@@ -1,6 +1,7 @@
 import { Button, Kbd, Textarea } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useRef, useState } from 'react';
+import { isRefusal } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { undoSecondsOf } from '../settings/merchant.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
@@ -53,13 +54,16 @@ export function Composer({ conversationId, name }: ComposerProps) {
       await sendMessage(client, conversationId, {
         ...{ text, replyTo: quote?.id, undoSeconds, key },
         onUndone: () => {
-          if (readMessageDraft(conversationId).text === '') change(text);
+          const { text: typed } = readMessageDraft(conversationId);
+          change(typed.trim() === '' ? text : `${text}\n${typed}`);
           setQuote(conversationId, quote);
         },
       });
       change('');
       setQuote(conversationId, undefined);
     } catch (error) {
+      // With the same key the refusal would be repeated, even when its reason is gone.
+      if (isRefusal(error)) keep(newDraft(text));
       setState({ error });
     }
     field.current?.focus();

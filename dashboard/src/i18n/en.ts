@@ -618,17 +618,6 @@ export const en = {
   teamDisable: 'Disable',
   teamEnable: 'Enable',
   teamResetLink: 'Reset password',
-  // Questions before something that cannot be undone.
-  channelRemoveAsk: 'Remove your channel?',
-  channelRemoveAbout:
-    'Its settings and secrets are deleted. Your messages then go out through the channel of the operator.',
-  teamDisableAsk: 'Disable {name}?',
-  teamDisableAbout: 'They are signed out everywhere and cannot sign in until an owner enables them again.',
-  teamDemoteAsk: 'Stop being an owner?',
-  teamDemoteAbout: 'You can then no longer manage the shop. Only another owner can make you an owner again.',
-  teamDemote: 'Become a member',
-  webhookRemoveAsk: 'Remove this endpoint?',
-  webhookRemoveAbout: 'Events that were not delivered to it yet are lost, and its secret is deleted.',
   resetLinkHint: 'Pass this link on to {name}. It works once, within an hour.',
   inviteTitle: 'Invite somebody',
   inviteHint:
@@ -644,6 +633,17 @@ export const en = {
   inviteMailSent: 'E-mail sent',
   inviteMailFailed: 'E-mail not delivered: pass the link on yourself, or invite again',
   invitesOpen: 'Open invitations',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: 'Remove your channel?',
+  channelRemoveAbout:
+    'Its settings and secrets are deleted. Your messages then go out through the channel of the operator.',
+  teamDisableAsk: 'Disable {name}?',
+  teamDisableAbout: 'They are signed out everywhere and cannot sign in until an owner enables them again.',
+  teamDemoteAsk: 'Stop being an owner?',
+  teamDemoteAbout: 'You can then no longer manage the shop. Only another owner can make you an owner again.',
+  teamDemote: 'Become a member',
+  webhookRemoveAsk: 'Remove this endpoint?',
+  webhookRemoveAbout: 'Events that were not delivered to it yet are lost, and its secret is deleted.',
   inviteAnybody: 'Whoever has the link',
   inviteUntil: 'Works until {when}',
   inviteWithdraw: 'Withdraw',

@@ -686,18 +686,6 @@ export const es: Texts = {
   teamDisable: 'Desactivar',
   teamEnable: 'Activar',
   teamResetLink: 'Restablecer contraseña',
-  // Questions before something that cannot be undone.
-  channelRemoveAsk: '¿Quitar tu canal?',
-  channelRemoveAbout:
-    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
-  teamDisableAsk: '¿Desactivar a {name}?',
-  teamDisableAbout:
-    'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',
-  teamDemoteAsk: '¿Dejar de ser propietario?',
-  teamDemoteAbout: 'Ya no podrás gestionar la tienda. Solo otro propietario puede volver a darte ese rol.',
-  teamDemote: 'Pasar a miembro',
-  webhookRemoveAsk: '¿Quitar este destino?',
-  webhookRemoveAbout: 'Se pierden los eventos que aún no se le han entregado, y se elimina su secreto.',
   resetLinkHint: 'Pasa este enlace a {name}. Funciona una vez, durante una hora.',
   inviteTitle: 'Invita a alguien',
   inviteHint:
@@ -713,6 +701,18 @@ export const es: Texts = {
   inviteMailSent: 'Correo enviado',
   inviteMailFailed: 'El correo no se entregó: pasa el enlace o invita de nuevo',
   invitesOpen: 'Invitaciones abiertas',
+  // Questions before something that cannot be undone.
+  channelRemoveAsk: '¿Quitar tu canal?',
+  channelRemoveAbout:
+    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
+  teamDisableAsk: '¿Desactivar a {name}?',
+  teamDisableAbout:
+    'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',
+  teamDemoteAsk: '¿Dejar de ser propietario?',
+  teamDemoteAbout: 'Ya no podrás gestionar la tienda. Solo otro propietario puede volver a darte ese rol.',
+  teamDemote: 'Pasar a miembro',
+  webhookRemoveAsk: '¿Quitar este destino?',
+  webhookRemoveAbout: 'Se pierden los eventos que aún no se le han entregado, y se elimina su secreto.',
   inviteAnybody: 'Quien tenga el enlace',
   inviteUntil: 'Funciona hasta {when}',
   inviteWithdraw: 'Retirar',

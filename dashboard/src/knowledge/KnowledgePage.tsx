@@ -10,12 +10,13 @@ import { follow, navigate, pathOf, useRoute } from '../shell/route.ts';
 import { useWide } from '../shell/useScreenWidth.ts';
 import { useShortcuts } from '../shortcuts/useShortcuts.ts';
 import { DocumentPane } from './DocumentPane.tsx';
+import { BLANK } from './drafts.ts';
 import { ChangeList } from './lists/ChangeList.tsx';
 import { DocumentList, useDocuments } from './lists/DocumentList.tsx';
 import { GapList } from './lists/GapList.tsx';
 import { StaleList } from './lists/StaleList.tsx';
 import { NewDocument } from './NewDocument.tsx';
-import { BLANK, type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
+import { type KnowledgeView, queryOfKnowledge, useKnowledgeView, VIEWS } from './views.ts';
 
 // Loaded on demand: it is used less often than the list.
 const FilesDialog = lazy(async () => ({

@@ -25,6 +25,9 @@ interface NewDocumentDraft {
   notificationId: number | null;
 }
 
+/** Names a new document that is written for no notification. The others are named after theirs, by its id. */
+export const BLANK = 'blank';
+
 /** By what it is written for: the id of a notification, or `BLANK`. */
 const nameOfNew = (key: string) => `document.new.${key}`;
 

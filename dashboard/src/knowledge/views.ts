@@ -9,9 +9,6 @@ export function useKnowledgeView(): KnowledgeView {
   return VIEWS.find((view) => view === given) ?? 'documents';
 }
 
-/** Names a new document that is written for no notification. The others are named after theirs, by its id. */
-export const BLANK = 'blank';
-
 export const queryOfKnowledge = (view: KnowledgeView, more: Query = {}): Query => ({
   ...(view === 'documents' ? {} : { show: view }),
   ...more,
