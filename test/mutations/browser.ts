@@ -105,11 +105,11 @@ export const BROWSER_MUTATIONS: readonly Mutation[] = [
       test: 'get another number, which the customer is reached at from then on',
     },
     {
-      name: 'only the newest failed message is sent again with all',
+      name: 'what the filter hides is sent again with all',
       file: 'dashboard/src/inbox/attention/SendAllAgain.tsx',
-      find: `void sendAgain(client, 'all')`,
-      replace: 'void sendAgain(client, items[0]!.id)',
-      test: 'are all sent again with one click',
+      find: 'void sendAllAgain(client, view)',
+      replace: "void sendAllAgain(client, { ...view, search: '' })",
+      test: 'are all sent again, as far as they are shown and somebody does not have to look first',
     },
     {
       name: 'a number that cannot get messages cannot be fixed',

@@ -110,13 +110,6 @@ export const INBOX_MUTATIONS: readonly Mutation[] = [
       test: 'were taken back: nobody can send them',
     },
     {
-      name: 'a message that was taken back can be sent by its id',
-      file: 'src/delivery/queue/control/retry.ts',
-      find: "(row.state !== 'failed' && row.state !== 'cancelled') || row.last_code === TAKEN_BACK",
-      replace: "row.state !== 'failed' && row.state !== 'cancelled'",
-      test: 'were taken back: nobody can send them',
-    },
-    {
       name: 'all are sent again, also those that the customer may have',
       file: 'src/notifications/inbox/attention.ts',
       find: 'found.filter((row) => !isSentOneByOne(row.last_code))',

@@ -7,7 +7,7 @@ import { lockLanes, releaseAndRecord } from '../release.ts';
 import { type DeliveryState, NEVER, NUMBER_FIXED } from '../table.ts';
 import { type Countries, putBack, type Retried, sentAgain } from './retry.ts';
 
-/** Without the order SQLite finds the rows by their conversation. It locks none. */
+/** SQLite locks none. Without the order, and without an index of states, it finds them by their conversation. */
 const LOCKED: Readonly<Record<Engine, string>> = { sqlite: '', postgres: 'order by id for update' };
 
 /**
@@ -28,7 +28,7 @@ export async function readdress(
   const locked = await tx.all<{ id: number; key: string; state: DeliveryState }>(
     `select id, key, state from deliveries
       where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and recipient = $3
-        and state in ('queued', 'waiting', 'failed', 'cancelled')
+        and coalesce(state, '') in ('queued', 'waiting', 'failed', 'cancelled')
       ${LOCKED[tx.engine]}`,
     [merchantId, conversationId, from],
   );
