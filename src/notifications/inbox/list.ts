@@ -20,7 +20,7 @@ export interface PageRequest extends Filter {
 }
 
 /** A place in a list. */
-export interface Position {
+interface Position {
   /** Of the notification; with attention, of its message. */
   id: number;
   /** When it was answered or resolved, in a list of that order. */
