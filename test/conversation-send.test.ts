@@ -65,14 +65,23 @@ onEachEngine('writing to a customer', (engine) => {
         ['queued', until],
       ],
     );
+    // An assistant might pass on what is then taken back.
+    const key = await createKey(deskbell);
+    const seen = async (part: 'timeline' | 'messages', token: string) =>
+      (await deskbell.call('GET', `${CONVERSATIONS}/${id}/${part}`, { token })).text;
+    for (const part of ['timeline', 'messages'] as const)
+      assert.doesNotMatch(await seen(part, key), /Oops|Kept/, part);
     assert.equal((await call('DELETE', `${id}/sent/${undone.json.delivery_id}`)).status, 200);
     assert.deepEqual(said(await turns(id)), ['merchant: Kept']);
+    for (const token of [key, await deskbell.signIn()])
+      assert.doesNotMatch(await seen('messages', token), /Oops/);
     await deskbell.clock.advance(4);
     await deskbell.allSent();
     assert.deepEqual(await phoneMessages(id), []);
     await deskbell.clock.advance(2);
     await deskbell.allSent();
     assert.deepEqual(await phoneMessages(id), ['Kept']);
+    for (const part of ['timeline', 'messages'] as const) assert.match(await seen(part, key), /Kept/, part);
     for (const delivery of [kept, undone])
       assertError(await call('DELETE', `${id}/sent/${delivery.json.delivery_id}`), 409, 'TOO_LATE');
     deskbell.clock.go();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { ASK } from './asking.ts';
-import { assertError, NOTIFICATIONS, onEachEngine, raise, SUPPORT } from './harness.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, QUESTION, raise, SUPPORT } from './harness.ts';
 import { useHeld } from './holding.ts';
 import { listen } from './listening.ts';
 import { createKey } from './machineKeys.ts';
@@ -57,6 +57,39 @@ onEachEngine('an answer that can be undone', (engine) => {
     });
     assert.deepEqual([sent.lesson.do, sent.lesson.version, document.body], ['new', 1, 'Held back.']);
     assert.deepEqual([document.created_at, document.versions[0].user_name], [at.toISOString(), 'Alma Reyes']);
+  });
+
+  it('goes to the number that it was sent to, whatever the conversation has meanwhile', async () => {
+    const token = tokens.aurora;
+    const reference = randomUUID();
+    const conversation = (customer_phone: string) =>
+      deskbell.call('POST', '/api/v1/conversation/', {
+        ...{ token, body: { reference, customer_name: 'Ana', customer_phone } },
+      });
+    const { json } = await conversation('+34611559301');
+    const address = await raise(deskbell, token, { ...QUESTION, conversation_id: json.id });
+    const id = Number(address.split('/').at(-1));
+    await hold(id, { answer: 'To the first number.' });
+    assert.equal((await conversation('+34611559302')).status, 200);
+    await release(id);
+    const { json: sent } = await deskbell.call('GET', `/api/v1/delivery/?notification_id=${id}`, { token });
+    assert.equal(
+      sent.find((one: { notification_id: number }) => one.notification_id === id).recipient,
+      '+34611559301',
+    );
+  });
+
+  it('is not told to a key before it is due, not even in the timeline', async () => {
+    const key = await createKey(deskbell);
+    const id = await ask('Is the roastery open?', {});
+    await hold(id, { answer: 'Not yet settled.' });
+    const { conversation_id } = await show(id);
+    const timeline = async (token: string) =>
+      (await deskbell.call('GET', `/api/v1/conversation/${conversation_id}/timeline`, { token })).text;
+    assert.match(await timeline(tokens.aurora), /Not yet settled/);
+    assert.doesNotMatch(await timeline(key), /Not yet settled/);
+    await release(id);
+    assert.match(await timeline(key), /Not yet settled/);
   });
 
   it('is taken back with its message and its lesson, and can be answered again', async () => {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { merchantOf, requireMerchant } from '../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant } from '../auth/guard.ts';
 import {
   MESSAGES_AT_ONCE_MAX,
   MESSAGES_PAGE_MAX,
@@ -104,10 +104,13 @@ export function messageRoutes({ database, storage, writeOnce, now }: Parts): Fas
         const limit = readLimit(query.limit, MESSAGES_PAGE_MAX) ?? PAGE_DEFAULT;
         const from = readPosition(query.cursor);
         if (!(await findConversation(database, merchantId, id))) throw conversationNotFound();
+        // An assistant might pass on what is then taken back.
+        const settledAt = callerOf(request).kind === 'key' ? now() : undefined;
         const { rows, hasMore } = await collectPage<Entry>(
           limit,
           ({ wire }) => wire.text.length,
-          (last, atMost) => readThread(database, merchantId, id, { after: last ?? from, limit: atMost }),
+          (last, atMost) =>
+            readThread(database, merchantId, id, { after: last ?? from, limit: atMost, settledAt }),
         );
         const last = rows.at(-1);
         return {

@@ -4,7 +4,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Engine, Queries, Transaction } from '../database/database.ts';
 import type { Expiring } from '../database/expiry.ts';
 import { idIn, ownIdIn } from '../database/ids.ts';
-import { listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
+import { canBeTakenBack, listSentIn, type SentMessage } from '../delivery/queue/deliveries.ts';
 import { conversationNotFound } from '../errors.ts';
 import type { NewMessage } from './rules.ts';
 
@@ -83,12 +83,19 @@ export interface Entry extends Position {
 /** After every row of its time. */
 const ID_MAX = Number.MAX_SAFE_INTEGER;
 
+interface ThreadRange {
+  after: Position | undefined;
+  limit: number;
+  /** Without what can still be taken back at this time. */
+  settledAt: Date | undefined;
+}
+
 /** The next part of a thread, oldest first. */
 export async function readThread(
   queries: Queries,
   merchantId: MerchantId,
   conversationId: number,
-  { after = { at: '', kind: 'm', id: 0 }, limit }: { after: Position | undefined; limit: number },
+  { after = { at: '', kind: 'm', id: 0 }, limit, settledAt }: ThreadRange,
 ): Promise<Entry[]> {
   const stored = await queries.all<StoredMessage>(
     `select id, sender, text, at, message_id from conversation_messages
@@ -97,7 +104,8 @@ export async function readThread(
   );
   const sentAfter = { at: after.at, id: after.kind === 'd' ? after.id : 0 };
   const sent = await listSentIn(queries, merchantId, conversationId, { after: sentAfter, limit });
-  return [...stored.map(ofMessage), ...sent.map(ofDelivery)].sort(inOrder).slice(0, limit);
+  const shown = settledAt ? sent.filter((message) => !canBeTakenBack(message, settledAt)) : sent;
+  return [...stored.map(ofMessage), ...shown.map(ofDelivery)].sort(inOrder).slice(0, limit);
 }
 
 /** For a kind, 'm' comes before 'd'. */

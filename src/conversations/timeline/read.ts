@@ -1,9 +1,14 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
-import { type Turn, UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
+import type { Turn } from '../../contract/timeline.ts';
 import type { Queries } from '../../database/database.ts';
 import { failureOf } from '../../delivery/attention.ts';
-import { findSentIds, listSentBefore, type SentTurn } from '../../delivery/queue/deliveries.ts';
+import {
+  canBeTakenBack,
+  findSentIds,
+  listSentBefore,
+  type SentTurn,
+} from '../../delivery/queue/deliveries.ts';
 import { collectPage } from '../../http/paging.ts';
 import { findMessages, listMessagesBefore, type StoredMessage } from '../messages.ts';
 import { isEcho, NEAR_MS, pairQuestions } from './pairs.ts';
@@ -95,6 +100,14 @@ export async function readTimeline(
   const items = await turnsOf(parts, merchantId, conversationId, { rows, known, now });
   return { items, last: hasMore ? last : undefined };
 }
+
+/** Without what can still be taken back: an assistant might pass it on. */
+export const settledTurns = (turns: readonly Turn[]): Turn[] =>
+  turns
+    .filter(({ delivery }) => delivery === null || delivery.undo_until === null)
+    .map((turn) =>
+      turn.question?.undo_until ? { ...turn, question: { ...turn.question, answer: null } } : turn,
+    );
 
 const END: Position = { at: '9999', kind: 'd', id: ID_MAX };
 const shifted = (at: string, ms: number) => new Date(Date.parse(at) + ms).toISOString();
@@ -233,13 +246,8 @@ const questionWire = (question: Question): Turn['question'] => ({
 });
 
 function deliveryWire(row: SentTurn, now: Date): Turn['delivery'] {
-  const { id, state, reason, updated_at, created_at, due_at, attempts, notification_id } = row;
-  const isHeld =
-    notification_id === null &&
-    state === 'queued' &&
-    attempts === 0 &&
-    due_at > now.toISOString() &&
-    due_at <= shifted(created_at, UNDO_MAX_SECONDS * 1000);
+  const { id, state, reason, updated_at, due_at } = row;
+  const isHeld = canBeTakenBack(row, now);
   const code = state === 'failed' ? failureOf(row.last_code) : null;
   return { id, state, reason, code, updated_at, undo_until: isHeld ? due_at : null };
 }

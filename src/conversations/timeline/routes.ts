@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { merchantOf, requireMerchant } from '../../auth/guard.ts';
+import { callerOf, merchantOf, requireMerchant } from '../../auth/guard.ts';
 import { TIMELINE_LIMIT, Timeline, TimelineQuery } from '../../contract/timeline.ts';
 import type { Sending, SendingTo } from '../../delivery/channels/windows.ts';
 import { conversationNotFound, invalid, TOKEN_ERRORS } from '../../errors.ts';
@@ -9,7 +9,7 @@ import { reachablePhone } from '../reach.ts';
 import { type ConversationParts, conversationIdOf } from '../routes.ts';
 import { findConversation } from '../store.ts';
 import { wiresOf } from '../wire.ts';
-import { type Position, type Questions, readTimeline } from './read.ts';
+import { type Position, type Questions, readTimeline, settledTurns } from './read.ts';
 
 const BEFORE = /^turn (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([mnd]) (\d{1,15})$/;
 const beforeInvalid = () => invalid('before', 'before must be the next_before of a page');
@@ -36,7 +36,7 @@ export function timelineRoutes(parts: Parts): FastifyPluginAsyncTypebox {
               'The end of the conversation, or what was said before: what customer and assistant said, the questions, and ' +
               'what was sent with its state. Each thing is there once: a question that the customer wrote within ten ' +
               'minutes in the same words is that message, and what an assistant recorded of Deskbell’s own messages is ' +
-              'left out. A page may have fewer than `limit`.',
+              'left out. A page may have fewer than `limit`. A key does not see what can still be taken back.',
             errors: [
               ...TOKEN_ERRORS,
               conversationNotFound(),
@@ -66,7 +66,8 @@ export function timelineRoutes(parts: Parts): FastifyPluginAsyncTypebox {
         const phone = await reachablePhone(database, merchantId, row, defaultCountry);
         const sending = phone === undefined ? 'unreachable' : wayOf(await sendingTo(merchantId, phone));
         const nextBefore = last ? cursorOf(`turn ${last.at} ${last.kind} ${last.id}`) : null;
-        return { conversation: conversation!, sending, items, next_before: nextBefore } as const;
+        const shown = callerOf(request).kind === 'key' ? settledTurns(items) : items;
+        return { conversation: conversation!, sending, items: shown, next_before: nextBefore } as const;
       },
     );
   };

@@ -1,5 +1,6 @@
 import type { Delivery } from '../../contract/delivery.ts';
 import type { MerchantId } from '../../contract/ids.ts';
+import { UNDO_MAX_SECONDS } from '../../contract/timeline.ts';
 import type { Engine, Queries } from '../../database/database.ts';
 import { idIn, inSelect } from '../../database/ids.ts';
 import { type DeliveryState, NEVER, NOT_TAKEN_BACK, notificationIdOf } from './table.ts';
@@ -53,9 +54,22 @@ export function findDelivery(queries: Queries, merchantId: MerchantId, id: numbe
 export interface SentMessage
   extends Pick<Delivery, 'id' | 'notification_id' | 'content' | 'state' | 'created_at'> {
   channel_message_id: string | null;
+  attempts: number;
+  due_at: string;
 }
 
-/** The messages to the customer of a conversation, oldest first. */
+/** Whether somebody has written it without a question, and can still take it back. */
+export const canBeTakenBack = (
+  { notification_id, state, attempts, due_at, created_at }: SentMessage,
+  now: Date,
+): boolean =>
+  notification_id === null &&
+  state === 'queued' &&
+  attempts === 0 &&
+  due_at > now.toISOString() &&
+  Date.parse(due_at) <= Date.parse(created_at) + UNDO_MAX_SECONDS * 1000;
+
+/** The messages to the customer of a conversation, oldest first. Those that were taken back are not among them. */
 export function listSentIn(
   queries: Queries,
   merchantId: MerchantId,
@@ -63,8 +77,11 @@ export function listSentIn(
   { after, limit }: { after: { at: string; id: number }; limit: number },
 ): Promise<SentMessage[]> {
   return queries.all<SentMessage>(
-    `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id from deliveries
-      where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) > ($3, $4) order by created_at, id limit $5`,
+    `select id, ${notificationIdOf()} as notification_id, content, state, created_at, channel_message_id, attempts,
+        due_at from deliveries
+      where merchant_id = $1 and endpoint_id = 0 and conversation_id = $2 and (created_at, id) > ($3, $4)
+        and ${NOT_TAKEN_BACK}
+      order by created_at, id limit $5`,
     [merchantId, conversationId, after.at, after.id, limit],
   );
 }
@@ -72,14 +89,12 @@ export function listSentIn(
 export interface SentTurn extends SentMessage {
   last_code: string | null;
   reason: string | null;
-  attempts: number;
-  due_at: string;
   updated_at: string;
   sent_by: string | null;
   reply_to: number | null;
 }
 
-/** The last messages of a conversation before a time, newest first. Those that were taken back are not among them. */
+/** The last ones before a time, newest first. */
 export function listSentBefore(
   queries: Queries,
   merchantId: MerchantId,

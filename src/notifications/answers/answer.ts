@@ -12,6 +12,7 @@ import { alreadyAnswered, notificationNotFound } from '../../errors.ts';
 import { findLessonWire } from '../../knowledge/taught.ts';
 import { checkTeach } from '../../knowledge/teach.ts';
 import type { Storage } from '../../merchants/storage.ts';
+import { recipientOf } from '../recipient.ts';
 import { checkAnswer } from '../rules.ts';
 import {
   type FindNotification,
@@ -68,7 +69,7 @@ export async function answerNotification(
 ): Promise<Answered> {
   const notification = (await find({ merchantId, id })) ?? (await findOnPrimary(queries, merchantId, id));
 
-  const { question, documentId: namedDocument } = askedIn(notification);
+  const { question, documentId: namedDocument, leadPhone } = askedIn(notification);
   const decision = checkAnswer(
     {
       type: notification.notification_type,
@@ -89,7 +90,8 @@ export async function answerNotification(
     if (decision.teach) await reserveLesson(queries, storage, merchantId, { question, decision });
   }
 
-  const settled: Settled = { notification, decision, author, at };
+  const recipient = recipientOf(leadPhone, notification, outbox.defaultCountry);
+  const settled: Settled = { notification, decision, author, at, recipient };
   const hold =
     decision.undoSeconds === undefined ? undefined : holdOf(settled, decision.undoSeconds, together);
   const mark = markAnswered(merchantId, id, {

@@ -15,7 +15,6 @@ import {
 } from '../../knowledge/learn.ts';
 import { type LearnedFrom, rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAskStep } from '../asks/endStep.ts';
-import { recipientOf } from '../recipient.ts';
 import type { AnswerDecision } from '../rules.ts';
 import { type AnswerEvent, answerEvent, lockNotification, type StoredNotification } from '../store.ts';
 
@@ -28,6 +27,8 @@ export interface Settled {
   author: Author;
   /** When the person answered. */
   at: Date;
+  /** Whom the answer goes to: as it was when the person answered, unless somebody corrects the number. */
+  recipient: string;
 }
 
 /** The question of a notification, and the document that its context names. */
@@ -74,14 +75,14 @@ export async function performAnswer(
     return { won: rows.length > 0, waitsUntil: undefined };
   }
 
-  const { question, documentId, leadPhone } = askedIn(notification);
+  const { question, documentId } = askedIn(notification);
   const message = {
     notificationId: id,
     conversationId: notification.conversation_id,
     reference: notification.reference,
     context: notification.context,
     country: notification.country,
-    recipient: recipientOf(leadPhone, notification, outbox.defaultCountry),
+    recipient: settled.recipient,
     mode: decision.send,
     content: decision.content,
     replyTo: decision.quote,

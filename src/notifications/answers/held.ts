@@ -13,20 +13,21 @@ export interface HeldAnswer {
   decision: Decided;
   author: Author;
   at: string;
+  recipient: string;
   /** The notifications that got the same answer, which is learned once. */
   together?: readonly number[];
 }
 
 /** The key makes the text unique, so that whoever compares it can only get this answer. */
 export function holdOf(
-  { decision, author, at }: Settled,
+  { decision, author, at, recipient }: Settled,
   undoSeconds: number,
   together: readonly number[] | undefined,
 ): Hold {
   const until = new Date(at.getTime() + undoSeconds * 1000).toISOString();
   return {
     until,
-    held: JSON.stringify({ key: randomUUID(), decision, author, at, together } satisfies Record<
+    held: JSON.stringify({ key: randomUUID(), decision, author, at, recipient, together } satisfies Record<
       keyof HeldAnswer | 'key',
       unknown
     >),

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
+import { recipientOf } from '../recipient.ts';
 import { findNotification, markReleased } from '../store.ts';
 import { eventOf, performAnswer, type Settled } from './effects.ts';
 import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue } from './held.ts';
@@ -92,14 +93,15 @@ async function release(
   merchantId: MerchantId,
   due: DueAnswer,
 ): Promise<boolean> {
-  const { decision, author, at, together } = JSON.parse(due.held) as HeldAnswer;
+  const { decision, author, at, recipient: chosen, together } = JSON.parse(due.held) as HeldAnswer;
   const perform = async (queries: Database | Transaction, known?: number) => {
     const notification = await findNotification(queries, merchantId, due.id);
     if (!notification) return false;
     // If another one of them has made the document, this one only adds its question.
     const { teach: _, ...untaught } = { teach: undefined, ...decision };
     const decided = known === undefined ? decision : { ...untaught, documentId: known };
-    const settled: Settled = { notification, decision: decided, author, at: new Date(at) };
+    const recipient = recipientOf(chosen, notification, outbox.defaultCountry);
+    const settled: Settled = { notification, decision: decided, author, at: new Date(at), recipient };
     const mark = markReleased(merchantId, due.id, {
       ...{ answeredBy: author, at: settled.at, event: eventOf(settled) },
       hold: { until: due.undo_until, held: due.held },
