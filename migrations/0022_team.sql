@@ -69,6 +69,9 @@ create table password_resets (
 );
 create index password_resets_expiry on password_resets (expires_at);
 
+-- By what people recognise a session: a browser and its system, or a program.
+alter table sessions add column device text;
+
 alter table merchants add column language text check (language in ('en', 'es', 'pt', 'ar'));
 -- An IANA name, such as Europe/Madrid: of the opening hours and the quiet hours.
 alter table merchants add column time_zone text;

@@ -67,6 +67,7 @@ onEachEngine('the command line while a server runs', (engine) => {
       secondFactorAt: null,
       expiresAt: deskbell.clock.now(),
       address: '127.0.0.0/24',
+      device: null,
       perUser: 20,
     };
     let opening: Promise<boolean> | undefined;

@@ -169,6 +169,7 @@ onEachEngine('raising a notification', (engine) => {
         lesson: null,
         assigned_to: null,
         notes: 0,
+        recipient: '+34611550101',
       });
       assert.equal(address, `${NOTIFICATIONS}/${id}`);
       assert.equal(created_at, updated_at);
@@ -176,7 +177,7 @@ onEachEngine('raising a notification', (engine) => {
 
       const [newest] = (await deskbell.call('GET', NOTIFICATIONS, { token })).json;
       const { answer, answered_by, delivery, ask, outcome: _, undo_until, lesson, ...more } = one.json;
-      const { assigned_to, notes, ...listed } = more;
+      const { assigned_to, notes, recipient, ...listed } = more;
       assert.deepEqual(newest, listed);
     });
   }

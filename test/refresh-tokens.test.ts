@@ -118,7 +118,7 @@ onEachEngine('the sessions of a user', (engine) => {
 
   it('are listed with their times and roughly their address, the last used first', async () => {
     const user = await addUser(deskbell);
-    const first = (await login(deskbell, user, from('192.0.2.77'))).json;
+    const first = (await login(deskbell, user, { ...from('192.0.2.77'), 'user-agent': 'curl/8.5.0' })).json;
     await deskbell.clock.advance(600);
     const second = (await login(deskbell, user, from('2001:db8:1:2::9'))).json;
     const { status, json } = await list(deskbell, second.access_token);
@@ -126,8 +126,8 @@ onEachEngine('the sessions of a user', (engine) => {
     assert.deepEqual(
       json.map(({ created_at: _created, last_used_at: _used, ...rest }: Record<string, string>) => rest),
       [
-        { id: sessionOf(second.refresh_token), address: '2001:db8:1::/48', current: true },
-        { id: sessionOf(first.refresh_token), address: '192.0.2.0/24', current: false },
+        { id: sessionOf(second.refresh_token), address: '2001:db8:1::/48', device: 'node', current: true },
+        { id: sessionOf(first.refresh_token), address: '192.0.2.0/24', device: 'curl', current: false },
       ],
     );
     for (const session of json) assert.equal(session.created_at, session.last_used_at);

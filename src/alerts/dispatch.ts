@@ -76,11 +76,11 @@ async function dispatchOf({ database, now }: DispatchParts, log: AlertLog, last:
   const read = await readEvents(database, merchantId, { after: log.position, limit: EVENTS_AT_ONCE });
   const subscribers = read.some(alertOf) ? await withRoom(database, merchantId) : [];
   const { events, deliveries } = takeBatch(read, subscribers);
-  const raised = events.find(({ type }) => MAILED.has(type));
+  const raised = events.some(({ type }) => MAILED.has(type));
   const to = events.at(-1)?.id ?? last;
   await database.transaction(async (tx) => {
     if (!(await movePosition(tx, log, to))) return;
-    if (raised) await makeMailsDue(tx, merchantId, raised.at);
+    if (raised) await makeMailsDue(tx, merchantId, now());
     await enqueueEvents(tx, merchantId, deliveries, now());
   });
   return events.length;

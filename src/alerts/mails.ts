@@ -1,7 +1,8 @@
+import type { Logger } from 'pino';
 import { findPerson } from '../auth/people.ts';
 import type { OwnQuietHours } from '../contract/alerts.ts';
 import type { MerchantId, UserId } from '../contract/ids.ts';
-import type { Database, Queries, Transaction } from '../database/database.ts';
+import { type Database, DatabaseUnavailable, type Queries, type Transaction } from '../database/database.ts';
 import { countNoticed } from '../delivery/queue/noticed.ts';
 import { countPending } from '../notifications/brief.ts';
 import { mailTexts } from './mailTexts.ts';
@@ -31,12 +32,15 @@ export interface MailParts {
 const MINUTE_MS = 60_000;
 const AT_ONCE = 50;
 
-/** Something has happened: look whether a mail is needed. When that is, `checkMail` decides. */
-export async function makeMailsDue(tx: Queries, merchantId: MerchantId, raisedAt: string): Promise<void> {
+/**
+ * Something has happened: look whether a mail is needed. When that is, `checkMail` decides. If it is deciding just now, it
+ * may not have seen this: with another time it finds its row changed, and looks again.
+ */
+export async function makeMailsDue(tx: Queries, merchantId: MerchantId, at: Date): Promise<void> {
   await tx.run(
     `update alert_settings set mail_due_at = $2
-      where merchant_id = $1 and email_after_minutes is not null and mail_due_at is null`,
-    [merchantId, raisedAt],
+      where merchant_id = $1 and email_after_minutes is not null and (mail_due_at is null or mail_due_at < $2)`,
+    [merchantId, at.toISOString()],
   );
 }
 
@@ -51,7 +55,7 @@ interface Due {
 
 /** Returns how many were looked at: if any, call it again. */
 export async function writeDueMails(
-  { database, now }: { database: Database; now: () => Date },
+  { database, log, now }: { database: Database; log: Logger; now: () => Date },
   mails: MailParts,
 ): Promise<number> {
   const due = await database.all<Due>(
@@ -59,8 +63,28 @@ export async function writeDueMails(
       where mail_due_at is not null and mail_due_at <= $1 order by mail_due_at limit ${AT_ONCE}`,
     [now().toISOString()],
   );
-  for (const one of due) await checkMail(database, mails, one, now());
-  return due.length;
+  let count = 0;
+  for (const one of due) {
+    try {
+      await checkMail(database, mails, one, now());
+      count += 1;
+    } catch (err) {
+      // A problem with one person must not stop the others.
+      if (err instanceof DatabaseUnavailable) throw err;
+      log.error({ err, merchant_id: one.merchant_id }, 'cannot write an alert mail; will retry');
+      await putOff(database, one, now());
+    }
+  }
+  return count;
+}
+
+/** Otherwise those that fail would be the only ones that are looked at. */
+async function putOff(database: Database, due: Due, at: Date): Promise<void> {
+  const later = new Date(at.getTime() + MINUTE_MS).toISOString();
+  await database.run(
+    'update alert_settings set mail_due_at = $4 where merchant_id = $1 and user_id = $2 and mail_due_at = $3',
+    [due.merchant_id, due.user_id, due.mail_due_at, later],
+  );
 }
 
 /** At most one mail for a person within the minutes of their setting, and only about what nobody has seen. */
@@ -71,6 +95,7 @@ async function checkMail(database: Database, mails: MailParts, due: Due, at: Dat
   const messages = await countNoticed(database, merchantId, lastSeen);
   const [first = null] = [questions.first, messages.first].filter((at) => at !== null).sort();
   const person = await findPerson(database, merchantId, userId);
+  const shop = await mails.shopOf(merchantId);
   const next = await nextLook(mails, due, {
     first,
     isPossible: mails.write !== undefined && person !== undefined,
@@ -91,7 +116,6 @@ async function checkMail(database: Database, mails: MailParts, due: Due, at: Dat
       ],
     );
     if (rows.length === 0 || !isMailed) return;
-    const shop = await mails.shopOf(merchantId);
     const texts = mailTexts(shop?.language ?? null, {
       questions: questions.first === null ? 0 : questions.count,
       messages: messages.count,

@@ -23,6 +23,7 @@ import {
   userNotFound,
   wrongOtp,
 } from '../errors.ts';
+import { deviceOf } from '../http/device.ts';
 import { describeRoute } from '../http/openapi.ts';
 import { personOf, userOf } from './guard.ts';
 import type { Sessions } from './sessions/sessions.ts';
@@ -54,7 +55,11 @@ export function authRoutes({ database, signIn, sessions }: AuthParts): FastifyPl
           response: { 200: LoginTokens },
         },
       },
-      (request) => signIn.withPassword(request.body, request.ip, { isDashboard: false }),
+      (request) =>
+        signIn.withPassword(request.body, request.ip, {
+          isDashboard: false,
+          device: deviceOf(request.headers['user-agent']),
+        }),
     );
 
     app.post(

@@ -34,13 +34,14 @@ export interface SignIn {
   withPassword(
     credentials: LoginBody,
     address: string,
-    options: { isDashboard: boolean },
+    options: { isDashboard: boolean; device: string | null },
   ): Promise<LoginTokens>;
   /** To the dashboard. */
   withPasskey(
     response: AuthenticationResponseJSON,
     party: RelyingParty,
     address: string,
+    device: string | null,
   ): Promise<LoginTokens>;
 }
 
@@ -65,7 +66,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     account: Account,
     attempt: Attempt,
     lastAtPlace: string | null,
-    { isPasskey, isDashboard }: { isPasskey: boolean; isDashboard: boolean },
+    { isPasskey, isDashboard, device }: { isPasskey: boolean; isDashboard: boolean; device: string | null },
   ): Promise<LoginTokens> {
     const session = {
       id: randomUUID(),
@@ -74,6 +75,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       secondFactorAt: account.second_factor_at,
       expiresAt: new Date(attempt.at.getTime() + refreshTtlSeconds * 1000),
       address: shortAddress(attempt.address),
+      device,
     };
     const opened = await database.transaction(async (tx) => {
       const isOpen = await openSession(tx, session, attempt, {
@@ -103,7 +105,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 
   return {
-    async withPassword({ email, password, otp }, address, { isDashboard }) {
+    async withPassword({ email, password, otp }, address, { isDashboard, device }) {
       const attempt = attemptOf(email, address, now(), vault);
       const { account, lastAtPlace } = await checkGuess(
         database,
@@ -120,10 +122,10 @@ export function createSignIn(parts: SignInParts): SignIn {
         },
         lookUp,
       );
-      return open(account, attempt, lastAtPlace, { isPasskey: false, isDashboard });
+      return open(account, attempt, lastAtPlace, { isPasskey: false, isDashboard, device });
     },
 
-    async withPasskey(response, party, address) {
+    async withPasskey(response, party, address, device) {
       const requester = { group: addressGroup(address), isKnown: false };
       const owner = await withLookUpSlot(requester, () => factors.passkeys.ownerOf(response, party, address));
       const attempt = attemptOf(owner.email, address, now(), vault);
@@ -137,6 +139,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       return open({ ...account, second_factor_at }, attempt, lastAtPlace, {
         isPasskey: true,
         isDashboard: true,
+        device,
       });
     },
   };

@@ -91,6 +91,9 @@ export const Sessions = Type.Array(
       address: Type.Union([Type.String(), Type.Null()], {
         description: 'The network of its last use. Null if unknown.',
       }),
+      device: Type.Union([Type.String(), Type.Null()], {
+        description: 'The browser and system that signed in, or the name of the program. Null if unknown.',
+      }),
       current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
     },
     { title: 'Session' },
@@ -104,6 +107,7 @@ export const Sessions = Type.Array(
           created_at: '2026-01-15T09:30:00.000Z',
           last_used_at: '2026-01-18T16:02:11.000Z',
           address: '192.0.2.0/24',
+          device: 'Firefox, Android',
           current: true,
         },
       ],

@@ -315,9 +315,9 @@ inBrowser('the list of sessions', (dashboard) => {
     await rows.nth(2).waitFor();
     assert.match(
       (await rows.first().textContent())!,
-      /^Network .127\.0\.0\.\*. This deviceSigned in .*Last used/,
+      /^Chrome, Linux This deviceNetwork .127\.0\.0\.\*.Signed in .*Last used/,
     );
-    const ends = page.getByRole('button', { name: /^Sign out: Network .127\.0\.0\.\*., Signed in/ });
+    const ends = page.getByRole('button', { name: /^Sign out: node, Network .127\.0\.0\.\*., Signed in/ });
     const labels = await ends.evaluateAll((all) => all.map((end) => end.getAttribute('aria-label')));
     assert.equal(new Set(labels).size, 2);
     await ends.last().click();

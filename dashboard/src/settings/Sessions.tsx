@@ -15,7 +15,7 @@ import { settingsCalls } from './calls.ts';
 /** Where the user is signed in. The session of this page ends with the button of the settings. */
 export function Sessions() {
   const translation = useTranslation();
-  const { t, relative, dateTime } = translation;
+  const { t, relative, dateTime, exactTime } = translation;
   const now = useNow();
   const { data, error, refetch } = useQuery({
     queryKey: ['sessions'],
@@ -43,17 +43,25 @@ export function Sessions() {
       <summary ref={heading}>{t('sessions')}</summary>
       <ErrorNotice text={error ? errorMessage(translation, error) : undefined} />
       <ul>
-        {sessions?.map(({ id, address, created_at, last_used_at, current }) => {
+        {sessions?.map(({ id, address, device, created_at, last_used_at, current }) => {
           const network =
             address === null
               ? t('sessionUnknownNetwork')
               : t('sessionNetwork', { address: startOf(address) });
           const signedIn = t('sessionSignedIn', { when: dateTime(created_at) });
+          const where = device === null ? network : `${device}, ${network}`;
           const failure = end.variables === id ? end.error : null;
           return (
             <li key={id}>
               <span>
-                {network} {current && <span className="tag">{t('sessionCurrent')}</span>}
+                {device !== null && (
+                  <>
+                    <strong dir="auto">{device}</strong>{' '}
+                  </>
+                )}
+                {current && <span className="tag">{t('sessionCurrent')}</span>}
+                <br />
+                <span className="muted">{network}</span>
                 <br />
                 <time className="muted" dateTime={created_at}>
                   {signedIn}
@@ -67,7 +75,8 @@ export function Sessions() {
               {!current && (
                 <Button
                   variant="default"
-                  aria-label={`${t('signOut')}: ${network}, ${signedIn}`}
+                  // With seconds, so that no two are the same.
+                  aria-label={`${t('signOut')}: ${where}, ${t('sessionSignedIn', { when: exactTime(created_at) })}`}
                   loading={end.isPending && end.variables === id}
                   onClick={() => {
                     keepFocus();

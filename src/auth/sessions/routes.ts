@@ -26,6 +26,7 @@ import {
   wrongOtp,
 } from '../../errors.ts';
 import { isFromThisMachine } from '../../http/address.ts';
+import { deviceOf } from '../../http/device.ts';
 import { describeRoute } from '../../http/openapi.ts';
 import type { Factors } from '../factors/factors.ts';
 import { relyingPartyOf } from '../factors/passkeys/relyingParty.ts';
@@ -119,7 +120,10 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
         answerWithCookie(
           request,
           reply,
-          await signIn.withPassword(request.body, request.ip, { isDashboard: true }),
+          await signIn.withPassword(request.body, request.ip, {
+            isDashboard: true,
+            device: deviceOf(request.headers['user-agent']),
+          }),
         ),
     );
 
@@ -162,7 +166,12 @@ export function sessionRoutes(parts: SessionParts): FastifyPluginAsyncTypebox {
       async (request, reply) => {
         const response = request.body as AuthenticationResponseJSON;
         const party = relyingPartyOf(publicUrl, request);
-        return answerWithCookie(request, reply, await signIn.withPasskey(response, party, request.ip));
+        const device = deviceOf(request.headers['user-agent']);
+        return answerWithCookie(
+          request,
+          reply,
+          await signIn.withPasskey(response, party, request.ip, device),
+        );
       },
     );
 

@@ -17,6 +17,7 @@ export async function openSession(
     secondFactorAt: string | null;
     expiresAt: Date;
     address: string;
+    device: string | null;
   },
   attempt: Attempt,
   signInKind: { isKnown: boolean; isPasskey: boolean },
@@ -26,8 +27,9 @@ export async function openSession(
   const { params, bind } = createParams();
   const at = bind(attempt.at.toISOString());
   const rows = await queries.run(
-    `insert into sessions (id, user_id, created_at, expires_at, last_used_at, address)
-      select ${bind(session.id)}, u.id, ${at}, ${bind(session.expiresAt.toISOString())}, ${at}, ${bind(session.address)}
+    `insert into sessions (id, user_id, created_at, expires_at, last_used_at, address, device)
+      select ${bind(session.id)}, u.id, ${at}, ${bind(session.expiresAt.toISOString())}, ${at}, ${bind(session.address)},
+        ${bind(session.device)}
       from users u
       where u.id = ${bind(session.userId)} and u.password_hash = ${bind(session.passwordHash)}
         and u.disabled_at is null and coalesce(u.second_factor_at, '') = ${bind(session.secondFactorAt ?? '')}
@@ -120,7 +122,7 @@ export function listSessions(
   { at, usedAfter }: { at: Date; usedAfter: Date },
 ): Promise<Omit<Sessions[number], 'current'>[]> {
   return queries.all(
-    `select id, created_at, ${LAST_USED} as last_used_at, address from sessions
+    `select id, created_at, ${LAST_USED} as last_used_at, address, device from sessions
       where user_id = $1 and revoked_at is null and expires_at > $2 and ${LAST_USED} > $3
       order by ${LAST_USED} desc, created_at desc, id`,
     [userId, at.toISOString(), usedAfter.toISOString()],

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { MerchantId } from '../../../contract/ids.ts';
-import { CHANGES, type Database, type Engine } from '../../../database/database.ts';
+import { CHANGES, type Database, DatabaseUnavailable, type Engine } from '../../../database/database.ts';
 import {
   continueChange,
   findChanged,
@@ -47,7 +47,7 @@ export function startInboxIndexer({ database, log }: { database: Database; log: 
       for (let done = 0; !stopped; ) {
         const merchantId = await findChanged(database, after);
         if (merchantId !== undefined) {
-          done += await indexNext(database, merchantId);
+          done += await indexOne(merchantId);
           after = merchantId;
           continue;
         }
@@ -60,6 +60,17 @@ export function startInboxIndexer({ database, log }: { database: Database; log: 
       // Once per outage.
       if (!failing) log.warn({ err }, 'cannot index the inbox; will retry');
       failing = true;
+    }
+  }
+
+  async function indexOne(merchantId: MerchantId): Promise<number> {
+    try {
+      return await indexNext(database, merchantId);
+    } catch (err) {
+      // A problem with one merchant must not stop the others.
+      if (err instanceof DatabaseUnavailable) throw err;
+      log.error({ err, merchant_id: merchantId }, 'cannot index an inbox; will retry');
+      return 0;
     }
   }
 
