@@ -54,7 +54,7 @@ inBrowser('accessibility: axe finds no violations, light and dark,', (dashboard)
       await check('an unknown address');
       const item = { id: 1, customer: 'Lucía Fernández', question: 'Decaf?', created_at: new Date() };
       const stored = {
-        'deskbell.session': '1',
+        'deskbell.session': 'user-1',
         'deskbell.offline': JSON.stringify({ userId: 1, at: new Date(), items: [item] }),
       };
       await page.evaluate(`Object.assign(localStorage, ${JSON.stringify(stored)})`);

@@ -123,6 +123,7 @@ inBrowser(
       const theirs = await dashboard.open({ user: leaving, expectedErrors: /401/ });
       const owner = await dashboard.open({ path: '/settings/team' });
       await owner.page.getByRole('button', { name: 'Disable: Iris Mora' }).click();
+      await owner.page.getByRole('dialog').getByRole('button', { name: 'Disable', exact: true }).click();
       await owner.page.getByRole('button', { name: 'Enable: Iris Mora' }).waitFor();
       await theirs.page.getByText('Your session has ended.').waitFor();
       await theirs.page.getByLabel('Email').fill(leaving.email);

@@ -19,12 +19,15 @@ export function ConfirmButton(props: {
   const { name, changes, labels } = props;
   const [asking, setAsking] = useState(false);
   const lastClickAt = useRef(0);
+  /** The question is shorter. The second of two clicks must not miss the button. */
+  const [width, setWidth] = useState<number>();
   return (
     <>
       <Button
         variant={asking ? 'filled' : 'default'}
         className={asking ? 'danger-filled' : ''}
         aria-label={asking ? labels?.question : labels?.button}
+        miw={asking ? width : undefined}
         loading={changes.busy === name}
         onBlur={() => setAsking(false)}
         onClick={({ currentTarget, timeStamp }) => {
@@ -33,6 +36,7 @@ export function ConfirmButton(props: {
           if (!asking) {
             // Safari does not focus a button that is clicked.
             currentTarget.focus();
+            setWidth(currentTarget.offsetWidth);
             setAsking(changes.checkPassword());
           } else if (!isTooSoon) {
             setAsking(false);
