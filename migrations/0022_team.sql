@@ -59,14 +59,18 @@ create table invites (
 -- @both
 );
 create unique index invites_token on invites (merchant_id, token_hash);
+create index invites_maker on invites (merchant_id, created_by);
 create index invites_expiry on invites (expires_at);
 
 create table password_resets (
   user_id bigint not null references users (id) on delete cascade,
   token_hash text not null,
   expires_at text not null,
+  -- The owner who made the link, if any: it ends with that role.
+  created_by bigint,
   primary key (user_id, token_hash)
 );
+create index password_resets_maker on password_resets (created_by) where created_by is not null;
 create index password_resets_expiry on password_resets (expires_at);
 
 -- By what people recognise a session: a browser and its system, or a program.

@@ -83,7 +83,9 @@ export const InboxHeaders = Type.Object({
   'if-none-match': Type.Optional(Type.String({ description: 'The `ETag` of the last response.' })),
 });
 export const PresenceQuery = Type.Object({
-  ids: Type.String({ description: `At most ${INBOX_IDS_MAX} ids of notifications, separated by commas.` }),
+  ids: Type.Optional(
+    Type.String({ description: `At most ${INBOX_IDS_MAX} ids of notifications, separated by commas.` }),
+  ),
 });
 export const CountsQuery = Type.Object({ type, assigned, q });
 

@@ -15,6 +15,10 @@ export const existingNotification = (row: string, conditions: readonly string[] 
   `exists (select 1 from notifications n
     where ${[`n.merchant_id = ${row}.merchant_id and n.id = ${row}.notification_id`, ...conditions].join(' and ')})`;
 
+/** The same in an `or`, where PostgreSQL would read the whole table once for `exists`. */
+export const orExistingNotification = (row: string) =>
+  `(select n.id from notifications n where n.merchant_id = ${row}.merchant_id and n.id = ${row}.notification_id) is not null`;
+
 /** The notification that a message is about: the one that it answers, or the newest of its conversation. Null if none. */
 export const notificationOf = (row: string) =>
   `case when ${row}.notification_id <> 0 then ${row}.notification_id else (select max(m.id) from notifications m

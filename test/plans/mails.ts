@@ -22,7 +22,7 @@ export async function useMails({ database, config, clock }: Deskbell, count: num
       await enqueueMail(tx, vault, 1, { ...mail, kind: n % 2 === 0 ? 'alert' : 'invite' });
       const forgotten = n % 3 === 0 ? { to: 'owner@aurora.example' } : {};
       await enqueueMail(tx, vault, 0, { ...mail, ...forgotten, kind: 'password_forgotten' });
-      await createResetToken(tx, 1, now(), { replaces: false });
+      await createResetToken(tx, 1, now());
     });
   }
   const sent: MailResult[] = [];

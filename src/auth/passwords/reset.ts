@@ -1,5 +1,5 @@
 import { recordEvent } from '../../audit/record.ts';
-import type { MerchantId } from '../../contract/ids.ts';
+import type { UserId } from '../../contract/ids.ts';
 import { type Database, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import type { Expiring } from '../../database/expiry.ts';
 import { type ClaimedMail, enqueueMail, finishMail, MAILS, NO_MERCHANT } from '../../mail/queue.ts';
@@ -14,19 +14,20 @@ import { afterNewPassword } from '../users.ts';
 
 const VALID_MS = 60 * 60_000;
 
-/** `replaces`: earlier links no longer work. */
+/** With the owner who makes it, for somebody else: earlier links no longer work then. */
 export async function createResetToken(
   tx: Transaction,
   userId: number,
   at: Date,
-  { replaces }: { replaces: boolean },
+  by?: UserId,
 ): Promise<{ text: string; expiresAt: Date }> {
-  if (replaces) await removeResets(tx, userId);
+  if (by !== undefined) await removeResets(tx, userId);
   const { hash, text } = createOneTimeToken(userId);
   const expiresAt = new Date(at.getTime() + VALID_MS);
-  await tx.run('insert into password_resets (user_id, token_hash, expires_at) values ($1, $2, $3)', [
-    ...[userId, hash, expiresAt.toISOString()],
-  ]);
+  await tx.run(
+    'insert into password_resets (user_id, token_hash, expires_at, created_by) values ($1, $2, $3, $4)',
+    [userId, hash, expiresAt.toISOString(), by ?? null],
+  );
   return { text, expiresAt };
 }
 
@@ -34,11 +35,9 @@ export async function removeResets(tx: Transaction, userId: number): Promise<voi
   await tx.run('delete from password_resets where user_id = $1', [userId]);
 }
 
-/** Also those that people have asked for themselves: which of them an owner made is not stored. */
-export async function removeTeamResets(tx: Transaction, merchantId: MerchantId): Promise<void> {
-  await tx.run('delete from password_resets where user_id in (select id from users where merchant_id = $1)', [
-    merchantId,
-  ]);
+/** Those that this owner has made for others. */
+export async function removeResetsMadeBy(tx: Transaction, userId: number): Promise<void> {
+  await tx.run('delete from password_resets where created_by = $1', [userId]);
 }
 
 interface ForgottenParts {
@@ -65,7 +64,7 @@ export const createExpandForgotten =
     const shop = merchantId === NO_MERCHANT ? undefined : await shopOf(merchantId);
     await database.transaction(async (tx) => {
       if (!(await finishMail(tx, mail, 'sent', null)) || !user) return;
-      const { text, expiresAt } = await createResetToken(tx, user.id, at, { replaces: false });
+      const { text, expiresAt } = await createResetToken(tx, user.id, at);
       const content = resetMail(shop?.language ?? null, `${publicUrl}/reset-password#${text}`);
       // To the address of the account, which may be written differently.
       await enqueueMail(tx, vault, merchantId, {

@@ -3,7 +3,7 @@ import type { MerchantId, UserId } from '../../contract/ids.ts';
 import type { TeamChange, TeamMember } from '../../contract/people.ts';
 import { type Database, type Queries, REVOCATIONS, type Transaction } from '../../database/database.ts';
 import { lastOwner, ownerRequired, userNotFound } from '../../errors.ts';
-import { removeResets, removeTeamResets } from '../passwords/reset.ts';
+import { removeResets, removeResetsMadeBy } from '../passwords/reset.ts';
 import { endSessionsOf } from '../sessions/store.ts';
 import { removeInvitesOf } from './invites.ts';
 
@@ -95,8 +95,9 @@ export async function changeMember(
     if (isActiveOwner(member) && !isActiveOwner(after)) {
       // With a link of their own they would come back, as themselves or as somebody else.
       await removeInvitesOf(tx, merchantId, member.id);
-      await removeTeamResets(tx, merchantId);
-    } else if (isDisabled) await removeResets(tx, member.id);
+      await removeResetsMadeBy(tx, member.id);
+    }
+    if (isDisabled) await removeResets(tx, member.id);
     return after;
   });
   database.signal(REVOCATIONS);

@@ -137,7 +137,7 @@ export function memberRoutes(parts: TeamRouteParts): FastifyPluginAsyncTypebox {
           const about = { user_id: member.id };
           const who = whoOf(request);
           await recordEvent(tx, { what: 'user.reset_link_created', merchantId, who, at, about });
-          return createResetToken(tx, member.id, at, { replaces: true });
+          return createResetToken(tx, member.id, at, userOf(request));
         });
         return {
           link: linkOf(baseOf(request), 'reset-password', text),

@@ -24,8 +24,9 @@ export interface AttentionRow {
 const COLUMNS = `d.id, d.notification_id, d.state, d.recipient, d.waiting_for, d.reason, d.last_code, d.due_at, d.created_at,
   d.updated_at, d.requeued_at`;
 
-const IS_NEWEST = `(d.notification_id = ${NO_NOTIFICATION} or not exists (select 1 from deliveries e where e.merchant_id = d.merchant_id
-  and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id))`;
+// Not with `exists`: after an `or`, PostgreSQL would read the whole table for it once.
+const IS_NEWEST = `(d.notification_id = ${NO_NOTIFICATION} or (select e.id from deliveries e where e.merchant_id = d.merchant_id
+  and e.notification_id = d.notification_id and e.endpoint_id = 0 and e.id > d.id limit 1) is null)`;
 
 /** SQL: the message `d` answers no notification. */
 export const IS_DIRECT = `d.notification_id = ${NO_NOTIFICATION}`;

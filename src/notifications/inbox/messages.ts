@@ -4,7 +4,7 @@ import { findConversations } from '../../conversations/store.ts';
 import type { Queries } from '../../database/database.ts';
 import { type AttentionContext, attentionOf } from '../../delivery/attention.ts';
 import { IS_DIRECT, type ListedMessage, listAttention, readDirect } from '../../delivery/queue/attention.ts';
-import { existingNotification, isAbout, notificationOf } from '../columns.ts';
+import { existingNotification, isAbout, notificationOf, orExistingNotification } from '../columns.ts';
 import { matchAmong, type Search } from './search/find.ts';
 import { type Filter, otherConditions } from './tabs.ts';
 
@@ -17,7 +17,7 @@ export function messagesOf(which: 'answers' | 'direct' | 'all', filter: Pick<Fil
   const condition = {
     answers: existingNotification('d', conditions),
     direct: isFiltered ? `${IS_DIRECT} and ${isAbout('d', conditions)}` : IS_DIRECT,
-    all: isFiltered ? isAbout('d', conditions) : `(${IS_DIRECT} or ${existingNotification('d')})`,
+    all: isFiltered ? isAbout('d', conditions) : `(${IS_DIRECT} or ${orExistingNotification('d')})`,
   }[which];
   return { condition, about: notificationOf('d') };
 }
