@@ -3,7 +3,10 @@ import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import type { Turn } from '../../src/contract/timeline.ts';
+import { until } from '../shops.ts';
 import { answerField, apiOf, button, inBrowser, sentAnswer } from './browser.ts';
+
+type Box = { y: number; height: number };
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const LOST = /ERR_FAILED|Failed to load resource/;
@@ -197,21 +200,27 @@ inBrowser('an answer in its conversation', (dashboard) => {
     const notice = page.locator('.window-notice[data-state="urgent"]');
     const text = (await notice.textContent())!;
     assert.match(text, /^You can write to .* for 9:\d\d\./);
-    const isVisible = await notice.boundingBox();
-    assert.ok(isVisible!.y > 0 && isVisible!.y < 600, JSON.stringify(isVisible));
+    await until('the notice is in sight', async () => {
+      const box = await notice.boundingBox();
+      return box !== null && box.y > 0 && box.y < 600;
+    });
     await page.locator('.window-notice', { hasNotText: text }).waitFor();
     await page.setViewportSize({ width: 390, height: 420 });
     await writing(page, asked).tap();
     await writing(page, asked).fill('One.\nTwo.\nThree.');
-    const [field, send] = [
-      (await writing(page, asked).boundingBox())!,
-      (await page.locator('.composer-send').boundingBox())!,
-    ];
-    for (const { y, height } of [field, send])
-      assert.ok(y >= 0 && y + height <= 420, JSON.stringify([field, send]));
-    // So is what was said last.
-    const last = (await page.locator('.conversation-log .turn').last().boundingBox())!;
-    assert.ok(last.y + last.height > 0 && last.y + last.height <= field.y, JSON.stringify([last, field]));
+    await until('the field, Send and what was said last are in sight', async () => {
+      const boxes = await Promise.all(
+        [
+          writing(page, asked),
+          page.locator('.composer-send'),
+          page.locator('.conversation-log .turn').last(),
+        ].map((one) => one.boundingBox()),
+      );
+      const [field, send, last] = boxes as [Box, Box, Box];
+      const isInSight = ({ y, height }: Box) => y >= 0 && y + height <= 420;
+      const end = last.y + last.height;
+      return isInSight(field) && isInSight(send) && end > 0 && end <= field.y;
+    });
     await window.close();
   });
 });

@@ -45,10 +45,14 @@ export const SIGN_IN_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a password is written to the log',
       file: 'src/auth/routes.ts',
-      find: '(request) => signIn.withPassword(request.body, request.ip, { isDashboard: false }),',
+      find: `(request) =>
+        signIn.withPassword(request.body, request.ip, {
+          isDashboard: false,
+          device: deviceOf(request.headers['user-agent']),
+        }),`,
       replace: `(request) => {
         request.log.info({ given: JSON.stringify(request.body) }, 'sign-in');
-        return signIn.withPassword(request.body, request.ip, { isDashboard: false });
+        return signIn.withPassword(request.body, request.ip, { isDashboard: false, device: null });
       },`,
       test: 'no password, email address or token is ever logged',
     },
