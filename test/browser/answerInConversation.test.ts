@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { Turn } from '../../src/contract/timeline.ts';
 import { until } from '../shops.ts';
 import { answerField, apiOf, button, inBrowser, sentAnswer } from './browser.ts';
-
-type Box = { y: number; height: number };
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const LOST = /ERR_FAILED|Failed to load resource/;
@@ -209,15 +207,10 @@ inBrowser('an answer in its conversation', (dashboard) => {
     await writing(page, asked).tap();
     await writing(page, asked).fill('One.\nTwo.\nThree.');
     await until('the field, Send and what was said last are in sight', async () => {
-      const boxes = await Promise.all(
-        [
-          writing(page, asked),
-          page.locator('.composer-send'),
-          page.locator('.conversation-log .turn').last(),
-        ].map((one) => one.boundingBox()),
-      );
-      const [field, send, last] = boxes as [Box, Box, Box];
-      const isInSight = ({ y, height }: Box) => y >= 0 && y + height <= 420;
+      const boxOf = async (one: Locator) => (await one.boundingBox())!;
+      const [field, send] = [await boxOf(writing(page, asked)), await boxOf(page.locator('.composer-send'))];
+      const last = await boxOf(page.locator('.conversation-log .turn').last());
+      const isInSight = ({ y, height }: typeof field) => y >= 0 && y + height <= 420;
       const end = last.y + last.height;
       return isInSight(field) && isInSight(send) && end > 0 && end <= field.y;
     });
