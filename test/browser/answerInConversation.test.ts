@@ -188,10 +188,10 @@ inBrowser('an answer in its conversation', (dashboard) => {
   it('on a phone with its keyboard open, keeps the field and Send in sight, and the time left is counted in colour', async () => {
     const asked = await ask();
     await answer(asked, { answer: 'In boxes.' });
-    // 23 hours and 50 minutes ago.
+    // It can be answered for nine and a half minutes.
     await dashboard.deskbell.database.run(
       `insert into simulator_messages (merchant_id, phone, from_customer, content, at) values (1, $1, 1, 'Hello', $2)`,
-      [asked.phone, ago(24 * 60 - 10)],
+      [asked.phone, ago(24 * 60 - 9.5)],
     );
     const window = await open(asked, { viewport: { width: 390, height: 844 }, hasTouch: true });
     const { page } = window;
