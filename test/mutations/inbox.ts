@@ -20,8 +20,8 @@ export const INBOX_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a conversation with many questions is indexed in part',
       file: 'src/notifications/inbox/search/indexer.ts',
-      find: 'conversation_id !== null && ids.length === batchMax',
-      replace: 'conversation_id !== null && ids.length > batchMax',
+      find: 'own.length < READ_AT_ONCE',
+      replace: 'own.length <= READ_AT_ONCE',
       test: 'indexes a conversation with many questions piece by piece',
     },
   ]),

@@ -22,7 +22,9 @@ const LOOK_EVERY_MS = 500;
 /** Changes of one merchant before the next has its turn. On SQLite nothing else happens meanwhile. */
 const BATCH_MAX: Record<Engine, number> = { sqlite: 50, postgres: 100 };
 /** Long texts take long: then a batch is shorter. */
-const WORDS_MAX_MS = 10;
+const BATCH_MAX_MS = 10;
+/** Old contexts have up to 256 KB each. */
+const READ_AT_ONCE = 10;
 
 /** Moves what has changed into the index of the inbox, one batch per merchant in turn. */
 export function startInboxIndexer({ database, log }: { database: Database; log: Logger }): InboxIndexer {
@@ -95,35 +97,36 @@ export function startInboxIndexer({ database, log }: { database: Database; log: 
 export const indexNext = (database: Database, merchantId: MerchantId): Promise<number> =>
   database.transaction(async (tx) => {
     if (!(await tx.tryLock(`inbox index ${merchantId}`))) return 0;
-    const batchMax = BATCH_MAX[tx.engine];
-    const changes = await listChanges(tx, merchantId, batchMax);
-    const idsOf = new Map<number, number[]>();
-    for (const { seq, notification_id, conversation_id, after_id } of changes) {
-      const page = { conversationId: conversation_id ?? 0, afterId: after_id, limit: batchMax };
-      idsOf.set(
-        seq,
-        notification_id === null ? await listOfConversation(tx, merchantId, page) : [notification_id],
-      );
-      if ([...idsOf.values()].flat().length >= batchMax) break;
-    }
-    const texts = await readTexts(tx, merchantId, [...new Set([...idsOf.values()].flat())], { lock: true });
-
+    const changes = await listChanges(tx, merchantId, BATCH_MAX[tx.engine]);
     const startedAt = performance.now();
     const words = new Map<number, ReadonlySet<string>>();
     const finished: number[] = [];
     let continued = 0;
-    for (const { seq, conversation_id } of changes) {
-      const ids = idsOf.get(seq);
-      if (!ids || (words.size > 0 && performance.now() - startedAt > WORDS_MAX_MS)) break;
-      for (const id of ids) {
-        const found = texts.get(id);
-        if (found && !words.has(id)) words.set(id, indexedWordsOf(found));
-      }
-      const isCut = conversation_id !== null && ids.length === batchMax;
-      if (!isCut) finished.push(seq);
-      else {
-        await continueChange(tx, merchantId, seq, ids.at(-1)!);
-        continued += 1;
+    const index = async (ids: readonly number[]) => {
+      const texts = await readTexts(tx, merchantId, ids, { lock: true });
+      for (const [id, found] of texts) words.set(id, indexedWordsOf(found));
+    };
+    // By their ids, because each of them is locked.
+    const sorted = changes.toSorted((a, b) => (a.notification_id ?? 0) - (b.notification_id ?? 0));
+    for (let from = 0; from < sorted.length; from += READ_AT_ONCE) {
+      if (from > 0 && performance.now() - startedAt > BATCH_MAX_MS) break;
+      const slice = sorted.slice(from, from + READ_AT_ONCE);
+      const ids = new Set(slice.flatMap(({ notification_id }) => notification_id ?? []));
+      await index([...ids].filter((id) => !words.has(id)));
+      for (const { seq, conversation_id, after_id } of slice) {
+        if (conversation_id === null) {
+          finished.push(seq);
+          continue;
+        }
+        if (performance.now() - startedAt > BATCH_MAX_MS && finished.length + continued > 0) continue;
+        const page = { conversationId: conversation_id, afterId: after_id, limit: READ_AT_ONCE };
+        const own = await listOfConversation(tx, merchantId, page);
+        await index(own.filter((id) => !words.has(id)));
+        if (own.length < READ_AT_ONCE) finished.push(seq);
+        else {
+          await continueChange(tx, merchantId, seq, own.at(-1)!);
+          continued += 1;
+        }
       }
     }
     await writeWords(tx, merchantId, words);
