@@ -49,8 +49,8 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
         <BackButton to={{ page: 'inbox', id: undefined }} />
         <TypeIcon type={item.notification_type} />
         <div className="pane-customer">
-          <h2 ref={heading} tabIndex={-1} dir="auto" aria-busy={loading}>
-            {loading ? <span className="name-loading" aria-hidden="true" /> : name}
+          <h2 ref={heading} tabIndex={-1} aria-busy={loading}>
+            {loading ? <span className="name-loading" aria-hidden="true" /> : <bdi>{name}</bdi>}
           </h2>
           <p>
             {phone && (
