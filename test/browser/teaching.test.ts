@@ -65,6 +65,28 @@ inBrowser('what the assistant learns from an answer', (dashboard) => {
     await window.close();
   });
 
+  it('is not lost if I send before it is known', async () => {
+    const id = await ask('Do you sell coffee filters?');
+    const { promise: known, resolve: tell } = Promise.withResolvers<void>();
+    const window = await dashboard.open();
+    const { page } = window;
+    await page.route('**/teaching', async (route) => {
+      await known;
+      await route.continue();
+    });
+    await page.goto(`/inbox/${id}`);
+    await answerField(page).fill('Yes, in packs of forty.');
+    await button(page, 'Send answer').click();
+    assert.equal(await choice(page).count(), 0);
+    tell();
+    const lesson = await taught(id);
+    assert.deepEqual(
+      [lesson.do, (await document(lesson.document_id)).body],
+      ['new', 'Yes, in packs of forty.'],
+    );
+    await window.close();
+  });
+
   it('is a new document with a title of my own, which I can take back later', async () => {
     const id = await ask('Do you sell vouchers?');
     const window = await dashboard.open({ path: `/inbox/${id}`, expectedErrors: /404/ });

@@ -22,7 +22,7 @@ import { OthersAnswerNotice } from './OthersAnswerNotice.tsx';
 import { focusReply, ReplyActions, ReplyForm, useInsertedText } from './ReplyForm.tsx';
 import { answerCall, beingSent, rejections, submitAnswer } from './submit.ts';
 import { AnswerTeaching, isIncomplete } from './teaching/AnswerTeaching.tsx';
-import { decide, teachBody } from './teaching/decide.ts';
+import { type Decision, decide, type Proposal, teachBody } from './teaching/decide.ts';
 import { proposalOf } from './teaching/proposal.ts';
 
 interface AnswerFormProps {
@@ -59,9 +59,11 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
 
   const { fields, teach: choice, source } = draft;
   const reply = fields[content] ?? '';
-  const { data: proposal } = useQuery({ ...proposalOf(item.id), enabled: teachable });
-  const given = { proposal, reply, choice, source };
-  const decision = decide(given);
+  const { data: proposal, isLoading: proposalLoads } = useQuery({
+    ...proposalOf(item.id),
+    enabled: teachable,
+  });
+  const decision = decide({ proposal, reply, choice, source });
 
   const change = (changes: Partial<Draft>) => {
     if (locked || sending) return;
@@ -74,11 +76,18 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
     focusReply(form);
   });
 
-  const body: Record<string, unknown> = {};
-  for (const field of item.answered_fields) body[field] = fields[field] ?? '';
-  if (teachable) Object.assign(body, teachBody(decision, given));
   const quote = useStore(quotes).get(item.conversation_id);
-  if (canQuote && quote) body.reply_to = quote.id;
+  const bodyWith = (decided: Decision, from: Proposal | undefined): Record<string, unknown> => ({
+    ...Object.fromEntries(item.answered_fields.map((field) => [field, fields[field] ?? ''])),
+    ...(teachable ? teachBody(decided, { proposal: from, choice }) : {}),
+    ...(canQuote && quote ? { reply_to: quote.id } : {}),
+  });
+  const body = bodyWith(decision, proposal);
+  /** Somebody quick sends before it is known what the answer could teach. */
+  const bodyOnceDecided = async () => {
+    const loaded = await client.ensureQueryData(proposalOf(item.id)).catch(() => undefined);
+    return bodyWith(decide({ proposal: loaded, reply, choice, source }), loaded);
+  };
 
   const errorOf = (field: string): string | undefined => {
     const text = fields[field] ?? '';
@@ -96,8 +105,10 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
     });
     if (invalidField !== undefined)
       form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(invalidField)}"]`)?.focus();
-    else if (!(teachable && isIncomplete(decision)) && (await submitAnswer(client, item, body, name)))
-      onSent();
+    else if (proposalLoads || !teachable || !isIncomplete(decision)) {
+      const toSend = proposalLoads ? bodyOnceDecided() : body;
+      if (await submitAnswer(client, item, toSend, name)) onSent();
+    }
   };
   const relayed = isRelayed(item.ask);
 
@@ -164,7 +175,7 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
       </p>
       {!locked && teachable && (
         <AnswerTeaching
-          {...{ decision, proposal, source, choice, submitted }}
+          {...{ decision, proposal, proposalLoads, source, choice, submitted }}
           onChange={(teach) => change({ teach })}
         />
       )}

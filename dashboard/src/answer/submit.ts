@@ -69,14 +69,14 @@ export const wasJustSubmitted = (id: number): boolean => lastSubmittedId === id;
 export async function submitAnswer(
   client: QueryClient,
   item: Notification,
-  body: Record<string, unknown>,
+  toSend: Record<string, unknown> | Promise<Record<string, unknown>>,
   customer: string,
 ): Promise<boolean> {
   const { id } = item;
   if (isBeingSent(id)) return false;
   setRejection(id, undefined);
   setBeingSent(id, true);
-  const undoSeconds = await undoSecondsOf(client);
+  const [body, undoSeconds] = await Promise.all([toSend, undoSecondsOf(client)]);
   try {
     const call = answerCall(id, undoSeconds > 0 ? { ...body, undo_seconds: undoSeconds } : body);
     const { undo_until = null } = await request<Static<typeof AnswerDone>>(call);

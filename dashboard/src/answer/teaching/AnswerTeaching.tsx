@@ -14,6 +14,7 @@ const Diff = lazy(async () => ({ default: (await import('../../knowledge/Diff.ts
 interface TeachingProps {
   decision: Decision;
   proposal: Proposal | undefined;
+  proposalLoads: boolean;
   source: Source | undefined;
   choice: TeachingChoice | undefined;
   /** The user has tried to send. */
@@ -28,7 +29,8 @@ const TEXT_MAX = 20_000;
 export const isIncomplete = ({ do: what, title, text }: Decision): boolean =>
   what !== 'nothing' && what !== 'wording' && (text.trim() === '' || (what === 'new' && title.trim() === ''));
 
-export function AnswerTeaching({ decision, proposal, source, choice, submitted, onChange }: TeachingProps) {
+export function AnswerTeaching(props: TeachingProps) {
+  const { decision, proposal, proposalLoads, source, choice, submitted, onChange } = props;
   const { t } = useTranslation();
   const { do: what, target, title, text, reason } = decision;
   const nameOf = { new: 'learnsNew', append: 'learnsAppend', replace: 'learnsReplace' } as const;
@@ -57,6 +59,8 @@ export function AnswerTeaching({ decision, proposal, source, choice, submitted, 
     const chosen = { ...choice, do: action as Decision['do'] };
     onChange(id === undefined ? chosen : { ...chosen, documentId: Number(id) });
   };
+  // It would say “Nothing” for a moment.
+  if (proposalLoads) return <Skeleton height={48} />;
   return (
     <TeachingPart
       summary={summary}

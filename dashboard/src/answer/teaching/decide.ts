@@ -64,7 +64,10 @@ export function decide({ proposal, reply, choice, source }: Given): Decision {
 }
 
 /** The part of the answer's body that says what is learned. */
-export function teachBody({ do: what, target, title, text }: Decision, { proposal, choice }: Given) {
+export function teachBody(
+  { do: what, target, title, text }: Decision,
+  { proposal, choice }: Pick<Given, 'proposal' | 'choice'>,
+) {
   const own = {
     ...(choice?.text === undefined ? {} : { text: text.trim() }),
     ...(what === 'new' && title.trim() !== proposal?.proposal.title ? { title: title.trim() } : {}),
