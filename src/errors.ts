@@ -310,7 +310,8 @@ export const recipientInvalid = () =>
 
 export const channelUnknown = () => invalid('channel', 'This channel cannot be set up here.');
 /** `reason` is a sentence for the merchant. */
-export const channelTestFailed = (reason: string) => new ApiError('CHANNEL_TEST_FAILED', reason);
+export const channelTestFailed = (reason: string, field: string | null) =>
+  new ApiError('CHANNEL_TEST_FAILED', reason, field === null ? {} : { field });
 
 // Alerts
 export const tooManyDevices = (max: number) =>

@@ -40,6 +40,8 @@ onEachEngine('an owner sets up the channel', (engine) => {
     const whatsapp = json[1].fields.map(({ option }: { option: string }) => option);
     assert.deepEqual(whatsapp.slice(0, 2), ['phone-number-id', 'template']);
     assert.doesNotMatch(text, /base-url|allow-private/);
+    const callbacks = json.map(({ callback_url }: { callback_url: string | null }) => callback_url);
+    assert.deepEqual(callbacks, [null, `${deskbell.url}/webhooks/whatsapp`]);
   });
 
   it('tests WhatsApp without sending anything, and says what is wrong', async () => {
@@ -48,11 +50,12 @@ onEachEngine('an owner sets up the channel', (engine) => {
       [{ ...WHATSAPP, 'phone-number-id': '99999' }, '100', /id of the number is not one/],
     ] as const) {
       const { json } = await test(settings);
-      assert.deepEqual([json.ok, json.code], [false, code]);
+      const field = code === '190' ? 'settings.token' : 'settings.phone-number-id';
+      assert.deepEqual([json.ok, json.code, json.field], [false, code, field]);
       assert.match(json.reason, reason);
-      assertError(await set(settings), 409, 'CHANNEL_TEST_FAILED');
+      assertError(await set(settings), 409, 'CHANNEL_TEST_FAILED', field);
     }
-    assert.deepEqual((await test(WHATSAPP)).json, { ok: true, code: null, reason: null });
+    assert.deepEqual((await test(WHATSAPP)).json, { ok: true, code: null, reason: null, field: null });
     assert.equal(meta.accepted.length, 0);
     assert.equal((await call('GET', '')).json.own, false);
   });

@@ -93,6 +93,10 @@ export const ChannelTypes = Type.Array(
     {
       channel: Type.String(),
       about: Type.String({ description: 'One line for people who choose a channel.' }),
+      callback_url: NullOr(
+        Type.String(),
+        'The address to enter at the provider, so that it reports what customers write. Null if it needs none.',
+      ),
       fields: Type.Array(
         Type.Object(
           {
@@ -116,6 +120,7 @@ export const ChannelTypes = Type.Array(
         {
           channel: 'webhook',
           about: 'Your own system: a signed POST for each message (Standard Webhooks)',
+          callback_url: null,
           fields: [
             {
               ...{ option: 'url', about: 'the address to call', secret: false, optional: false },
@@ -162,11 +167,17 @@ export const ChannelTest = Type.Object(
     ok: Type.Boolean(),
     code: NullOr(Type.String(), 'The error code of the channel.'),
     reason: NullOr(Type.String(), 'Why it does not work, in plain words.'),
+    field: NullOr(Type.String(), 'The setting that is to blame, such as `settings.token`, if one is.'),
   },
   {
     title: 'ChannelTest',
     description: 'Whether the channel works.',
-    examples: [{ ok: false, code: '190', reason: 'The access token has expired or is not valid.' }],
+    examples: [
+      {
+        ...{ ok: false, code: '190', reason: 'The access token has expired or is not valid.' },
+        field: 'settings.token',
+      },
+    ],
   },
 );
 export type ChannelTest = Static<typeof ChannelTest>;

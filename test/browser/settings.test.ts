@@ -69,31 +69,45 @@ inBrowser(
       const window = await dashboard.open({
         user: BOREALIS,
         path: '/settings/connection',
-        expectedErrors: /409/,
+        expectedErrors: /409|422/,
       });
       const { page } = window;
-      await page.getByLabel('The id of the number').fill(META.phoneNumberId);
-      await page.getByLabel('Access token', { exact: true }).fill('not-the-right-token');
+      const tokenField = page.getByLabel('Access token', { exact: true });
+      const save = async (token: string) => {
+        await tokenField.fill(token);
+        await button(page, 'Test and save').click();
+      };
+      await page.getByText('At Meta: your app, WhatsApp, API Setup.').waitFor();
+      await page.getByLabel('Phone number ID', { exact: true }).fill(META.phoneNumberId);
       await page.getByLabel('App secret', { exact: true }).fill(META.appSecret);
-      await page.getByLabel('Verify token', { exact: true }).fill(META.verifyToken);
-      await button(page, 'Test and save').click();
-      await page.getByRole('alert').getByText('The access token has expired or is not valid.').waitFor();
-      await page.getByLabel('Access token', { exact: true }).fill(META.token);
-      await button(page, 'Test and save').click();
+      await save('two words');
+      await page.getByRole('alert').getByText('This cannot be right.').waitFor();
+      await save('not-the-right-token');
+      await page.getByRole('alert').getByText('WhatsApp refuses this access token.').waitFor();
+      assert.equal(await tokenField.getAttribute('aria-invalid'), 'true');
+      await save(META.token);
       await page.getByText('Your channel is set up.').waitFor();
       await page.getByText('Your messages go out through this channel.').waitFor();
+
+      // What it says to enter at Meta is what Meta then finds.
+      const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });
+      const [callback = '', word = ''] = await lastStep.locator('code').allTextContents();
+      const query = { 'hub.mode': 'subscribe', 'hub.verify_token': word, 'hub.challenge': '12345' };
+      const verified = await fetch(`${callback}?${new URLSearchParams(query)}`);
+      assert.deepEqual([verified.status, await verified.text()], [200, '12345']);
+      await page.reload();
+      await lastStep.getByText('The word that you saved.').waitFor();
+      assert.deepEqual(await lastStep.locator('code').allTextContents(), [callback]);
+
       await button(page, 'Test the connection').click();
       await page.locator('.channel-state[data-state="ok"]').getByText('Tested just now: it works.').waitFor();
       assert.equal(meta.accepted.length, 0);
       // Without a template, and without the account that has it, it says what is missing.
       await page.locator('.template-state[data-state="bad"]').getByText('No template is set up').waitFor();
-      await page.getByLabel('The template to use outside the 24-hour window').fill(META.template);
+      await page.getByLabel('Name of the template').fill(META.template);
       await button(page, 'Test and save').click();
-      await page
-        .locator('.template-state')
-        .getByText('Fill in the id of your WhatsApp business account')
-        .waitFor();
-      await page.getByLabel('The id of the WhatsApp business account').fill(META.businessAccountId);
+      await page.locator('.template-state').getByText('Fill in your WhatsApp Business Account ID').waitFor();
+      await page.getByLabel('WhatsApp Business Account ID').fill(META.businessAccountId);
       await button(page, 'Test and save').click();
       await page.locator('.template-state[data-state="ok"]').getByText('WhatsApp has approved it.').waitFor();
       await page

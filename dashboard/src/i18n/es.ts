@@ -673,6 +673,64 @@ export const es: Texts = {
   templateSample: 'Sí, los sábados abrimos a las nueve.',
   templateMissing:
     'Sin plantilla, tras un día de silencio la respuesta espera a que el cliente vuelva a escribir.',
+  // The settings of channels: their names, and where to find them.
+  stepNumber: 'Tu número',
+  stepAccess: 'Acceso',
+  stepReceive: 'Lo que escriben los clientes',
+  stepTemplate: 'Tras un día de silencio',
+  stepRare: 'Casi nunca hace falta',
+  stepSystem: 'Tu sistema',
+  settingOptional: '{name} (opcional)',
+  settingWrong: 'Esto no puede ser correcto. Compáralo con el original, sin espacios.',
+  phoneNumberId: 'ID del número de teléfono',
+  phoneNumberIdHint:
+    'En Meta: tu app, WhatsApp, API Setup (Configuración de la API). Es un número largo, no el número de teléfono.',
+  phoneNumberIdRefused: 'El token de acceso no puede usar este número. Compara el ID del número de teléfono.',
+  businessAccountId: 'ID de la cuenta de WhatsApp Business',
+  businessAccountIdHint: 'En la misma página, debajo del ID del número. Con él ves aquí tu plantilla.',
+  accessToken: 'Token de acceso',
+  accessTokenHint:
+    'En Meta: configuración del negocio, usuarios del sistema, generar token, con los permisos whatsapp_business_messaging y whatsapp_business_management. El token de la página API Setup caduca al día.',
+  accessTokenRefused:
+    'WhatsApp rechaza este token de acceso. Ha caducado, no se copió entero o le falta un permiso.',
+  appSecret: 'Clave secreta de la app',
+  appSecretHint:
+    'En Meta: tu app, configuración de la app, básica, mostrar. Con ella sabemos que un mensaje viene de WhatsApp.',
+  verifyToken: 'Token de verificación',
+  verifyTokenHint:
+    'Una palabra que eliges tú. Hemos inventado una; escribes la misma en Meta en el último paso.',
+  templateName: 'Nombre de la plantilla',
+  templateNameHint:
+    'En Meta: WhatsApp Manager, plantillas de mensajes. Su texto necesita exactamente una variable, para la respuesta.',
+  templateLanguage: 'Idioma de la plantilla',
+  templateLanguageHint: 'Su código en Meta, como en o pt_BR.',
+  graphVersion: 'Versión de la Graph API',
+  graphVersionHint: 'Cámbiala solo cuando Meta retire esta versión.',
+  webhookAddress: 'Dirección de tu sistema',
+  webhookAddressHint: 'Cada mensaje se envía allí como POST firmado. Empieza por https://.',
+  signingSecret: 'Secreto de firma',
+  signingSecretHint:
+    'Con él tu sistema sabe que un mensaje es nuestro. Hemos inventado uno; tu sistema necesita el mismo.',
+  signingSecretNow: 'Escribe este secreto de firma en tu sistema. No se vuelve a mostrar.',
+  callback: 'Último paso: di a Meta adónde llamar',
+  callbackHint:
+    'En Meta: tu app, WhatsApp, configuración, webhook, editar. Sin esto nunca sabemos lo que escriben los clientes.',
+  callbackUrl: 'URL de devolución de llamada',
+  callbackCopy: 'Copiar la dirección',
+  callbackTokenNow: 'Token de verificación. Escríbelo ahora en Meta: no se vuelve a mostrar.',
+  callbackTokenKept: 'La palabra que guardaste. Si ya no la tienes, escribe otra arriba y guarda.',
+  callbackSubscribe:
+    'Después elige «Verificar y guardar» y suscríbete al campo «messages» en la misma página.',
+  callbackLocal:
+    'Meta solo puede llamar a una dirección pública que empiece por https://. Pide a quien opera este servidor que la configure.',
+  templateNone: 'No hay plantilla, así que la respuesta espera a que el cliente vuelva a escribir.',
+  templatePending: 'WhatsApp aún no la ha aprobado.',
+  templateRejected: 'WhatsApp la ha rechazado.',
+  templatePaused: 'WhatsApp la ha pausado porque no gustó a los clientes.',
+  templateDisabled: 'WhatsApp la ha desactivado.',
+  templateNotFound: 'Tu cuenta no tiene esa plantilla en este idioma.',
+  templateUnusable: 'Su texto necesita exactamente una variable, para la respuesta.',
+  templateNoAccount: 'Escribe el ID de tu cuenta de WhatsApp Business para ver aquí la plantilla.',
   dailyLimit: 'Límite diario',
   dailyLimitHint: 'A cuántos clientes se puede escribir primero en 24 horas.',
   dailyLimitUsed: '{used} de {limit} usados',

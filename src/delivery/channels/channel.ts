@@ -53,6 +53,8 @@ export interface ChannelParts {
 
 interface Inbound {
   readonly prefix: string;
+  /** The address that a merchant enters at the provider, so that it calls us. */
+  readonly callback?: string;
   /** Loaded by servers only: they would make every command start 200 ms later. */
   routes(): Promise<(parts: InboundRouteParts) => FastifyPluginAsync>;
 }
@@ -114,6 +116,8 @@ export interface TestProblem {
   code: string;
   /** For the merchant. */
   reason: string;
+  /** The setting that is to blame, by its option. */
+  option?: string;
 }
 
 export interface LastWrote {

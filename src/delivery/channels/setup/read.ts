@@ -15,18 +15,24 @@ const ownFields = ({ fields }: ChannelDescriptor): TextField[] => fields.filter(
 /** A channel without settings, such as the simulator, is only for the operator. */
 const SETTABLE = DESCRIPTORS.filter((descriptor) => ownFields(descriptor).length > 0);
 
-export const CHANNEL_TYPES: ChannelTypes = SETTABLE.map((descriptor) => ({
-  channel: descriptor.name,
-  about: descriptor.about,
-  fields: ownFields(descriptor).map((field) => ({
-    option: field.option,
-    about: field.about,
-    secret: field.secret ?? false,
-    optional: field.optional ?? false,
-    default: field.default ?? null,
-    must_be: field.mustBe,
-  })),
-}));
+/** `baseUrl` is where others reach this server. */
+export const channelTypes = (baseUrl: string): ChannelTypes =>
+  SETTABLE.map((descriptor) => ({
+    channel: descriptor.name,
+    about: descriptor.about,
+    callback_url: descriptor.inbound?.callback ? `${baseUrl}${descriptor.inbound.callback}` : null,
+    fields: ownFields(descriptor).map((field) => ({
+      option: field.option,
+      about: field.about,
+      secret: field.secret ?? false,
+      optional: field.optional ?? false,
+      default: field.default ?? null,
+      must_be: field.mustBe,
+    })),
+  }));
+
+/** As the request names it. */
+const fieldOf = (option: string) => `settings.${option}`;
 
 /** The whole settings: what is given, else what is stored, else the default. Throws for the first that is wrong. */
 export function readSetup(
@@ -46,15 +52,15 @@ export function readSetup(
   const problems = fieldProblems(type.fields, settings);
   if (problems.length === 0) problems.push(...(type.checkOwn?.(settings) ?? []));
   const [problem] = problems;
-  if (problem) throw invalid(`settings.${problem.field.option}`, `${problem.field.option} ${problem.text}`);
+  if (problem) throw invalid(fieldOf(problem.field.option), `${problem.field.option} ${problem.text}`);
   return { type, settings };
 }
 
 /** Sends nothing to a customer. */
 export async function testChannel(channel: Channel): Promise<ChannelTest> {
   const found = channel.test ? await channel.test() : await channel.check();
-  if (found === undefined) return { ok: true, code: null, reason: null };
-  return typeof found === 'string'
-    ? { ok: false, code: 'CHECK_FAILED', reason: found }
-    : { ok: false, ...found };
+  if (found === undefined) return { ok: true, code: null, reason: null, field: null };
+  if (typeof found === 'string') return { ok: false, code: 'CHECK_FAILED', reason: found, field: null };
+  const { code, reason, option } = found;
+  return { ok: false, code, reason, field: option === undefined ? null : fieldOf(option) };
 }

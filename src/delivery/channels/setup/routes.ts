@@ -20,13 +20,14 @@ import type { Channel } from '../channel.ts';
 import { findDescriptor } from '../descriptors.ts';
 import type { Channels } from '../merchantChannels.ts';
 import { removeOwnChannel, setOwnChannel } from '../settings.ts';
-import { CHANNEL_TYPES, type OperatorSettings, readSetup, testChannel } from './read.ts';
+import { channelTypes, type OperatorSettings, readSetup, testChannel } from './read.ts';
 
 export interface SetupParts {
   database: Database;
   vault: Vault;
   channels: Channels;
   operatorSettings: OperatorSettings;
+  publicUrl: string | undefined;
   now: () => Date;
 }
 
@@ -40,7 +41,7 @@ const NOT_NEEDED = 'This channel needs no template.';
 
 /** Owners set up the channel of their shop. */
 export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox {
-  const { database, vault, channels, operatorSettings, now } = parts;
+  const { database, vault, channels, operatorSettings, publicUrl, now } = parts;
   const withSlot = createFairSlots(TESTS_AT_ONCE, TESTS_WAITING_MAX);
   const test = (merchantId: MerchantId, channel: Channel) =>
     withSlot({ group: String(merchantId), isKnown: true }, () => testChannel(channel));
@@ -68,7 +69,7 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
           response: { 200: ChannelTypes },
         },
       },
-      async () => CHANNEL_TYPES,
+      async ({ protocol, host }) => channelTypes(publicUrl ?? `${protocol}://${host}`),
     );
 
     app.get(
@@ -137,7 +138,7 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
               'or the address of somebody else.',
             errors: [
               ...[...TOKEN_ERRORS, ownerRequired(), channelUnknown(), required('channel')],
-              channelTestFailed('The access token has expired or is not valid.'),
+              channelTestFailed('The access token has expired or is not valid.', 'settings.token'),
             ],
           }),
           body: ChannelSetup,
@@ -147,8 +148,8 @@ export function channelSetupRoutes(parts: SetupParts): FastifyPluginAsyncTypebox
       async (request) => {
         const merchantId = merchantOf(request);
         const { type, settings, channel } = await readGiven(merchantId, request.body);
-        const { reason } = await test(merchantId, channel);
-        if (reason !== null) throw channelTestFailed(reason);
+        const { reason, field } = await test(merchantId, channel);
+        if (reason !== null) throw channelTestFailed(reason, field);
         const at = now();
         await database.transaction(async (tx) => {
           await setOwnChannel(tx, vault, merchantId, { type, settings }, at);

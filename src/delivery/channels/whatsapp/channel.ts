@@ -217,13 +217,21 @@ function unreachable(error: unknown): TestProblem {
   return { code, reason: `WhatsApp cannot be reached (${code}).` };
 }
 
+/** It has expired, or lacks a permission. */
+const isAboutToken = (code: number | undefined, status: number): boolean =>
+  code === undefined ? status === 401 : code === 190 || code === 131005 || (code >= 200 && code <= 299);
+
 function testProblem(code: number | undefined, status: number): TestProblem {
   const name = code === undefined ? `HTTP_${status}` : String(code);
   if (code === 100) {
-    return { code: name, reason: 'The id of the number is not one that this access token may use.' };
+    const reason = 'The id of the number is not one that this access token may use.';
+    return { code: name, reason, option: 'phone-number-id' };
   }
   const result = classify(code, status, 1);
-  if (result.outcome === 'channel_stopped') return { code: name, reason: result.reason };
+  if (result.outcome === 'channel_stopped') {
+    const { reason } = result;
+    return { code: name, reason, ...(isAboutToken(code, status) ? { option: 'token' } : {}) };
+  }
   return {
     code: name,
     reason: `WhatsApp answered with status ${status}${code === undefined ? '' : ` and code ${code}`}.`,

@@ -85,7 +85,7 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       about: 'Access token',
       secret: true,
       isValid: matches(/^\S{10,}$/),
-      mustBe: 'set to the channel’s access token',
+      mustBe: 'an access token of at least 10 characters, without spaces',
     },
     {
       kind: 'text',
@@ -96,7 +96,7 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       about: 'App secret',
       secret: true,
       isValid: matches(/^\S{16,}$/),
-      mustBe: 'set to the app’s secret',
+      mustBe: 'the app’s secret: at least 16 characters, without spaces',
     },
     {
       kind: 'text',
@@ -107,9 +107,13 @@ export const WHATSAPP: ChannelDescriptor<WhatsAppSettings> = {
       about: 'Verify token',
       secret: true,
       isValid: matches(/^\S{8,}$/),
-      mustBe: 'set to a word of at least 8 characters',
+      mustBe: 'a word of at least 8 characters, without spaces',
     },
   ],
   open: (settings, parts) => ({ type: WHATSAPP, ...openWhatsApp(settings, parts) }),
-  inbound: { prefix: '/webhooks', routes: async () => (await import('./routes.ts')).whatsappRoutes },
+  inbound: {
+    prefix: '/webhooks',
+    callback: '/webhooks/whatsapp',
+    routes: async () => (await import('./routes.ts')).whatsappRoutes,
+  },
 };
