@@ -6,6 +6,7 @@ import { assertError, NOTIFICATIONS, onEachEngine, QUESTION, raise, SUPPORT } fr
 import { useHeld } from './holding.ts';
 import { listen } from './listening.ts';
 import { createKey } from './machineKeys.ts';
+import { until } from './shops.ts';
 
 const AT_ONCE = 'Notification answered.';
 
@@ -238,5 +239,44 @@ onEachEngine('an answer that can be undone', (engine) => {
       token: tokens.aurora,
     });
     assert.ok(!pending.json.some((one: { id: number }) => one.id === id));
+  });
+
+  it('and that cannot be sent is tried again later each time, and does not keep others from being sent', async () => {
+    const { database, clock } = deskbell;
+    tokens.aurora = await deskbell.signIn();
+    const broken: { id: number; kept: string }[] = [];
+    for (let n = 0; n < 41; n += 1) {
+      const id = await ask(`Broken ${n}?`);
+      await hold(id, { answer: `Broken answer ${id}.` });
+      const row = await database.one<{ held: string }>('select held from notifications where id = $1', [id]);
+      broken.push({ id, kept: row!.held });
+    }
+    const setHeld = (id: number, held: string) =>
+      database.run('update notifications set held = $2 where id = $1 and held is not null', [id, held]);
+    for (const { id } of broken) await setHeld(id, '{}');
+    const later = await ask('Later?');
+    await hold(later);
+    await release(later);
+    assert.equal(await messagesOf(later), 1);
+
+    const [first, ...others] = broken as [{ id: number; kept: string }, ...typeof broken];
+    const pauseOf = async (id: number) => Date.parse((await show(id)).undo_until) - clock.now().getTime();
+    for (const { id } of broken) assert.equal(await pauseOf(id), 30_500);
+    for (const [seconds, pause] of [
+      [31, 46_000],
+      [3600, 300_000],
+    ] as const) {
+      clock.jump(seconds);
+      tokens.aurora = await deskbell.signIn();
+      await until('it is tried again', async () => (await pauseOf(first.id)) > 0);
+      assert.equal(await pauseOf(first.id), pause);
+    }
+    assert.equal((await reopen(first.id)).status, 200);
+    for (const { id, kept } of others) await setHeld(id, kept);
+    clock.jump(300);
+    await release(...others.map(({ id }) => id));
+    assert.deepEqual([(await show(first.id)).status, await messagesOf(first.id)], ['requested', 0]);
+    for (const { id } of others)
+      assert.deepEqual([await messagesOf(id), await documentsWith(`Broken answer ${id}.`)], [1, 1]);
   });
 });

@@ -1,5 +1,8 @@
 import { caughtBy, type Mutation } from './mutation.ts';
 
+const CANNOT_BE_SENT =
+  'and that cannot be sent is tried again later each time, and does not keep others from being sent';
+
 /** Answers that can be undone, and what an answer teaches. */
 export const HELD_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/held-answers.test.ts', [
@@ -23,6 +26,20 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
       find: `throw askEnded(state.status === 'waiting' ? 'answered' : state.status);`,
       replace: 'throw askEnded(state.status);',
       test: 'leaves an ask waiting until it is due, and does not let it expire meanwhile',
+    },
+    {
+      name: 'answers that cannot be sent keep later ones waiting',
+      file: 'src/notifications/answers/release.ts',
+      find: 'if (await postpone(database, merchantId, due, now()).catch(() => false)) done += 1;',
+      replace: '',
+      test: CANNOT_BE_SENT,
+    },
+    {
+      name: 'an answer that cannot be sent is tried again every second',
+      file: 'src/notifications/answers/held.ts',
+      find: 'Math.max(waitedMs / 2, PAUSE_MS.min)',
+      replace: 'PAUSE_MS.min',
+      test: CANNOT_BE_SENT,
     },
   ]),
   ...caughtBy('test/resolve-many.test.ts', [

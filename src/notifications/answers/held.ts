@@ -49,6 +49,8 @@ export interface DueAnswer {
   id: number;
   undo_until: string;
   held: string;
+  /** When the person answered. */
+  updated_at: string;
 }
 
 export function listDue(
@@ -58,8 +60,30 @@ export function listDue(
   limit: number,
 ): Promise<DueAnswer[]> {
   return queries.all(
-    `select id, undo_until, held from notifications where merchant_id = $1 and undo_until is not null and undo_until <= $2
+    `select id, undo_until, held, updated_at from notifications
+      where merchant_id = $1 and undo_until is not null and undo_until <= $2
       order by undo_until, id limit $3`,
     [merchantId, at.toISOString(), limit],
   );
+}
+
+const PAUSE_MS = { min: 1000, max: 5 * 60_000 };
+
+/**
+ * After it could not be performed: due again when it has waited half as long again, so that others come first. It can
+ * still be undone. If it was performed or taken back meanwhile, nothing changes. Returns whether it is no longer due.
+ */
+export async function postpone(
+  queries: Queries,
+  merchantId: MerchantId,
+  { id, held, undo_until, updated_at }: DueAnswer,
+  at: Date,
+): Promise<boolean> {
+  const waitedMs = at.getTime() - Date.parse(updated_at);
+  const pauseMs = Math.min(Math.max(waitedMs / 2, PAUSE_MS.min), PAUSE_MS.max);
+  await queries.run(
+    'update notifications set undo_until = $4 where merchant_id = $1 and id = $2 and undo_until = $3 and held = $5',
+    [merchantId, id, undo_until, new Date(at.getTime() + pauseMs).toISOString(), held],
+  );
+  return true;
 }

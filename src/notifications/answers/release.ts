@@ -5,7 +5,7 @@ import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
 import { findNotification, markReleased } from '../store.ts';
 import { eventOf, performAnswer, type Settled } from './effects.ts';
-import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue } from './held.ts';
+import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue, postpone } from './held.ts';
 import { findLesson } from './lessons.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -32,19 +32,20 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
   let failing = false;
   let stopped = false;
 
-  /** Returns how many it performed. One that fails does not keep the others from being performed. */
+  /** Returns how many are no longer due. One that fails is tried again later, after the others. */
   async function releaseSome(merchantId: MerchantId): Promise<number> {
-    let released = 0;
+    let done = 0;
     for (const due of await listDue(database, merchantId, now(), OF_EACH_AT_ONCE)) {
       if (stopped) break;
       try {
-        if (await release(database, outbox, merchantId, due)) released += 1;
+        if (await release(database, outbox, merchantId, due)) done += 1;
         failing = false;
       } catch (err) {
         warn(err);
+        if (await postpone(database, merchantId, due, now()).catch(() => false)) done += 1;
       }
     }
-    return released;
+    return done;
   }
 
   // Once per outage.
@@ -55,15 +56,15 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
 
   async function look(): Promise<void> {
     try {
-      for (let released = 1; released > 0 && !stopped; ) {
-        released = 0;
+      for (let done = 1; done > 0 && !stopped; ) {
+        done = 0;
         const merchants = await findDueMerchants(database, now(), MERCHANTS_AT_ONCE);
         const work = async () => {
           for (let next = merchants.shift(); next !== undefined; next = merchants.shift())
-            released += await releaseSome(next);
+            done += await releaseSome(next);
         };
         await Promise.all(Array.from({ length: LANES }, work));
-        if (released === 0) return;
+        if (done === 0) return;
         database.signal(CHANGES);
         outbox.announce();
       }
