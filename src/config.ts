@@ -62,7 +62,7 @@ export interface Config {
   worker: boolean;
   /** How many messages one process sends at the same time, in total and through one channel. */
   workerConcurrency: { total: number; perChannel: number };
-  /** Whether merchants' webhook endpoints may be in a private network. */
+  /** Whether merchants' own webhook channels and webhook endpoints may be in a private network. */
   webhookEndpointsAllowPrivate: boolean;
   /** Whether alerts may go to push services in a private network. */
   pushAllowPrivate: boolean;
@@ -154,7 +154,11 @@ export function readConfig(env: Environment = process.env): Config {
   const port = integer('PORT', 8000, 0, 65_535);
   const metricsPort = integer('METRICS_PORT', 0, 1, 65_535) || undefined;
   if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
-  const allowPrivate = flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isLocal);
+  const trustProxy = readTrustProxy(text('TRUST_PROXY'), problems);
+  const hosts = allowedHosts(publicUrl, namedHosts, isLocal);
+  // A proxy may let others in, to a server on loopback too. Then it has another name, or knows of the proxy.
+  const isOnlyLocal = isLocal && trustProxy === false && (hosts ?? []).every(isLoopback);
+  const allowPrivate = flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isOnlyLocal);
   const config: Config = {
     host,
     isLocal,
@@ -167,9 +171,9 @@ export function readConfig(env: Environment = process.env): Config {
     secretKeyFile: join(dataDir, 'secret.key'),
     production,
     demo: demo ?? (!databaseUrl && !production && isLocal),
-    trustProxy: readTrustProxy(text('TRUST_PROXY'), problems),
+    trustProxy,
     publicUrl,
-    allowedHosts: allowedHosts(publicUrl, namedHosts, isLocal),
+    allowedHosts: hosts,
     corsOrigins: readOrigins(text('CORS_ORIGINS'), problems),
     tokenIssuer: text('TOKEN_ISSUER') ?? 'deskbell',
     accessTtlSeconds,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { readConfig } from '../src/config.ts';
 import { createDemoDatabase } from './databases.ts';
 import {
   AURORA,
@@ -169,6 +170,41 @@ onEachEngine('webhook endpoints in a private network', (engine) => {
       assert.equal(receiver.received.length, 0);
     } finally {
       await deskbell.close();
+      await database.remove();
+      await receiver.close();
+    }
+  });
+
+  it('are allowed by default only on a server that nobody else can reach', async () => {
+    const receiver = await startReceiver();
+    const database = await createDemoDatabase(engine, 'weak');
+    const secret = `whsec_${Buffer.alloc(24, 'default').toString('base64')}`;
+    const allow = { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' };
+    for (const settings of [{ HOST: '0.0.0.0' }, { NODE_ENV: 'production' }])
+      assert.equal(readConfig(settings).webhookEndpointsAllowPrivate, false);
+    try {
+      for (const [settings, status] of [
+        [{}, 200],
+        [{ PUBLIC_URL: 'http://localhost:8000', ALLOWED_HOSTS: '127.0.0.1' }, 200],
+        [{ PUBLIC_URL: 'https://desk.shop.example' }, 422],
+        [{ ALLOWED_HOSTS: 'desk.shop.example' }, 422],
+        [{ TRUST_PROXY: '1' }, 422],
+        [{ PUBLIC_URL: 'https://desk.shop.example', ...allow }, 200],
+        [{ WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' }, 422],
+      ] as const) {
+        const deskbell = await startDeskbell(engine, settings, database);
+        try {
+          const token = await deskbell.signIn();
+          const { url } = receiver;
+          const added = await deskbell.call('POST', WEBHOOKS, { token, body: { url } });
+          const body = { channel: 'webhook', settings: { url, secret } };
+          const set = await deskbell.call('PUT', '/api/v1/channel', { token, body });
+          assert.deepEqual([added.status, set.status], [status, status], JSON.stringify(settings));
+        } finally {
+          await deskbell.close();
+        }
+      }
+    } finally {
       await database.remove();
       await receiver.close();
     }

@@ -118,6 +118,13 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
       replace: 'if (false)',
       test: 'are refused, by address and by name, unless that is allowed',
     },
+    {
+      name: 'a server behind a proxy calls private addresses',
+      file: 'src/config.ts',
+      find: 'isLocal && trustProxy === false && (hosts ?? []).every(isLoopback)',
+      replace: 'isLocal',
+      test: 'are allowed by default only on a server that nobody else can reach',
+    },
   ]),
   ...caughtBy('test/whatsapp-send.test.ts', [
     {
