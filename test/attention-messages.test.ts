@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from './harness.ts';
+import { assertError, NOTIFICATIONS, onEachEngine, useDeskbell, useOwners } from './harness.ts';
 import { answer, ask, countsOf, INBOX, idsIn, page } from './inbox.ts';
 import { createKey } from './machineKeys.ts';
 import { CONVERSATIONS, useTalking } from './talking.ts';
+import { newPhone } from './whatsapp.ts';
 
 interface Message {
   id: number;
@@ -196,6 +197,59 @@ onEachEngine('messages without a question that need attention', (engine) => {
     );
   });
 
+  it('get a new number, which the conversation remembers and what else waits for it follows', async () => {
+    const token = owners.aurora;
+    const [wrong, right] = [newPhone(), newPhone()];
+    const id = await newConversation(wrong);
+    const deliveryOf = async (delivery: number) =>
+      (await deskbell.call('GET', `/api/v1/delivery/${delivery}`, { token })).json;
+    const [first, second] = [await failedIn(id), await failedIn(id)];
+    const answered = await answerFailed(id, 'Which number?');
+    const { json: waiting } = await send(id, { text: 'Soon.', undo_seconds: 60 });
+    const fix = async (delivery: number | string, phone: unknown, as = token) => {
+      const reply = await deskbell.call('POST', `/api/v1/delivery/${delivery}/recipient`, {
+        ...{ token: as, body: { phone } },
+        ...(typeof phone === 'string' ? {} : { documented: false as const }),
+      });
+      await deskbell.allSent();
+      return reply;
+    };
+    for (const phone of ['12', 'nobody', '', 5, null])
+      assertError(await fix(first, phone), 422, 'VALIDATION_ERROR', 'phone');
+    const foreign = await fix(first, right, owners.borealis);
+    assertError(foreign, 404, 'DELIVERY_NOT_FOUND');
+    for (const unknown of [987_654, 'x', '0']) assert.equal((await fix(unknown, right)).text, foreign.text);
+    const key = await createKey(deskbell, ['answer', 'notifications:read']);
+    assert.equal((await fix(first, right, key)).status, 403);
+    assert.equal((await deliveryOf(first)).state, 'failed');
+
+    const fixed = await fix(first, right);
+    assert.deepEqual([fixed.status, fixed.json], [200, { message: 'The message is queued again.' }]);
+    assert.deepEqual([(await deliveryOf(first)).recipient, await isSent(first)], [right, true]);
+    assertError(await fix(first, newPhone()), 409, 'CONFLICT');
+    assert.equal((await deliveryOf(first)).recipient, right);
+    for (const delivery of [second, waiting.delivery_id])
+      assert.equal((await deliveryOf(delivery)).recipient, right);
+    const list = await page(deskbell, token, { tab: 'attention' });
+    assert.deepEqual(
+      [...list.items, ...list.messages].map(({ attention }: Message) => attention.code),
+      ['number_fixed', 'number_fixed'],
+    );
+    assert.deepEqual(idsIn(list), [answered]);
+    const conversation = await deskbell.call('GET', `${CONVERSATIONS}/${id}`, { token });
+    assert.equal(conversation.json.customer_phone, right);
+    // The assistant still gives the wrong one.
+    const next = await ask(deskbell, token, 'And now?', { conversationId: id, lead_phone: wrong });
+    const shown = await deskbell.call('GET', `${NOTIFICATIONS}/${next}`, { token });
+    assert.equal(shown.json.recipient, right);
+    const { json } = await deskbell.call('GET', '/api/v1/audit?what=delivery.recipient_changed', { token });
+    assert.deepEqual(
+      json.map(({ about, who }: { about: object; who: { name: string } }) => [about, who.name]),
+      [[{ delivery_id: first }, 'Alma Reyes']],
+    );
+    await clear();
+  });
+
   it('were taken back: nobody can send them', async () => {
     const id = await newConversation();
     const { json } = await send(id, { text: 'Oops', undo_seconds: 60 });
@@ -213,6 +267,10 @@ onEachEngine('messages without a question that need attention', (engine) => {
     assert.equal(all.json.count, 0);
     const one = await deskbell.call('POST', `/api/v1/delivery/${json.delivery_id}/retry`, { token });
     assert.equal(one.status, 409);
+    const fixed = await deskbell.call('POST', `/api/v1/delivery/${json.delivery_id}/recipient`, {
+      ...{ token, body: { phone: newPhone() } },
+    });
+    assert.equal(fixed.status, 409);
     await deskbell.allSent();
     const { state } = (await deskbell.call('GET', `/api/v1/delivery/${json.delivery_id}`, { token })).json;
     assert.equal(state, 'cancelled');

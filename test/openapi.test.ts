@@ -137,6 +137,7 @@ const ROUTES = {
   'get /api/v1/inbox/presence': 'notifications',
   'post /api/v1/inbox/attention/send-again': 'notifications',
   'post /api/v1/notification/{notification_id}/recipient': 'notifications',
+  'post /api/v1/delivery/{delivery_id}/recipient': 'deliveries',
   'get /api/v1/audit': 'audit',
   'get /api/v1/webhooks': 'webhooks',
   'post /api/v1/webhooks': 'webhooks',
@@ -359,6 +360,11 @@ describe('the OpenAPI document', () => {
       [
         'post /api/v1/notification/{notification_id}/recipient',
         '/api/v1/notification/0/recipient',
+        { token, body: { phone: '1' } },
+      ],
+      [
+        'post /api/v1/delivery/{delivery_id}/recipient',
+        '/api/v1/delivery/0/recipient',
         { token, body: { phone: '1' } },
       ],
       ['get /api/v1/audit', '/api/v1/audit?what=x', { token }],

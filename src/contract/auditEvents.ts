@@ -49,6 +49,7 @@ export const EVENTS = {
   'conversations.imported': {},
   'delivery.retried': { mergesAbove: 'delivery_id' },
   'delivery.cancelled': { mergesAbove: 'delivery_id' },
+  'delivery.recipient_changed': { mergesAbove: 'delivery_id' },
   'database.migrated': {},
   'demo.added': {},
 } as const satisfies Record<string, MergeRule>;

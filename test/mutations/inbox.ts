@@ -78,6 +78,22 @@ export const INBOX_MUTATIONS: readonly Mutation[] = [
       test: 'are told again after a person has sent them again',
     },
   ]),
+  ...caughtBy('test/attention-messages.test.ts', [
+    {
+      name: 'another merchant can fix the number of a message',
+      file: 'src/delivery/queue/attention.ts',
+      find: 'where d.merchant_id = $1 and d.id = $2 and d.endpoint_id = 0',
+      replace: 'where $1 > 0 and d.id = $2 and d.endpoint_id = 0',
+      test: 'get a new number, which the conversation remembers and what else waits for it follows',
+    },
+    {
+      name: 'the number of a message is fixed for this message only',
+      file: 'src/notifications/inbox/attention.ts',
+      find: 'await correctPhone(tx, merchantId, conversationId, correction);',
+      replace: '',
+      test: 'get a new number, which the conversation remembers and what else waits for it follows',
+    },
+  ]),
   ...caughtBy('test/wrong-numbers.test.ts', [
     {
       name: 'other messages of a conversation still go to the wrong number',

@@ -224,6 +224,11 @@ async function talk(deskbell: Deskbell, token: string): Promise<void> {
   await call('POST', `notification/${notificationId}/answer`, { answer: 'Yes.' });
   await call('POST', 'inbox/attention/send-again', { ids: [notificationId] });
   await call('POST', `notification/${notificationId}/recipient`, { phone: '+34611550199' });
+  const { delivery_id: failed } = await call('POST', 'conversation/1/send', { text: 'Hello again' });
+  await deskbell.allSent();
+  const set = `update deliveries set state = 'failed' where merchant_id = 1 and id = $1`;
+  await deskbell.database.run(set, [failed]);
+  await call('POST', `delivery/${failed}/recipient`, { phone: '+34611550199' });
   for (const filter of [{}, { q: 'vegan' }, { assigned: 'none', type: 'user_question_request' }])
     await call('POST', 'inbox/attention/send-again', { all: true, ...filter });
   await call('POST', 'notification/assign-many', { ids: [notificationId], user_id: null });

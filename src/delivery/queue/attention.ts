@@ -45,6 +45,19 @@ export async function findNewestMessages(
   return new Map(rows.map((row) => [row.notification_id, row]));
 }
 
+/** A message to a customer, and its conversation. */
+export function findMessage(
+  queries: Queries,
+  merchantId: MerchantId,
+  id: number,
+): Promise<(AttentionRow & { conversation_id: number }) | undefined> {
+  return queries.one(
+    `select ${COLUMNS}, d.conversation_id from deliveries d
+      where d.merchant_id = $1 and d.id = $2 and d.endpoint_id = 0`,
+    [merchantId, id],
+  );
+}
+
 export interface AttentionPage {
   /** Only after this message, in this order. */
   after: number | undefined;

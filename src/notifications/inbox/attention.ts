@@ -2,15 +2,20 @@ import { recordEvent, type Who } from '../../audit/record.ts';
 import type { MerchantId } from '../../contract/ids.ts';
 import type { SEND_AGAIN_RESULTS } from '../../contract/inbox.ts';
 import { correctPhone, lockCustomerPhone } from '../../conversations/wrongPhones.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database, Transaction } from '../../database/database.ts';
 import { isSentOneByOne } from '../../delivery/attention.ts';
 import { parsePhone } from '../../delivery/phone.ts';
-import { findNewestMessages, listAttention } from '../../delivery/queue/attention.ts';
+import {
+  type AttentionRow,
+  findMessage,
+  findNewestMessages,
+  listAttention,
+} from '../../delivery/queue/attention.ts';
 import { BATCH_SIZE, changeInBatches, type ManyResult } from '../../delivery/queue/control/many.ts';
 import { readdress } from '../../delivery/queue/control/readdress.ts';
 import { type Countries, retryDeliveries } from '../../delivery/queue/control/retry.ts';
 import { readAddress } from '../../delivery/queue/enqueue.ts';
-import { deliveryNotFailed, invalid, notificationNotFound } from '../../errors.ts';
+import { deliveryNotFailed, deliveryNotFound, invalid, notificationNotFound } from '../../errors.ts';
 import { findExisting, findNotification } from '../store.ts';
 import { matchingAmong, messagesOf } from './messages.ts';
 import { readUnindexed } from './search/find.ts';
@@ -99,35 +104,69 @@ const isNumber = (recipient: string, { country, defaultCountry }: Countries) =>
 
 export const phoneInvalid = (problem = 'is not a phone number') => invalid('phone', `phone ${problem}`);
 
+interface Fix extends Countries {
+  phone: string;
+}
+
+/** Fixes the number of a notification's newest message. */
+export const fixRecipient = (
+  database: Database,
+  merchantId: MerchantId,
+  { id, ...given }: { id: number } & Fix,
+  { who, at }: By,
+): Promise<void> =>
+  database.transaction(async (tx) => {
+    const found = await findNotification(tx, merchantId, id);
+    if (!found) throw notificationNotFound();
+    const read = async () => (await findNewestMessages(tx, merchantId, [id])).get(id);
+    await fixNumber(tx, merchantId, { ...given, conversationId: found.conversation_id, read }, { who, at });
+    const event = { what: 'notification.recipient_changed', merchantId, who, at } as const;
+    await recordEvent(tx, { ...event, about: { notification_id: id } });
+  });
+
+/** Fixes the number of this message, which may answer no notification. */
+export const fixRecipientOfMessage = (
+  database: Database,
+  merchantId: MerchantId,
+  { id, ...given }: { id: number } & Fix,
+  { who, at }: By,
+): Promise<void> =>
+  database.transaction(async (tx) => {
+    const read = () => findMessage(tx, merchantId, id);
+    const found = await read();
+    if (!found) throw deliveryNotFound();
+    await fixNumber(tx, merchantId, { ...given, conversationId: found.conversation_id, read }, { who, at });
+    const event = { what: 'delivery.recipient_changed', merchantId, who, at } as const;
+    await recordEvent(tx, { ...event, about: { delivery_id: id } });
+  });
+
+interface Wrong extends Fix {
+  conversationId: number;
+  read: () => Promise<AttentionRow | undefined>;
+}
+
 /**
  * Sends a failed message again, to another number. The conversation remembers it, so that what else waits for the
  * customer and the next answers go there too, although the assistant may still give the wrong one. A message that was
  * sent stays as it is, and so does the customer's own number, if it is another.
  */
-export async function fixRecipient(
-  database: Database,
+async function fixNumber(
+  tx: Transaction,
   merchantId: MerchantId,
-  { id, phone, country, defaultCountry }: { id: number; phone: string } & Countries,
+  { conversationId, read, phone, country, defaultCountry }: Wrong,
   { who, at }: By,
 ): Promise<void> {
   const parsed = parsePhone(phone, country ?? defaultCountry);
   if ('problem' in parsed) throw phoneInvalid(parsed.problem);
-  await database.transaction(async (tx) => {
-    const found = await findNotification(tx, merchantId, id);
-    if (!found) throw notificationNotFound();
-    const { conversation_id: conversationId } = found;
-    // In the lock order: see `Transaction`.
-    const customerPhone = await lockCustomerPhone(tx, merchantId, conversationId);
-    const message = (await findNewestMessages(tx, merchantId, [id])).get(id);
-    if (message?.state !== 'failed' && message?.state !== 'cancelled') throw deliveryNotFailed();
-    const own = readAddress({ recipient: customerPhone, country: country ?? null }, defaultCountry).recipient;
-    const isOwn = ['', message.recipient].includes(own);
-    const correction = { phone: parsed.phone, wrongPhone: message.recipient, isOwn, at };
-    await correctPhone(tx, merchantId, conversationId, correction);
-    const to = { conversationId, phone: parsed.phone };
-    // Somebody else may have been faster.
-    if (!(await readdress(tx, merchantId, message, to, who, at))) throw deliveryNotFailed();
-    const event = { what: 'notification.recipient_changed', merchantId, who, at } as const;
-    await recordEvent(tx, { ...event, about: { notification_id: id } });
-  });
+  // In the lock order: see `Transaction`.
+  const customerPhone = await lockCustomerPhone(tx, merchantId, conversationId);
+  const message = await read();
+  if (message?.state !== 'failed' && message?.state !== 'cancelled') throw deliveryNotFailed();
+  const own = readAddress({ recipient: customerPhone, country: country ?? null }, defaultCountry).recipient;
+  const isOwn = ['', message.recipient].includes(own);
+  const correction = { phone: parsed.phone, wrongPhone: message.recipient, isOwn, at };
+  await correctPhone(tx, merchantId, conversationId, correction);
+  const to = { conversationId, phone: parsed.phone };
+  // Somebody else may have been faster.
+  if (!(await readdress(tx, merchantId, message, to, who, at))) throw deliveryNotFailed();
 }

@@ -8,10 +8,23 @@ import type { Database, Queries } from '../../database/database.ts';
 import type { CountryCode } from '../../delivery/phone.ts';
 import { announceChange, type Outbox } from '../../delivery/queue/enqueue.ts';
 import { afterIdInvalid, manyMessage, readAfterId } from '../../delivery/requests.ts';
-import { deliveryNotFailed, invalid, notificationNotFound, required, TOKEN_ERRORS } from '../../errors.ts';
+import {
+  deliveryNotFailed,
+  deliveryNotFound,
+  invalid,
+  notificationNotFound,
+  required,
+  TOKEN_ERRORS,
+} from '../../errors.ts';
 import { readId } from '../../http/ids.ts';
 import { describeRoute, parameterSchema, skipSchemaValidation } from '../../http/openapi.ts';
-import { fixRecipient, phoneInvalid, sendAllAgain, sendSomeAgain } from './attention.ts';
+import {
+  fixRecipient,
+  fixRecipientOfMessage,
+  phoneInvalid,
+  sendAllAgain,
+  sendSomeAgain,
+} from './attention.ts';
 import { FILTER_ERRORS, readFilter } from './filter.ts';
 
 export interface AttentionParts {
@@ -29,6 +42,17 @@ const dryRunInvalid = () => invalid('dry_run', 'dry_run must be true or false');
 
 export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebox {
   const { database, defaultCountry, countryOf, now } = parts;
+
+  async function fix(request: FastifyRequest, id: number, perform: typeof fixRecipient) {
+    const merchantId = merchantOf(request);
+    const phone = (request.body as { phone?: unknown } | null)?.phone;
+    if (typeof phone !== 'string' || phone.trim() === '') throw required('phone');
+    const country = await countryOf(database, merchantId);
+    const by = { who: whoOf(request), at: now() };
+    await perform(database, merchantId, { id, phone, country, defaultCountry }, by);
+    announceChange(parts);
+    return { message: 'The message is queued again.' as const };
+  }
 
   return async (app) => {
     requireMerchant(app);
@@ -101,16 +125,40 @@ export function attentionRoutes(parts: AttentionParts): FastifyPluginAsyncTypebo
         },
       },
       async (request) => {
-        const merchantId = merchantOf(request);
         const id = readId((request.params as { notification_id: string }).notification_id);
         if (id === undefined) throw notificationNotFound();
-        const phone = (request.body as { phone?: unknown } | null)?.phone;
-        if (typeof phone !== 'string' || phone.trim() === '') throw required('phone');
-        const country = await countryOf(database, merchantId);
-        const wanted = { id, phone, country, defaultCountry };
-        await fixRecipient(database, merchantId, wanted, { who: whoOf(request), at: now() });
-        announceChange(parts);
-        return { message: 'The message is queued again.' };
+        return fix(request, id, fixRecipient);
+      },
+    );
+
+    app.post(
+      '/delivery/:delivery_id/recipient',
+      {
+        // No scope, as above.
+        ...skipSchemaValidation,
+        schema: {
+          ...describeRoute('deliveries', 'Fix the number of a delivery and send it again', {
+            operationId: 'fixDeliveryRecipient',
+            description:
+              'Like `POST /api/v1/notification/{notification_id}/recipient`, also for a message that answers no ' +
+              'notification. Only people can do this.',
+            errors: [
+              ...TOKEN_ERRORS,
+              deliveryNotFound(),
+              deliveryNotFailed(),
+              required('phone'),
+              phoneInvalid(),
+            ],
+          }),
+          params: parameterSchema('delivery_id'),
+          body: RecipientBody,
+          response: { 200: MessageOf('The message is queued again.') },
+        },
+      },
+      async (request) => {
+        const id = readId((request.params as { delivery_id: string }).delivery_id);
+        if (id === undefined) throw deliveryNotFound();
+        return fix(request, id, fixRecipientOfMessage);
       },
     );
   };
