@@ -32,10 +32,11 @@ onEachEngine('new documents and files of documents', (engine) => {
   });
 
   it('a preview tells what an import would do, and writes nothing', async () => {
+    await call('POST', '', { body: { title: 'Gift vouchers', body: 'From 20 euros.' } });
     const before = await titles();
     const text = [
       'title;body;wordings',
-      'Gift cards;From 25 euros.;',
+      'Gift vouchers;From 25 euros.;',
       'Opening hours;"From 10 to 19.\nNot on Sundays.";When are you open?|Open today?',
       'Empty;;',
       'Which grind for which maker?;x;y;z',
@@ -44,7 +45,7 @@ onEachEngine('new documents and files of documents', (engine) => {
     assert.deepEqual(
       json.documents.map(({ line, title, change }: Record<string, unknown>) => [line, title, change]),
       [
-        [2, 'Gift cards', 'changed'],
+        [2, 'Gift vouchers', 'changed'],
         [3, 'Opening hours', 'new'],
       ],
     );
