@@ -65,6 +65,7 @@ export function Setup({ channel }: { channel: ChannelView }) {
   );
   const fieldErrors = type.fields.some(({ option }) => fieldError(translation, save.error, option));
   const template = given.template ?? (isStored(name) ? channel.settings.template : undefined);
+  const steps = stepsOf(translation, type);
   const lacksTemplate = template === undefined || template === '';
   return (
     <>
@@ -89,9 +90,9 @@ export function Setup({ channel }: { channel: ChannelView }) {
               label: CHANNEL_NAMES[one.channel] ? t(CHANNEL_NAMES[one.channel]!) : one.channel,
             }))}
           />
-          {stepsOf(translation, type).map(({ title, fields }) => (
+          {steps.map(({ title, fields }, index) => (
             <fieldset key={title} className="channel-step">
-              <legend>{title}</legend>
+              <legend>{steps.length > 1 ? t('stepOf', { n: index + 1, title }) : title}</legend>
               {fields.map((field) => (
                 <Setting
                   key={field.option}
