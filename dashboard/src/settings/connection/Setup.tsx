@@ -65,7 +65,6 @@ export function Setup({ channel }: { channel: ChannelView }) {
   );
   const fieldErrors = type.fields.some(({ option }) => fieldError(translation, save.error, option));
   const template = given.template ?? (isStored(name) ? channel.settings.template : undefined);
-  const steps = stepsOf(translation, type);
   const lacksTemplate = template === undefined || template === '';
   return (
     <>
@@ -90,9 +89,9 @@ export function Setup({ channel }: { channel: ChannelView }) {
               label: CHANNEL_NAMES[one.channel] ? t(CHANNEL_NAMES[one.channel]!) : one.channel,
             }))}
           />
-          {steps.map(({ title, fields }, index) => (
+          {stepsOf(translation, type).map(({ title, fields }) => (
             <fieldset key={title} className="channel-step">
-              <legend>{steps.length > 1 ? t('stepOf', { n: index + 1, title }) : title}</legend>
+              <legend>{title}</legend>
               {fields.map((field) => (
                 <Setting
                   key={field.option}
