@@ -47,6 +47,7 @@ onEachEngine('asking the merchant', (engine) => {
       taken_over: null,
       candidates: rest.candidates,
       waiting_message: null,
+      opens_at: null,
     });
     assert.equal(asked.headers.get('location'), `${ASK}/${id}`);
     const token = await deskbell.signIn();

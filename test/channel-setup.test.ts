@@ -86,7 +86,7 @@ onEachEngine('an owner sets up the channel', (engine) => {
     assert.equal((await call('GET', '')).json.settings.template, META.template);
     assert.equal((await call('POST', '/test')).json.ok, true);
     // Nothing changes if the new settings do not work.
-    assertError(await set({ token: 'a-wrong-token' }), 409, 'CHANNEL_TEST_FAILED');
+    assertError(await set({ token: 'a-wrong-token' }), 409, 'CHANNEL_TEST_FAILED', 'settings.token');
     assert.equal((await call('POST', '/test')).json.ok, true);
     assert.equal((await set({ template: null })).status, 200);
     assert.equal((await call('GET', '')).json.settings.template, undefined);

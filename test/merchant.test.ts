@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { WEEKDAYS } from '../src/contract/merchant.ts';
 import { run, settingsOf } from './command.ts';
 import { addUser, assertError, BOREALIS, type CallOptions, onEachEngine, useDeskbell } from './harness.ts';
 import { createKey } from './machineKeys.ts';
@@ -168,6 +169,17 @@ onEachEngine('the merchant’s settings', (engine) => {
     assert.equal(changed.status, 200, changed.text);
     for (const [field, value] of Object.entries(said)) assert.deepEqual(changed.json[field], value);
     assert.equal((await ask('What do I hear?')).waiting_message, said.waiting_message);
+    const opens = `${new Date(Date.now() + 2 * 24 * 60 * 60_000).toISOString().slice(0, 10)}T12:00:00.000Z`;
+    const weekday = WEEKDAYS[(new Date(opens).getUTCDay() + 6) % 7]!;
+    for (const [day, periods, expected] of [
+      [weekday, [{ from: '12:00', to: '13:00' }], opens],
+      ['never', [], null],
+    ] as const) {
+      const hours = { ...closed, ...(day === 'never' ? {} : { [day]: periods }) };
+      assert.equal((await call('PATCH', { body: { time_zone: 'UTC', opening_hours: hours } })).status, 200);
+      assert.equal((await ask(`When do I hear, if you open ${day}?`)).opens_at, expected);
+    }
+    assert.deepEqual((await call('PATCH', { body: said })).json, changed.json);
     const user = await addUser(deskbell);
     await deskbell.database.run(`update users set role = 'user' where id = $1`, [user.id]);
     const member = await deskbell.signIn(user.email, user.password);

@@ -113,6 +113,10 @@ const asking = {
     Type.String(),
     'What the merchant wants its customers to hear while they wait. The assistant says it.',
   ),
+  opens_at: NullOr(
+    Timestamp,
+    'When the shop opens next, by its opening hours. Null if it is open now, or has not said when it is.',
+  ),
 };
 const Delivery = Type.Object(
   { id: Type.Integer(), state: Type.Enum([...DELIVERY_STATES]), updated_at: Timestamp },
@@ -207,7 +211,7 @@ export const AskReply = Type.Union(
     examples: [
       {
         ...{ status: 'asked', ...baseExample, duplicate: false },
-        ...{ taken_over: null, candidates: [], waiting_message: null },
+        ...{ taken_over: null, candidates: [], waiting_message: null, opens_at: null },
       },
     ],
   },

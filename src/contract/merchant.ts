@@ -79,7 +79,10 @@ const WAITING_MESSAGE_LENGTH_MAX = 500;
 const shopFields = {
   language: NullOr(language, 'The language of mails. Null: English.'),
   time_zone: NullOr(timeZone, 'Of the opening hours and the quiet hours. Null: UTC.'),
-  opening_hours: NullOr(OpeningHours, 'Null: always open, or not said.'),
+  opening_hours: NullOr(
+    OpeningHours,
+    'Null: always open, or not said. An assistant gets `opens_at` with every ask while the shop is closed.',
+  ),
   quiet_hours: NullOr(QuietHours),
   waiting_message: NullOr(
     Type.String({ minLength: 1, maxLength: WAITING_MESSAGE_LENGTH_MAX }),

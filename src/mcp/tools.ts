@@ -116,7 +116,7 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Ask the merchant',
     description:
-      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer. If `taken_over` in the result is not null, a person speaks to this customer: say nothing to the customer.',
+      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked (in the words of `waiting_message`, if it is not null; `opens_at`, if it is not null, is when the shop opens again), and get the answer later with get_answer. While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer. If `taken_over` in the result is not null, a person speaks to this customer: say nothing to the customer.',
     annotations: ASKS_A_PERSON,
     inputSchema: Type.Object({
       question: field(question, {

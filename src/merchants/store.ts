@@ -3,6 +3,7 @@ import type { Deliver } from '../contract/asks.ts';
 import type { MerchantId } from '../contract/ids.ts';
 import type { Confident, Language, OpeningHours, QuietHours } from '../contract/merchant.ts';
 import type { Queries } from '../database/database.ts';
+import { opensAt } from './openingHours.ts';
 
 export interface Merchant {
   id: number;
@@ -138,13 +139,19 @@ export async function countryOf(queries: Queries, merchantId: MerchantId): Promi
   return row?.country ?? undefined;
 }
 
-/** What the merchant's customers hear while they wait. */
-export async function waitingMessageOf(queries: Queries, merchantId: MerchantId): Promise<string | null> {
-  const row = await queries.one<Pick<Merchant, 'waiting_message'>>(
-    'select waiting_message from merchants where id = $1',
+/** What the merchant's customers hear while they wait, and when the shop opens if it is closed. */
+export async function whileWaiting(
+  queries: Queries,
+  merchantId: MerchantId,
+  at: Date,
+): Promise<{ waiting_message: string | null; opens_at: string | null }> {
+  const row = await queries.one<Pick<Row, 'waiting_message' | 'opening_hours' | 'time_zone'>>(
+    'select waiting_message, opening_hours, time_zone from merchants where id = $1',
     [merchantId],
   );
-  return row?.waiting_message ?? null;
+  const { waiting_message = null, opening_hours: hours = null, time_zone = null } = row ?? {};
+  const opens = hours === null ? null : opensAt(JSON.parse(hours), time_zone ?? 'UTC', at);
+  return { waiting_message, opens_at: opens?.toISOString() ?? null };
 }
 
 /** Who speaks to the merchant's customers, unless an ask has its own `deliver`. */

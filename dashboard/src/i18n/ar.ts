@@ -803,6 +803,7 @@ export const ar: Texts = {
   templateSample: 'نعم، نفتح يوم السبت في التاسعة.',
   templateMissing: 'بدون قالب، بعد يوم من الصمت تنتظر الإجابة حتى يكتب العميل مجددًا.',
   // The settings of channels: their names, and where to find them.
+  stepOf: '{n}. {title}',
   stepNumber: 'رقمك',
   stepAccess: 'الوصول',
   stepReceive: 'ما يكتبه العملاء',

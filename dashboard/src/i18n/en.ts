@@ -606,6 +606,7 @@ export const en = {
   templateMissing:
     'Without a template, an answer waits until the customer writes again after a day of silence.',
   // The settings of channels: their names, and where to find them.
+  stepOf: '{n}. {title}',
   stepNumber: 'Your number',
   stepAccess: 'Access',
   stepReceive: 'What customers write',

@@ -674,6 +674,7 @@ export const es: Texts = {
   templateMissing:
     'Sin plantilla, tras un día de silencio la respuesta espera a que el cliente vuelva a escribir.',
   // The settings of channels: their names, and where to find them.
+  stepOf: '{n}. {title}',
   stepNumber: 'Tu número',
   stepAccess: 'Acceso',
   stepReceive: 'Lo que escriben los clientes',

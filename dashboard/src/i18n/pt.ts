@@ -675,6 +675,7 @@ export const pt: Texts = {
   templateSample: 'Sim, aos sábados abrimos às nove.',
   templateMissing: 'Sem modelo, após um dia de silêncio a resposta espera até o cliente voltar a escrever.',
   // The settings of channels: their names, and where to find them.
+  stepOf: '{n}. {title}',
   stepNumber: 'O seu número',
   stepAccess: 'Acesso',
   stepReceive: 'O que os clientes escrevem',

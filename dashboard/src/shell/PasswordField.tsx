@@ -14,6 +14,7 @@ export function PasswordField({ onValue, ...props }: PasswordFieldProps) {
       visibilityToggleButtonProps={{ 'aria-label': t('passwordVisibility') }}
       withAsterisk={false}
       errorProps={{ role: 'alert' }}
+      aria-invalid={props.error ? true : undefined}
       onChange={(event) => onValue(event.currentTarget.value)}
       {...props}
     />

@@ -42,7 +42,7 @@ import type { Confidence } from '../../knowledge/confidence/confidence.ts';
 import { findAnswers } from '../../knowledge/find.ts';
 import type { Ranking } from '../../knowledge/ranking/rank.ts';
 import { readWait, type Wait, type WaitLimits, waitFor, waitInvalid } from '../../live/wait.ts';
-import { waitingMessageOf } from '../../merchants/store.ts';
+import { whileWaiting } from '../../merchants/store.ts';
 import { contextOf } from '../columns.ts';
 import type { WriteOnce } from '../idempotency.ts';
 import { type AskParts, ask } from './ask.ts';
@@ -177,8 +177,8 @@ export function askRoutes(parts: AskRouteParts): FastifyPluginAsyncTypebox {
         const status = state.status === 'waiting' ? 'asked' : state.status;
         const { duplicate, takenOver } = asked;
         const reported = { ...state, status, duplicate, taken_over: takenOver ?? null, candidates };
-        const waiting_message = await waitingMessageOf(database, merchantId);
-        return sendJson(reply, JSON.stringify({ ...reported, waiting_message }));
+        const waiting = await whileWaiting(database, merchantId, now());
+        return sendJson(reply, JSON.stringify({ ...reported, ...waiting }));
       },
     );
 

@@ -157,6 +157,10 @@ export interface Raised {
   duplicate: boolean;
   /** Similar answers, best first. */
   candidates: Candidate[];
+  /** What the merchant wants the customer to hear meanwhile: say it. */
+  waiting_message: string | null;
+  /** When the shop opens, if it is closed now and has said its opening hours. */
+  opens_at: string | null;
 }
 
 /** The merchant was asked. Call `wait` with its `id`. */

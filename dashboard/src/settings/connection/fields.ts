@@ -22,6 +22,8 @@ const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 const hex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 const base64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
 
+const RARE: TextKey = 'stepRare';
+
 /** By channel, in the order in which a user meets them at the provider. Other settings come last, in English. */
 const STEPS: Readonly<Record<string, readonly Step[]>> = {
   whatsapp: [
@@ -56,7 +58,7 @@ const STEPS: Readonly<Record<string, readonly Step[]>> = {
         'template-language': { label: 'templateLanguage', hint: 'templateLanguageHint' },
       },
     },
-    { title: 'stepRare', fields: { version: { label: 'graphVersion', hint: 'graphVersionHint' } } },
+    { title: RARE, fields: { version: { label: 'graphVersion', hint: 'graphVersionHint' } } },
   ],
   webhook: [
     {
@@ -89,8 +91,10 @@ export function stepsOf({ t }: Translation, { channel, fields }: ChannelTypes[nu
   const steps = STEPS[channel] ?? [];
   const isKnown = ({ option }: Field) => steps.some((step) => option in step.fields);
   const unknown = fields.filter((field) => !isKnown(field));
-  const known = steps.map((step) => ({
-    title: t(step.title),
+  const titleOf = (title: TextKey, n: number) =>
+    title === RARE || steps.length === 1 ? t(title) : t('stepOf', { n, title: t(title) });
+  const known = steps.map((step, index) => ({
+    title: titleOf(step.title, index + 1),
     fields: Object.entries(step.fields).flatMap(([option, { label, hint, propose }]) => {
       const field = fields.find((one) => one.option === option);
       return field ? [{ ...field, label: t(label), hint: t(hint), propose }] : [];
@@ -102,7 +106,7 @@ export function stepsOf({ t }: Translation, { channel, fields }: ChannelTypes[nu
     hint: undefined,
     propose: undefined,
   }));
-  return [...known, { title: t('stepRare'), fields: others }].filter((step) => step.fields.length > 0);
+  return [...known, { title: t(RARE), fields: others }].filter((step) => step.fields.length > 0);
 }
 
 const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
