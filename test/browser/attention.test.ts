@@ -202,6 +202,39 @@ inBrowser(
       await window.close();
     });
 
+    it('without a question get another number, too', async () => {
+      const { id, phone, conversation_id } = await failedAnswer(
+        'Rosa Font',
+        CANNOT_RECEIVE,
+        'Is it wrapped?',
+      );
+      await api('POST', '/api/v1/inbox/attention/send-again', { ids: [Number(id)] });
+      await dashboard.deskbell.allSent();
+      meta.next({ code: CANNOT_RECEIVE });
+      const path = `/api/v1/conversation/${conversation_id}/send`;
+      const { delivery_id } = (await api('POST', path, { text: 'With a ribbon.' })).json;
+      await dashboard.deskbell.allSent();
+      const right = '+34611770002';
+      await meta.customerWrites(right);
+      const window = await dashboard.open({ path: '/inbox?tab=attention' });
+      const { page } = window;
+      const message = page.locator(`[data-message="${delivery_id}"]`);
+      await message.getByRole('button', { name: 'Send again: Rosa Font' }).waitFor();
+      await message.getByRole('button', { name: 'Fix the number: Rosa Font' }).click();
+      const dialog = page.getByRole('dialog');
+      const field = dialog.getByLabel('Phone number');
+      assert.equal(await field.inputValue(), phone);
+      assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
+      await field.fill(right);
+      await dialog.getByRole('button', { name: 'Save and send again' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await message.waitFor({ state: 'detached' });
+      await countOf(page, 'Needs attention', '0').waitFor();
+      await dashboard.deskbell.allSent();
+      assert.deepEqual([sentTo(phone), sentTo(right)], [1, 1]);
+      await window.close();
+    });
+
     it('can be fixed by every member of the team, at the question itself', async () => {
       const { id, phone } = await failedAnswer('Bea Soto', OPTED_OUT, 'Can I bring my own cup?');
       const member = await addUser(dashboard.deskbell);

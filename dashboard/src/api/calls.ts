@@ -50,6 +50,11 @@ export const calls = {
     path: `/api/v1/notification/${id}/recipient`,
     body: { phone },
   }),
+  fixDeliveryRecipient: (id: number, phone: string): Call => ({
+    method: 'POST',
+    path: `/api/v1/delivery/${id}/recipient`,
+    body: { phone },
+  }),
   notification: (id: number): Call => ({ method: 'GET', path: `/api/v1/notification/${id}` }),
   suggestions: (id: number): Call => ({
     method: 'GET',

@@ -120,5 +120,5 @@ function useSelectionOf(view: View): void {
 
 function NumberToFix() {
   const open = useStore(fixing);
-  return <Suspense fallback={null}>{open && <FixNumberDialog key={open.id} {...open} />}</Suspense>;
+  return <Suspense fallback={null}>{open && <FixNumberDialog {...open} />}</Suspense>;
 }

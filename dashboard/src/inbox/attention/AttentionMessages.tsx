@@ -3,8 +3,8 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { Icon } from '../../shell/Icon.tsx';
 import { navigate, pathOf } from '../../shell/route.ts';
 import { useNow } from '../../shell/useNow.ts';
-import { canSendAgain, reasonOf } from './reasons.ts';
-import { SendAgainButton } from './SendAgainButton.tsx';
+import { AttentionActions } from './AttentionActions.tsx';
+import { reasonOf } from './reasons.ts';
 
 interface MessagesProps {
   messages: readonly AttentionMessage[];
@@ -72,15 +72,7 @@ function Message({ message }: { message: AttentionMessage }) {
         <Icon name="alert" size={16} />
         <span>{reasonOf(translation, attention)}</span>
       </span>
-      {canSendAgain(attention) && (
-        <SendAgainButton
-          message={{ deliveryId: id }}
-          code={attention.code}
-          about={name}
-          size="compact-sm"
-          className="attention-again"
-        />
-      )}
+      <AttentionActions item={message} message={{ deliveryId: id }} small />
     </li>
   );
 }

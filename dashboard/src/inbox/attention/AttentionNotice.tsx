@@ -23,7 +23,7 @@ export function AttentionNotice({ id }: { id: number }) {
         </time>
       </p>
       <p>{reasonOf(translation, item.attention)}</p>
-      <AttentionActions item={item} />
+      <AttentionActions item={item} message={{ notificationId: id }} />
     </section>
   );
 }

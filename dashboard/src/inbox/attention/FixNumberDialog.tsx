@@ -10,16 +10,9 @@ import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
 import { refreshConversations } from '../conversations.ts';
 import { refreshInbox } from '../notifications.ts';
-import { fixing } from './fixing.ts';
+import { type Fixing, fixing } from './fixing.ts';
 
-interface FixNumberProps {
-  id: number;
-  conversationId: number;
-  name: string;
-  phone: string;
-}
-
-export function FixNumberDialog({ id, conversationId, name, phone: before }: FixNumberProps) {
+export function FixNumberDialog({ message, conversationId, name, phone: before }: Fixing) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
@@ -27,13 +20,17 @@ export function FixNumberDialog({ id, conversationId, name, phone: before }: Fix
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const close = () => fixing.set(undefined);
+  const call =
+    'deliveryId' in message
+      ? calls.fixDeliveryRecipient(message.deliveryId, phone)
+      : calls.fixRecipient(message.notificationId, phone);
   const save = async (event: FormEvent) => {
     event.preventDefault();
     if (busy) return;
     setBusy(true);
     setError(undefined);
     try {
-      await request(calls.fixRecipient(id, phone));
+      await request(call);
       showToast('sentAgain', { values: { n: 1 } });
       refreshConversations(new Set([conversationId]));
       void client.invalidateQueries({ queryKey: ['timeline', conversationId] });
@@ -70,7 +67,7 @@ export function FixNumberDialog({ id, conversationId, name, phone: before }: Fix
             <Button type="submit" loading={busy}>
               {t('fixNumberSend')}
             </Button>
-            <CurlButton call={calls.fixRecipient(id, phone)} label={t('fixNumber')} />
+            <CurlButton call={call} label={t('fixNumber')} />
           </span>
           <Button variant="default" onClick={close}>
             {t('cancel')}

@@ -1,8 +1,10 @@
 import { createStore } from '../../shell/store.ts';
+import type { Failed } from './sendAgain.ts';
 
-interface Fixing {
-  id: number;
+export interface Fixing {
+  message: Failed;
   conversationId: number;
+  /** The customer's. */
   name: string;
   phone: string;
 }

@@ -84,7 +84,7 @@ export const NotificationRow = memo(function NotificationRow(props: RowProps) {
             <span className="row-foot row-failure">{errorMessage(translation, failure)}</span>
           )}
         </a>
-        {withReason && <AttentionActions item={item} small />}
+        {withReason && <AttentionActions item={item} message={{ notificationId: item.id }} small />}
       </div>
     </div>
   );
