@@ -60,7 +60,7 @@ export function NotificationHeader({ item }: { item: NotificationDetail }) {
             )}
             <span>{typeName}</span>
             {item.status === 'requested' && phone && !isRelayed(item.ask) && (
-              <ReplyWindow until={windowOpenUntil} />
+              <ReplyWindow until={windowOpenUntil} onlyIfShort />
             )}
           </p>
         </div>

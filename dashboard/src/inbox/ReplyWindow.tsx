@@ -1,15 +1,25 @@
 import { useTranslation } from '../i18n/translation.tsx';
+import { useHasReplyWindow } from '../settings/channel.ts';
 import { useNow } from '../shell/useNow.ts';
 
 const SOON_MS = 60 * 60_000;
 const URGENT_MS = 15 * 60_000;
 
-/** The remaining time to reply freely. Nothing is shown until the conversation is loaded. */
-export function ReplyWindow({ until }: { until: string | null | undefined }) {
+interface WindowProps {
+  /** Undefined while the conversation is not loaded. */
+  until: string | null | undefined;
+  /** Says it only while time is short. */
+  onlyIfShort?: boolean;
+}
+
+/** The remaining time to reply freely, if the channel has such a limit. */
+export function ReplyWindow({ until, onlyIfShort = false }: WindowProps) {
   const { t, duration } = useTranslation();
   const now = useNow();
-  if (until === undefined) return null;
+  const hasWindow = useHasReplyWindow();
+  if (!hasWindow || until === undefined) return null;
   const leftMs = until === null ? 0 : Date.parse(until) - now;
+  if (onlyIfShort && (leftMs <= 0 || leftMs >= SOON_MS)) return null;
   if (leftMs <= 0) {
     return (
       <span className="reply-window" data-state="closed" title={t('windowClosedHint')}>

@@ -6,6 +6,7 @@ import { useTranslation } from '../../i18n/translation.tsx';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
 import { settingsCalls } from '../calls.ts';
+import { channelQuery } from '../channel.ts';
 import { problemText } from '../connection/fields.ts';
 import { CHANNEL_NAMES } from '../connection/names.ts';
 import { Setup } from '../connection/Setup.tsx';
@@ -19,11 +20,7 @@ export function Connection() {
   const translation = useTranslation();
   const { t } = translation;
   const isOwner = useIsOwner();
-  const { data: channel, error } = useQuery({
-    queryKey: ['channel'],
-    queryFn: ({ signal }) => request<ChannelView>(settingsCalls.channel(), { signal }),
-    staleTime: 0,
-  });
+  const { data: channel, error } = useQuery({ ...channelQuery, staleTime: 0 });
   if (!channel) {
     return error ? (
       <ErrorNotice text={errorMessage(translation, error)} />
