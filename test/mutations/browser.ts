@@ -89,6 +89,24 @@ export const BROWSER_MUTATIONS: readonly Mutation[] = [
       test: 'moves on to the next question, and Undo opens it again with its text and choices; nothing was sent',
     },
   ]),
+  ...caughtBy('test/browser/replyWindow.test.ts', [
+    {
+      name: 'the time left to reply is shown twice',
+      file: 'dashboard/src/inbox/ReplyWindow.tsx',
+      find: 'if (onlyIfShort && (leftMs <= 0 || leftMs >= SOON_MS)) return null;',
+      replace: 'if (onlyIfShort && leftMs <= 0) return null;',
+      test: 'is at the message, and in the header only in a color, when it is short',
+    },
+  ]),
+  ...caughtBy('test/browser/looks.test.ts', [
+    {
+      name: 'a shop without a reply window is told how long it can write',
+      file: 'dashboard/src/conversation/WindowNotice.tsx',
+      find: `if (hasWindow && sending === 'text' && leftMs > 0) {`,
+      replace: `if (sending === 'text' && leftMs > 0) {`,
+      test: 'is no time left to reply on a test phone, which has no such limit',
+    },
+  ]),
   ...caughtBy('test/browser/attention.test.ts', [
     {
       name: 'a message that failed alerts nobody',
