@@ -2,7 +2,7 @@ import type { Config } from './config.ts';
 import { conversationBytes } from './conversations/store.ts';
 import { knowledgeBytes } from './knowledge/versions.ts';
 import { createStorage, type Storage } from './merchants/storage.ts';
-import { inboxBytes } from './notifications/store.ts';
+import { inboxBytes } from './notifications/inboxes.ts';
 
 /** What the features store: SQL expressions of a merchant. */
 export const storedBytes = (merchantId: string): string[] => [

@@ -174,7 +174,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'conversations/store.ts',
     'knowledge/versions.ts',
     'merchants/storage.ts',
-    'notifications/store.ts',
+    'notifications/inboxes.ts',
   ],
   // What becomes of a forgotten password is the business of auth, and mails are in the language of the merchant.
   'mailSender.ts': [

@@ -39,12 +39,13 @@ import { nextLink } from '../http/paging.ts';
 import type { Storage } from '../merchants/storage.ts';
 import { answerNotification } from './answers/answer.ts';
 import { deleteForever } from './delete.ts';
-import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './filteredList.ts';
 import type { WriteOnce } from './idempotency.ts';
-import { createInboxLists, readListQuery } from './list.ts';
+import { ROW_BYTES } from './inboxes.ts';
+import { isFiltered, readFilteredPage, readFilteredQuery, updatedSinceInvalid } from './list/filteredList.ts';
+import { createInboxLists, readListQuery } from './list/list.ts';
 import { createRaise } from './raise.ts';
 import { CONTEXT_MAX_BYTES, checkRequest } from './rules.ts';
-import { createFindNotification, findNotificationWire, ROW_BYTES } from './store.ts';
+import { createFindNotification, findNotificationWire } from './store.ts';
 
 export interface NotificationParts {
   database: Database;

@@ -167,14 +167,14 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/notification-filters.test.ts', [
     {
       name: 'a filtered list ends after the first thousand rows',
-      file: 'src/notifications/filteredList.ts',
+      file: 'src/notifications/list/filteredList.ts',
       find: 'last: rows.length < rowsMax ? undefined : rows.at(-1),',
       replace: 'last: undefined,',
       test: 'a filter that few rows match finds them behind a thousand others',
     },
     {
       name: 'the next page by time skips those of the same millisecond',
-      file: 'src/notifications/filteredList.ts',
+      file: 'src/notifications/list/filteredList.ts',
       find: '(updated_at, id) < (${bind(after.updated_at)}, ${bind(after.id)})',
       replace: 'updated_at < ${bind(after.updated_at)}',
       test: 'those that have changed since a time, last changed first',

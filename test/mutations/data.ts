@@ -2,10 +2,10 @@ import { caughtBy, type Mutation } from './mutation.ts';
 
 /** Tenants, transactions, races, and what the contract promises about a request. */
 export const DATA_MUTATIONS: readonly Mutation[] = [
-  ...caughtBy('src/notifications/listTurns.test.ts', [
+  ...caughtBy('src/notifications/list/listTurns.test.ts', [
     {
       name: 'whoever waits with the most gets every place for a large list',
-      file: 'src/notifications/listTurns.ts',
+      file: 'src/notifications/list/listTurns.ts',
       find: '.sort((a, b) => share(a) - share(b))',
       replace: '.sort(() => 0 * share(queue[0]!))',
       test: 'a place that becomes free goes to whoever has the fewest, not to who waits with the most',
@@ -71,7 +71,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'the list has no tenant filter',
-      file: 'src/notifications/store.ts',
+      file: 'src/notifications/list/rows.ts',
       find: 'const matching = `from notifications where merchant_id = $1',
       replace: 'const matching = `from notifications where merchant_id >= $1 - $1',
       test: 'list only their own notifications',
@@ -153,7 +153,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/faults/races.test.ts', [
     {
       name: 'a second answer wins',
-      file: 'src/notifications/store.ts',
+      file: 'src/notifications/answers/mark.ts',
       find: `and notifications.id = r.id and status = 'requested'`,
       replace: 'and notifications.id = r.id',
       test: 'a hundred answers to one notification at the same time (postgres)',
@@ -185,7 +185,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/notification-freshness.test.ts', [
     {
       name: 'a cached list is served without checking its version',
-      file: 'src/notifications/list.ts',
+      file: 'src/notifications/list/list.ts',
       find: 'if (list?.version !== version) {',
       replace: 'if (!list) {',
       test: 'has a new tag and the new content after every write, on every server',
@@ -226,7 +226,7 @@ export const DATA_MUTATIONS: readonly Mutation[] = [
   ...caughtBy('test/large-lists.test.ts', [
     {
       name: 'a large list is not whole: a notification is left out between two pieces',
-      file: 'src/notifications/largeLists.ts',
+      file: 'src/notifications/list/largeLists.ts',
       find: 'beforeId = piece.lastId;',
       replace: 'beforeId = piece.lastId - 1;',
       test: 'arrives whole, newest first and unchanged, with every compression',

@@ -15,7 +15,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     },
     {
       name: 'an answer that was taken back is sent',
-      file: 'src/notifications/store.ts',
+      file: 'src/notifications/answers/mark.ts',
       find: 'and notifications.id = r.id and notifications.held = r.held`',
       replace: 'and notifications.id = r.id`',
       test: 'is either sent or taken back, if both happen at the same moment',

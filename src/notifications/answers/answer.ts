@@ -19,11 +19,11 @@ import {
   findAnswerSchema,
   findNotification,
   lockNotification,
-  markAnswered,
   type StoredNotification,
 } from '../store.ts';
 import { askedIn, type Decided, eventOf, performAnswer, type Settled } from './effects.ts';
 import { holdOf } from './held.ts';
+import { markAnswered } from './mark.ts';
 
 /** The schemas are our own. Checking them would take 40 ms at the first answer. */
 const ajv = new Ajv2020({ strict: false, validateSchema: false });

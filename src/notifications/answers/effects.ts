@@ -16,7 +16,8 @@ import {
 import { type LearnedFrom, rememberAnswered } from '../../knowledge/suggestions.ts';
 import { endAskStep } from '../asks/endStep.ts';
 import type { AnswerDecision } from '../rules.ts';
-import { type AnswerEvent, answerEvent, lockNotification, type StoredNotification } from '../store.ts';
+import { lockNotification, type StoredNotification } from '../store.ts';
+import { type AnswerEvent, answerEvent } from './mark.ts';
 
 export type Decided = Extract<AnswerDecision, { do: 'answer' }>;
 

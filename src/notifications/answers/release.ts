@@ -3,10 +3,11 @@ import type { MerchantId } from '../../contract/ids.ts';
 import { CHANGES, type Database, type Transaction } from '../../database/database.ts';
 import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
-import { findNotification, markReleased } from '../store.ts';
+import { findNotification } from '../store.ts';
 import { eventOf, performAnswer, type Settled } from './effects.ts';
 import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue, postpone } from './held.ts';
 import { findLesson } from './lessons.ts';
+import { markReleased } from './mark.ts';
 
 const LOOK_EVERY_MS = 500;
 const MERCHANTS_AT_ONCE = 100;

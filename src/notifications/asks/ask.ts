@@ -25,8 +25,9 @@ import {
 import { recordAsked, recordKnown } from '../../knowledge/confidence/store.ts';
 import type { Storage } from '../../merchants/storage.ts';
 import { countryOf, deliverOf } from '../../merchants/store.ts';
+import { ROW_BYTES } from '../inboxes.ts';
 import { insertNotification } from '../raise.ts';
-import { ROW_BYTES, touchNotification } from '../store.ts';
+import { touchNotification } from '../store.ts';
 import type { Question } from './rules.ts';
 import { findPendingAsk, insertAsk, waitAgain } from './store.ts';
 

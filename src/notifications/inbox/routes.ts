@@ -21,7 +21,7 @@ import { invalid, TOKEN_ERRORS } from '../../errors.ts';
 import { readIds } from '../../http/ids.ts';
 import { describeRoute, skipSchemaValidation } from '../../http/openapi.ts';
 import { cursorInvalid, limitInvalid, readCursor, readLimit } from '../../http/paging.ts';
-import { matches } from '../list.ts';
+import { matches } from '../list/list.ts';
 import { listPresentIn } from '../team/presence.ts';
 import { readCounts } from './counts.ts';
 import { FILTER_ERRORS, oneOf, readFilter, readOptional } from './filter.ts';

@@ -1,6 +1,6 @@
-import type { MerchantId } from '../contract/ids.ts';
-import { msLeft } from '../database/deadline.ts';
-import { rateLimited } from '../errors.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { msLeft } from '../../database/deadline.ts';
+import { rateLimited } from '../../errors.ts';
 
 /** Who reads a large list. */
 export interface Reader {

@@ -1,20 +1,15 @@
 import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
-import type { MerchantId } from '../contract/ids.ts';
-import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../contract/notifications.ts';
-import type { Database, Queries } from '../database/database.ts';
-import { withinDeadline, withoutDeadline } from '../database/deadline.ts';
-import { invalid } from '../errors.ts';
-import { cursorInvalid, cursorOf, readCursor, readLimit } from '../http/paging.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { NOTIFICATION_TYPES, type NotificationType, STATUSES } from '../../contract/notifications.ts';
+import type { Database, Queries } from '../../database/database.ts';
+import { withinDeadline, withoutDeadline } from '../../database/deadline.ts';
+import { invalid } from '../../errors.ts';
+import { cursorInvalid, cursorOf, readCursor, readLimit } from '../../http/paging.ts';
+import { createFindInbox, type Inbox } from '../inboxes.ts';
 import { createLargeLists } from './largeLists.ts';
 import type { Reader } from './listTurns.ts';
-import {
-  createFindInbox,
-  type Inbox,
-  type ListFilter,
-  listNotifications,
-  scanNotifications,
-} from './store.ts';
+import { type ListFilter, listNotifications, scanNotifications } from './rows.ts';
 
 /** A cache of lists, valid until the merchant's inbox changes. It makes lists 4 times as fast (requests per second). */
 export interface InboxLists {

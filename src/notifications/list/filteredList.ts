@@ -1,14 +1,15 @@
-import type { MerchantId } from '../contract/ids.ts';
-import { INCLUDED, type Included, LISTED_IDS_MAX, PAGE_DEFAULT } from '../contract/notifications.ts';
-import type { Param, Queries } from '../database/database.ts';
-import { ownIdIn } from '../database/ids.ts';
-import { invalid } from '../errors.ts';
-import { readId, readIds } from '../http/ids.ts';
-import { inSlices } from '../http/limits/slices.ts';
-import { collectPage, cursorOf, readCursor } from '../http/paging.ts';
-import { readTime } from '../http/times.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { INCLUDED, type Included, LISTED_IDS_MAX, PAGE_DEFAULT } from '../../contract/notifications.ts';
+import type { Param, Queries } from '../../database/database.ts';
+import { ownIdIn } from '../../database/ids.ts';
+import { invalid } from '../../errors.ts';
+import { readId, readIds } from '../../http/ids.ts';
+import { inSlices } from '../../http/limits/slices.ts';
+import { collectPage, cursorOf, readCursor } from '../../http/paging.ts';
+import { readTime } from '../../http/times.ts';
+import { answerMembers, askMember, WIRE } from '../store.ts';
 import { readListQuery } from './list.ts';
-import { answerMembers, askMember, type ListFilter, WIRE } from './store.ts';
+import type { ListFilter } from './rows.ts';
 
 /** The list with one of these parameters: always in pages, without a version. */
 const PARAMETERS = ['conversation_id', 'ids', 'updated_since', 'include'] as const;

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { MerchantId } from '../contract/ids.ts';
-import { endOf } from '../database/batchPerTick.ts';
-import type { Database, Snapshot } from '../database/database.ts';
-import { liftDeadline, withinDeadline } from '../database/deadline.ts';
+import type { MerchantId } from '../../contract/ids.ts';
+import { endOf } from '../../database/batchPerTick.ts';
+import type { Database, Snapshot } from '../../database/database.ts';
+import { liftDeadline, withinDeadline } from '../../database/deadline.ts';
+import { readInboxVersion } from '../inboxes.ts';
 import { createListTurns, type Reader } from './listTurns.ts';
-import { type ListFilter, readInboxVersion, readPiece, scanNotifications } from './store.ts';
+import { type ListFilter, readPiece, scanNotifications } from './rows.ts';
 
 /**
  * Lists that are too large for one text are sent in pieces, each read when the client has taken the one before. All

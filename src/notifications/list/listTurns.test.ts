@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MerchantId } from '../contract/ids.ts';
+import type { MerchantId } from '../../contract/ids.ts';
 import { createListTurns, type Reader } from './listTurns.ts';
 
 const LIMITS = {
