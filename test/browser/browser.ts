@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Browser,
   type BrowserContext,
@@ -248,6 +249,16 @@ export const typeUntilSeen = (field: Locator, notice: Locator) =>
     await field.pressSequentially('a');
     return notice.isVisible();
   });
+
+/** For what the page shows a moment later. Fails with what it shows at the end. */
+export async function becomes<T>(read: () => Promise<T>, expected: T): Promise<void> {
+  let last = await read();
+  for (const giveUpAt = Date.now() + TIMEOUT_MS; Date.now() < giveUpAt; last = await read()) {
+    if (isDeepStrictEqual(last, expected)) return;
+    await sleep(20);
+  }
+  assert.deepEqual(last, expected);
+}
 
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>
