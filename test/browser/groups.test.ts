@@ -154,6 +154,28 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('are undone with the text even if the page hears of it before the response arrives', async () => {
+    await setUndoSeconds(60);
+    const [first] = await ask('Do you sell quince paste?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('In October.');
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 3 customers' }).waitFor();
+    await page.route('**/reopen-many', async (route) => {
+      const response = await route.fetch();
+      await page.locator('.row[data-group="3"]', { hasText: 'quince' }).waitFor();
+      await route.fulfill({ response });
+    });
+    await page.locator('.toast').getByRole('button', { name: /^Undo/ }).click();
+    await button(page, 'Send to 3 customers').waitFor();
+    await becomes(() => answerField(page).inputValue(), 'In October.');
+    await setUndoSeconds(0);
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();
