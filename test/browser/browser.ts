@@ -154,7 +154,6 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
 /** Removes everything that a window has left in its profile, and everything that the test has set. */
 async function empty({ context, page }: Profile): Promise<void> {
   for (const other of context.pages()) if (other !== page) await other.close();
-  await page.unrouteAll();
   for (const event of ['request', 'domcontentloaded']) page.removeAllListeners(event);
   await page.goto(EMPTY_PAGE);
   await page.evaluate('localStorage.clear(); sessionStorage.clear()');
@@ -207,6 +206,8 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     },
     async close() {
       profile.report = () => {};
+      // What the page still loads is of no interest any more.
+      if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' });
       if (canBeReused && !page.isClosed()) {
         await empty(profile);
         idle.push(profile);
