@@ -61,7 +61,7 @@ export const PEOPLE_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a channel that does not work is stored',
       file: 'src/delivery/channels/setup/routes.ts',
-      find: 'if (reason !== null) throw channelTestFailed(reason);',
+      find: 'if (reason !== null) throw channelTestFailed(reason, field);',
       replace: '',
       test: 'tests WhatsApp without sending anything, and says what is wrong',
     },
