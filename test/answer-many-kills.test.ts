@@ -6,6 +6,8 @@ import { useKilling } from './killing.ts';
 import { type Receiver, startReceiver, webhookEnv } from './receiver.ts';
 
 const COUNT = 60;
+/** A busy machine often kills too late. */
+const TRIES_MAX = 40;
 
 onEachEngine('one answer for many, if its server is killed half-way', (engine) => {
   const killing = useKilling(engine);
@@ -33,7 +35,7 @@ onEachEngine('one answer for many, if its server is killed half-way', (engine) =
         for (let n = 0; n < COUNT; n += 1) {
           const context = {
             question: `Open on Sunday?${' '.repeat(n)}`,
-            lead_phone: `+34611${tries}${10_000 + n}`,
+            lead_phone: `+34611${String(tries).padStart(2, '0')}${1000 + n}`,
           };
           const raised = await call(server.url, 'POST', `${NOTIFICATIONS}/request`, {
             token,
@@ -54,17 +56,20 @@ onEachEngine('one answer for many, if its server is killed half-way', (engine) =
         await answering;
         const before = await answeredOf(ids);
         // It was too fast to be killed half-way.
-        if (before === COUNT && tries < 10) continue;
+        if (before === COUNT && tries < TRIES_MAX) continue;
         assert.ok(before > 0 && before < COUNT, String(before));
 
         await expireWaits();
         const next = await start(webhookEnv(receiver));
         const { status, json } = await call(next.url, 'POST', `${NOTIFICATIONS}/answer-many`, request);
         assert.equal(status, 200);
-        const states = json.results.map(({ status }: { status: string }) => status);
+        const states: string[] = json.results.map((one: { status: string }) => one.status);
+        // PostgreSQL may have finished what the killed server had begun after they were counted.
+        const refused = states.filter((one) => one === 'refused').length;
+        assert.ok(refused >= before, `${refused} of ${before}`);
         assert.deepEqual(states, [
-          ...Array(before).fill('refused'),
-          ...Array(COUNT - before).fill('answered'),
+          ...Array(refused).fill('refused'),
+          ...Array(COUNT - refused).fill('answered'),
         ]);
         if (withKey) {
           const again = await call(next.url, 'POST', `${NOTIFICATIONS}/answer-many`, request);

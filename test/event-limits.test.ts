@@ -37,7 +37,7 @@ async function open(deskbell: Deskbell, token: string): Promise<Listener> {
 
 /** The server notices a closed stream a moment later. */
 async function openSoon(deskbell: Deskbell, token: string): Promise<void> {
-  for (const giveUpAt = Date.now() + 5000; ; await sleep(20)) {
+  for (const giveUpAt = Date.now() + 30_000; ; await sleep(20)) {
     const opening = open(deskbell, token);
     if (Date.now() > giveUpAt) return void (await opening);
     if (await opening.then(() => true).catch(() => false)) return;

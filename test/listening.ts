@@ -67,7 +67,7 @@ export async function listen(
     headers: response.headers,
     events,
     text: () => text,
-    async next(event, withinMs = 4000) {
+    async next(event, withinMs = 20_000) {
       const index = waited.get(event) ?? 0;
       for (let leftMs = withinMs; ; ) {
         const found = events.filter((one) => one.event === event)[index];

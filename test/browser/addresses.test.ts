@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertError, raise } from '../harness.ts';
-import { apiOf, button, inBrowser, rowOf } from './browser.ts';
+import { apiOf, becomes, button, inBrowser, rowOf } from './browser.ts';
 
 const ADDRESSES = [
   '/',
@@ -85,7 +85,7 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
       const { page } = window;
       await page.getByText('Page not found').waitFor();
       await page.getByRole('link', { name: 'Go to the inbox' }).click();
-      assert.equal(new URL(page.url()).pathname, '/inbox');
+      await page.waitForURL('**/inbox');
       if (user) await page.getByLabel('Email').waitFor();
       else await page.getByRole('searchbox').waitFor();
       await window.close();
@@ -125,10 +125,10 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
     // Not through each letter of the search.
     await page.goBack();
     await page.waitForURL('**/inbox?tab=all');
-    assert.equal(await search.inputValue(), '');
+    await becomes(() => search.inputValue(), '');
     await page.goBack();
     await page.waitForURL('**/inbox');
-    assert.ok(await tab('Open').isChecked());
+    await becomes(() => tab('Open').isChecked(), true);
     await window.close();
   });
 
@@ -153,11 +153,11 @@ inBrowser('the addresses of the dashboard', (dashboard) => {
       await page.locator('[data-answer]').waitFor();
       await goBack();
       await page.locator('.list').waitFor();
-      assert.equal(await scrollOf(page), 1111);
+      await becomes(() => scrollOf(page), 1111);
     }
     await page.reload();
     await page.locator('.row-link').first().waitFor();
-    assert.equal(await scrollOf(page), 1111);
+    await becomes(() => scrollOf(page), 1111);
     await window.close();
   });
 });

@@ -5,6 +5,7 @@ import { until } from '../shops.ts';
 import {
   answerField,
   apiOf,
+  becomes,
   button,
   focused,
   inBrowser,
@@ -57,10 +58,10 @@ inBrowser('sending an answer', (dashboard) => {
     await button(page, 'Undo').click();
     await page.waitForURL(`**/inbox/${id}`);
     await answerField(page).waitFor();
-    assert.equal(await answerField(page).inputValue(), 'From Colombia.');
-    assert.equal(await title(page).inputValue(), 'Decaf');
+    await becomes(() => answerField(page).inputValue(), 'From Colombia.');
+    await becomes(() => title(page).inputValue(), 'Decaf');
     assert.equal((await read(id)).status, 'requested');
-    assert.equal(await sentToast(page).count(), 0);
+    await sentToast(page).waitFor({ state: 'detached' });
     // The same text can be sent again.
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
@@ -119,26 +120,25 @@ inBrowser('sending an answer', (dashboard) => {
     await page.goto(`/inbox/${id}`);
     await page.getByText(/^Will be sent in \d+\ss$/).waitFor();
     await button(page, 'Undo').click();
-    await answerField(page).waitFor();
-    assert.equal(await answerField(page).inputValue(), 'At nine.');
+    await becomes(() => answerField(page).inputValue(), 'At nine.');
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
 
     const other = await dashboard.open({ path: `/inbox/${id}` });
     await other.page.getByText('At nine.').waitFor();
     await button(other.page, 'Undo').click();
-    await answerField(other.page).waitFor();
-    assert.equal(await answerField(other.page).inputValue(), 'At nine.');
+    await becomes(() => answerField(other.page).inputValue(), 'At nine.');
     assert.equal((await read(id)).status, 'requested');
     await other.close();
     await window.close();
   });
 
   it('says plainly when it is too late to undo, and shows what was sent', async () => {
-    await createNotification();
+    const next = await createNotification();
     const id = await createNotification();
     const window = await dashboard.open({ path: `/inbox/${id}` });
     const { page } = window;
+    await rowOf(page, next).waitFor();
     await answerField(page).fill('Only in spring.');
     await button(page, 'Send answer').click();
     await sentToast(page).waitFor();
@@ -156,8 +156,10 @@ inBrowser('sending an answer', (dashboard) => {
     const next = await createNotification();
     const id = await createNotification();
     const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 740 } };
-    const window = await dashboard.open({ path: `/inbox/${id}`, ...phone });
+    const window = await dashboard.open(phone);
     const { page } = window;
+    await rowOf(page, next).waitFor();
+    await rowOf(page, id).tap();
     await answerField(page).fill('Both.');
     await button(page, 'Send answer').tap();
     await page.waitForURL(`**/inbox/${next}`);
@@ -230,8 +232,7 @@ inBrowser('sending an answer', (dashboard) => {
     await page.getByText(/^Will be sent in/).waitFor();
     assert.equal(await page.getByText('answered this').count(), 0);
     await button(page, 'Undo').click();
-    await answerField(page).waitFor();
-    assert.equal(await answerField(page).inputValue(), 'Slowly.');
+    await becomes(() => answerField(page).inputValue(), 'Slowly.');
     assert.equal(await page.getByText('Not sent.').count(), 0);
     await window.close();
   });
@@ -261,8 +262,7 @@ inBrowser('resolving without a reply', (dashboard) => {
     assert.deepEqual([status, outcome, delivery], ['answered', 'resolved', null]);
     await page.reload();
     await button(page, 'Reopen').click();
-    await answerField(page).waitFor();
-    assert.equal(await answerField(page).inputValue(), 'Nearly done.');
+    await becomes(() => answerField(page).inputValue(), 'Nearly done.');
     assert.equal((await read(id)).status, 'requested');
     await window.close();
   });
@@ -280,7 +280,7 @@ inBrowser('deleting', (dashboard) => {
     const dialog = page.getByRole('dialog', { name: 'Delete Lucía Fernández’s question?' });
     await dialog.getByText((await read(id)).context.question).waitFor();
     await dialog.getByText('This cannot be undone.').waitFor();
-    assert.equal(await focused(page), 'Cancel');
+    await becomes(() => focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
     assert.equal((await read(id)).status, 'requested');
@@ -289,7 +289,7 @@ inBrowser('deleting', (dashboard) => {
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await rowOf(page, id).waitFor({ state: 'detached' });
     assert.equal((await read(id)).code, 'NOTIFICATION_NOT_FOUND');
-    assert.equal(new URL(page.url()).pathname, '/inbox');
+    await page.waitForURL('**/inbox');
     await window.close();
   });
 

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { addUser, QUESTION } from '../harness.ts';
 import { type Meta, metaEnv, startMeta } from '../stand-ins/meta.ts';
 import { apiOf, inBrowser, rowOf, waitUntilLive } from './browser.ts';
+import { animationsFinished } from './pages.ts';
 
 /** As Meta documents them. */
 const CANNOT_RECEIVE = 131026;
@@ -70,6 +71,7 @@ inBrowser(
       await tab(page, 'Needs attention').click();
       await rowOf(page, refused.id).getByText('The customer does not want such messages.').waitFor();
       assert.ok(!(await page.locator('.list').textContent())!.includes(String(OPTED_OUT)));
+      await animationsFinished(page);
       assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
       assert.equal(sentTo(refused.phone), 0);
       await row(page, refused.id).getByRole('button', { name: 'Send again: Nora Gil' }).click();
@@ -84,6 +86,7 @@ inBrowser(
       await rowOf(page, refused.id).waitFor({ state: 'detached' });
       await countOf(page, 'Needs attention', '0').waitFor();
       await page.getByText('All messages reach your customers.').waitFor();
+      await dashboard.deskbell.allSent();
       assert.equal(sentTo(refused.phone), 1);
       await window.close();
     });
@@ -112,6 +115,7 @@ inBrowser(
       await dialog.getByRole('button', { name: 'Send again' }).click();
       await alertOf(page, '2 messages are queued again.').waitFor();
       for (const { id } of failed) await rowOf(page, id).waitFor({ state: 'detached' });
+      await dashboard.deskbell.allSent();
       assert.deepEqual(
         failed.map(({ phone }) => sentTo(phone)),
         [1, 1],
@@ -185,10 +189,12 @@ inBrowser(
       await message(first).getByText('From nine.').waitFor();
       await countOf(page, 'Needs attention', '1').waitFor();
       assert.equal(await page.getByText('All messages reach your customers.').count(), 0);
+      await animationsFinished(page);
       assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
       await message(first).getByRole('button', { name: 'Send again: Pau Vila' }).click();
       await alertOf(page, 'The message is queued again.').waitFor();
       await message(first).waitFor({ state: 'detached' });
+      await dashboard.deskbell.allSent();
       assert.equal(sentTo(phone), 2);
 
       const second = await failedMessage('Until six.');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, before, describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Browser,
   type BrowserContext,
@@ -153,7 +154,6 @@ async function openProfile(browser: Browser, settings: BrowserContextOptions): P
 /** Removes everything that a window has left in its profile, and everything that the test has set. */
 async function empty({ context, page }: Profile): Promise<void> {
   for (const other of context.pages()) if (other !== page) await other.close();
-  await page.unrouteAll();
   for (const event of ['request', 'domcontentloaded']) page.removeAllListeners(event);
   await page.goto(EMPTY_PAGE);
   await page.evaluate('localStorage.clear(); sessionStorage.clear()');
@@ -206,6 +206,8 @@ async function open(browser: Browser, deskbell: Deskbell, options: WindowOptions
     },
     async close() {
       profile.report = () => {};
+      // What the page still loads is of no interest any more.
+      if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' });
       if (canBeReused && !page.isClosed()) {
         await empty(profile);
         idle.push(profile);
@@ -248,6 +250,16 @@ export const typeUntilSeen = (field: Locator, notice: Locator) =>
     await field.pressSequentially('a');
     return notice.isVisible();
   });
+
+/** For what the page shows a moment later. Fails with what it shows at the end. */
+export async function becomes<T>(read: () => Promise<T>, expected: T): Promise<void> {
+  let last = await read();
+  for (const giveUpAt = Date.now() + TIMEOUT_MS; Date.now() < giveUpAt; last = await read()) {
+    if (isDeepStrictEqual(last, expected)) return;
+    await sleep(20);
+  }
+  assert.deepEqual(last, expected);
+}
 
 /** A button by the start of its name, which may also contain a key hint. */
 export const button = (page: Page, name: string) =>

@@ -64,8 +64,8 @@ inBrowser('an answer that somebody else gives while I write mine', (dashboard) =
     await answer(id, { answer: 'Yes, on Fridays.' });
     const { conversation_id } = await read(id);
     await button(page, 'Send as a follow-up').click();
-    await sentAnswer(page).waitFor();
     await page.getByText('Your message is on its way.').first().waitFor();
+    await sentAnswer(page).waitFor();
     const { json } = await api('GET', `/api/v1/conversation/${conversation_id}/timeline?limit=50`);
     const texts = JSON.stringify(json.items);
     assert.equal(texts.split('Also on Mondays.').length, 2, texts);

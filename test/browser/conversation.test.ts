@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
-import { answerField, apiOf, button, inBrowser, sentAnswer, waitUntilLive } from './browser.ts';
+import { until } from '../shops.ts';
+import { answerField, apiOf, becomes, button, inBrowser, sentAnswer, waitUntilLive } from './browser.ts';
+import { animationsFinished } from './pages.ts';
 
 /** Of the page. */
 const LOG = "document.querySelector('.conversation-log')";
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 
 inBrowser('a question in its conversation', (dashboard) => {
-  const { api } = apiOf(dashboard);
+  const { api, setUndoSeconds } = apiOf(dashboard);
   let conversations = 0;
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
@@ -40,10 +42,11 @@ inBrowser('a question in its conversation', (dashboard) => {
     }[];
 
   it('stands marked among what was said, with the days, and shows at once what the customer writes', async () => {
+    const [day] = ago(60 * 24 * 3).split('T');
     const asked = await ask({
       before: [
-        { from: 'customer', text: 'Hello there', at: ago(60 * 24 * 3) },
-        { from: 'assistant', text: 'How can I help?', at: ago(60 * 24 * 3 - 1) },
+        { from: 'customer', text: 'Hello there', at: `${day}T12:00:00.000Z` },
+        { from: 'assistant', text: 'How can I help?', at: `${day}T12:01:00.000Z` },
       ],
     });
     const window = await dashboard.open({ path: `/inbox/${asked.notification}` });
@@ -55,6 +58,7 @@ inBrowser('a question in its conversation', (dashboard) => {
     assert.equal(await page.locator('.turn[data-marked]').count(), 1);
     assert.equal(await page.locator('.conversation-day').count(), 2);
     assert.equal(await page.locator('.conversation-day').last().textContent(), 'today');
+    await animationsFinished(page);
     assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
     // Live: the customer writes.
     await waitUntilLive(page);
@@ -85,6 +89,7 @@ inBrowser('a question in its conversation', (dashboard) => {
 
   it('is followed by a message that quotes the customer, can be undone, and is sent', async () => {
     const asked = await ask({ before: [{ from: 'customer', text: 'And is it organic?', at: ago(30) }] });
+    await setUndoSeconds(60);
     await api('POST', `/api/v1/notification/${asked.notification}/answer`, {
       answer: 'We have it in boxes.',
     });
@@ -95,11 +100,11 @@ inBrowser('a question in its conversation', (dashboard) => {
     await writing(page, asked.name).fill('It is, from Spain.');
     await page.keyboard.press('Control+Enter');
     await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor();
-    assert.equal(await writing(page, asked.name).inputValue(), '');
+    await becomes(() => writing(page, asked.name).inputValue(), '');
     await page.locator('.toast-undo').click();
     await page.getByText('Taken back. Nothing was sent.').waitFor();
     await page.locator('.turn', { hasText: 'It is, from Spain.' }).waitFor({ state: 'detached' });
-    assert.equal(await writing(page, asked.name).inputValue(), 'It is, from Spain.');
+    await becomes(() => writing(page, asked.name).inputValue(), 'It is, from Spain.');
     await page.locator('.composer-quote', { hasText: 'And is it organic?' }).waitFor();
     await button(page, 'Send').click();
     const sent = page.locator('.turn', { hasText: 'It is, from Spain.' });
@@ -109,7 +114,9 @@ inBrowser('a question in its conversation', (dashboard) => {
       stored.map(({ reply_to }) => reply_to?.text),
       ['And is it organic?'],
     );
+    dashboard.deskbell.clock.jump(61);
     await sent.locator('.ticks').waitFor();
+    await setUndoSeconds(5);
     await window.close();
   });
 
@@ -127,14 +134,14 @@ inBrowser('a question in its conversation', (dashboard) => {
     await dialog.getByLabel('Text', { exact: true }).fill('I will look, {{name}}!');
     await dialog.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('button', { name: /^Promise/ }).click();
-    assert.equal(await writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!`);
+    await becomes(() => writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!`);
     await composer.getByRole('button', { name: 'Emoji' }).focus();
     await page.keyboard.press('Enter');
     await page.locator('.emoji-grid button').first().waitFor();
     await page.locator('.emoji-grid button:focus').waitFor();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Enter');
-    assert.equal(await writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!😊`);
+    await becomes(() => writing(page, asked.name).inputValue(), `One moment. I will look, ${asked.name}!😊`);
     // A draft survives a reload.
     await page.reload();
     await writing(page, asked.name).waitFor();
@@ -209,10 +216,11 @@ inBrowser('a question in its conversation', (dashboard) => {
       await answerField(page).blur();
       await answerField(page).focus();
       const [send, field] = [button(page, 'Send answer'), answerField(page)];
-      const box = (await send.boundingBox())!;
-      assert.ok(box.y >= 0 && box.y + box.height <= height, `Send at ${box.y} of ${height}`);
-      const { y } = (await field.boundingBox())!;
-      assert.ok(y < box.y, `the field at ${y} is above Send at ${box.y}`);
+      await until(`Send is in the ${height} that are left, below the field`, async () => {
+        const box = (await send.boundingBox())!;
+        const { y } = (await field.boundingBox())!;
+        return box.y >= 0 && box.y + box.height <= height && y < box.y;
+      });
     }
     assert.equal(
       await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),

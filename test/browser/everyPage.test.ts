@@ -17,7 +17,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
     it(`fits ${title} without horizontal scrolling`, async () => {
       const window = await dashboard.open({ language, viewport: { width, height: 740 } });
       const { page } = window;
-      assert.equal(await page.getAttribute('html', 'lang'), language);
+      await page.locator(`html[lang="${language}"]`).waitFor();
       const problems: string[] = [];
       for (const [name, path, content] of PAGES) {
         await goTo(page, path);
@@ -54,7 +54,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await devTools.send('Emulation.setUserAgentOverride', { userAgent, acceptLanguage: language });
       await page.reload();
       await page.locator('.sign-in-demo button').first().waitFor();
-      assert.equal(await page.getAttribute('html', 'lang'), language);
+      await page.locator(`html[lang="${language}"]`).waitFor();
       const clipped = await page.evaluate<string[]>(
         `[...document.querySelectorAll('.sign-in .mantine-Button-label')]
           .filter((label) => label.scrollWidth > label.clientWidth || label.scrollHeight > label.clientHeight)
@@ -72,7 +72,7 @@ inBrowser('every page of the dashboard', (dashboard) => {
       await page.evaluate(`localStorage.setItem('deskbell.preferences', '{"language":"${language}"}')`);
       await page.reload();
       await page.locator('.bars-text').first().waitFor();
-      assert.equal(await page.getAttribute('html', 'lang'), language);
+      await page.locator(`html[lang="${language}"]`).waitFor();
       const clipped = await page.evaluate<string[]>(
         `[...document.querySelectorAll('.bars text')].filter((text) => {
           const chart = text.ownerSVGElement.getBoundingClientRect();
@@ -155,8 +155,8 @@ inBrowser('text written by customers', (dashboard) => {
     for (const id of ids) {
       await goTo(page, `/inbox/${id}`);
       await page.locator('.question-text').waitFor();
-      for (const details of await page.locator('details').all())
-        await details.evaluate((element) => element.setAttribute('open', ''));
+      // At once: some of them may be replaced when more is loaded.
+      await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
     }
     for (const section of ['shop', 'connection', 'team', 'assistant', 'account']) {
       await goTo(page, `/settings/${section}`);

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION, SUPPORT } from '../harness.ts';
+import { until } from '../shops.ts';
 import {
   answerField,
   apiOf,
+  becomes,
   button,
+  focused,
   inBrowser,
   rowOf,
   sentAnswer,
@@ -67,6 +70,7 @@ inBrowser('the inbox', (dashboard) => {
   it('a cancelled message is shown as cancelled, without ticks and without more polling', async () => {
     const id = await createNotification();
     await api('POST', `/api/v1/notification/${id}/answer`, { answer: 'Yes.' });
+    await dashboard.deskbell.allSent();
     const { delivery } = await read(id);
     const window = await dashboard.open();
     const { page } = window;
@@ -119,15 +123,15 @@ inBrowser('the inbox', (dashboard) => {
     const { page } = window;
     const fieldTop = async () => (await answerField(page).boundingBox())!.y;
     await button(page, 'Show all').waitFor();
-    assert.ok((await fieldTop()) < 800);
+    await until('the field is in sight', async () => (await fieldTop()) < 800);
     await button(page, 'Show all').click();
     await button(page, 'Show less').waitFor();
     // The conversation scrolls by itself.
-    assert.ok((await fieldTop()) < 800);
+    await until('the field is in sight', async () => (await fieldTop()) < 800);
     await button(page, 'Show less').press('Enter');
     await button(page, 'Show all').waitFor();
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Show all');
-    assert.ok((await fieldTop()) < 800);
+    await becomes(() => focused(page), 'Show all');
+    await until('the field is in sight', async () => (await fieldTop()) < 800);
     await window.close();
   });
 

@@ -67,11 +67,11 @@ inBrowser('what the dashboard shows', (dashboard) => {
     await page.locator('.sent-answer').waitFor();
     await page.emulateMedia({ media: 'print' });
     for (const visible of ['.question-text', '.turn[data-answer]', '.pane-customer h2'])
-      assert.ok(await page.locator(visible).first().isVisible(), visible);
+      await page.locator(visible).first().waitFor();
     for (const hidden of ['.nav', '.inbox-list', '.pane-actions', '.composer', '.notes', '.takeover'])
       assert.equal(await page.locator(hidden).isVisible(), false, hidden);
     await page.emulateMedia({ media: 'screen' });
-    assert.ok(await page.locator('.nav').isVisible());
+    await page.locator('.nav').waitFor();
     assert.equal(await answerField(page).count(), 0);
     await window.close();
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
-import { answerField, apiOf, inBrowser, rowOf, shortcutsWork, waitUntilLive } from './browser.ts';
+import { answerField, apiOf, becomes, inBrowser, rowOf, shortcutsWork, waitUntilLive } from './browser.ts';
 
 interface Press {
   key: string;
@@ -143,7 +143,7 @@ inBrowser('keyboard shortcuts', (dashboard) => {
     ]);
     release();
     const search = page.getByRole('combobox', { name: 'Type a command' });
-    assert.equal(await search.inputValue(), text);
+    await becomes(() => search.inputValue(), text);
     assert.equal(pathOf(page), `/inbox/${id}`);
     assert.equal(await page.locator('.toast').count(), 0);
     await devTools.send('Emulation.setCPUThrottlingRate', { rate: 1 });

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { codeOf } from '../factors.ts';
 import { AURORA, BOREALIS, login } from '../harness.ts';
-import { button, focused, inBrowser, openSettings } from './browser.ts';
+import { becomes, button, focused, inBrowser, openSettings } from './browser.ts';
 
 /** Keep in sync with settings/security/ConfirmButton.tsx. */
 const CONFIRM_AFTER_MS = 500;
@@ -76,10 +76,10 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByLabel('Your password').fill(AURORA.password);
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
-    assert.equal(await focused(page), 'Authenticator app Off');
+    await becomes(() => focused(page), 'Authenticator app Off');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByRole('img', { name: 'QR code' }).waitFor();
-    assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
+    await becomes(() => focused(page), 'otp');
     await assertStaysOpen(page);
     const secret = (await page.locator('.security code').textContent())!.replaceAll(' ', '');
     await page.getByLabel('Code from the app').fill('000000');
@@ -89,7 +89,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByLabel('Code from the app').fill(codeOf(dashboard.deskbell, secret));
     await page.getByRole('button', { name: 'Confirm' }).click();
     const codes = await savedCodes(page);
-    assert.equal(await page.locator(':focus').textContent(), 'Recovery codes');
+    await becomes(() => focused(page), 'Recovery codes');
     await assertStaysOpen(page);
     assert.equal(await page.locator('.toast').count(), 0);
     await page.setViewportSize({ width: 320, height: 568 });
@@ -107,7 +107,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     assert.equal((await downloading).suggestedFilename(), 'deskbell-recovery-codes.txt');
     await page.getByRole('button', { name: 'I have saved the codes' }).click();
     await page.getByText('10 codes left').waitFor();
-    assert.equal(await focused(page), 'Authenticator app On');
+    await becomes(() => focused(page), 'Authenticator app On');
     await signOut(page);
 
     await page.getByLabel('Email').fill(AURORA.email);
@@ -116,12 +116,12 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     const code = page.getByLabel('Code');
     await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
     await page.getByRole('button', { name: 'Back' }).click();
-    assert.equal(await focused(page), 'password');
+    await becomes(() => focused(page), 'password');
     await page.keyboard.type(AURORA.password);
     await page.keyboard.press('Enter');
     await code.waitFor();
     assert.equal(await code.getAttribute('autocomplete'), 'one-time-code');
-    assert.equal(await page.locator(':focus').getAttribute('name'), 'otp');
+    await becomes(() => focused(page), 'otp');
     await code.fill('000000');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('The code is wrong').waitFor();
@@ -149,11 +149,11 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByRole('button', { name: 'Turn off the authenticator app' }).click();
     await confirm(page, 'Turn off?');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor();
-    assert.equal(await focused(page), 'Authenticator app Off');
-    assert.equal(await page.getByLabel('Your password').inputValue(), '');
+    await becomes(() => focused(page), 'Authenticator app Off');
+    await becomes(() => page.getByLabel('Your password').inputValue(), '');
     await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
     await page.getByText('Please enter your password.').waitFor();
-    assert.equal(await page.locator(':focus').getAttribute('name'), 'password');
+    await becomes(() => focused(page), 'password');
     assert.equal((await login(dashboard.deskbell)).status, 200);
     await window.close();
   });
@@ -173,7 +173,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await page.getByLabel('Your password').fill(BOREALIS.password);
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('alert').getByText('This device already has a passkey').waitFor();
-    assert.equal(await focused(page), 'Add a passkey');
+    await becomes(() => focused(page), 'Add a passkey');
     await signOut(page);
 
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -189,7 +189,7 @@ inBrowser('the second factor in the dashboard', (dashboard) => {
     await signOut(page);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByRole('alert').getByText('This passkey is not known here.').waitFor();
-    assert.equal(await focused(page), 'Sign in with a passkey');
+    await becomes(() => focused(page), 'Sign in with a passkey');
     assert.equal((await login(dashboard.deskbell, BOREALIS)).status, 200);
     await window.close();
   });

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { decodeJwt } from 'jose';
 import { AURORA, addUser, BOREALIS, login, OPERATOR } from '../harness.ts';
+import { until } from '../shops.ts';
 import {
   answerField,
   apiOf,
+  becomes,
   button,
   focused,
   inBrowser,
@@ -96,10 +98,10 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await openSettings(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You have text that is not sent or saved yet.').waitFor();
-    assert.equal(await focused(page), 'Cancel');
+    await becomes(() => focused(page), 'Cancel');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    assert.equal(await focused(page), 'Sign out');
+    await becomes(() => focused(page), 'Sign out');
     await page.goBack();
     assert.equal(await answerField(page).inputValue(), 'Half an answer');
 
@@ -108,7 +110,7 @@ inBrowser('signing in to the dashboard', (dashboard) => {
     await page.getByRole('button', { name: 'Sign out and delete it' }).click();
     await page.getByText('You are signed out.').waitFor();
     await window.signIn();
-    assert.equal(await answerField(page).inputValue(), '');
+    await becomes(() => answerField(page).inputValue(), '');
     await window.close();
   });
 
@@ -121,7 +123,7 @@ inBrowser('signing in to the dashboard', (dashboard) => {
       await page.getByRole('button', { name: 'Close' }).focus();
       await page.keyboard.press(key);
       await page.getByRole('dialog').waitFor({ state: 'detached' });
-      assert.equal(await focused(page), 'Keyboard shortcuts');
+      await becomes(() => focused(page), 'Keyboard shortcuts');
     }
     await window.close();
   });
@@ -260,9 +262,9 @@ inBrowser('two users in one browser', (dashboard) => {
     await other.getByLabel('Email').fill(BOREALIS.email);
     await other.getByLabel('Password', { exact: true }).fill(BOREALIS.password);
     await other.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await rowOf(other, 7).waitFor();
-    await rowOf(page, 7).waitFor();
-    await page.getByText('You are now signed in as').waitFor();
+    // It disappears by itself.
+    const told = page.getByText('You are now signed in as').waitFor();
+    await Promise.all([told, rowOf(other, 7).waitFor(), rowOf(page, 7).waitFor()]);
     assert.equal(await rowOf(page, 9).count(), 0);
     assert.equal(reloaded, true);
     assert.deepEqual(early, []);
@@ -284,10 +286,17 @@ inBrowser('two users in one browser', (dashboard) => {
       if (sub !== '1') refused.push(request.url());
     });
     await signIn(BOREALIS);
-    await button(page, 'Send answer')
-      .click({ timeout: 2000 })
-      .catch(() => {});
-    await rowOf(page, 7).waitFor();
+    // It may reload before the click, which then finds no button.
+    await until('the tab has reloaded', async () => {
+      await button(page, 'Send answer')
+        .click({ timeout: 2000 })
+        .catch(() => {});
+      const shown = rowOf(page, 7).waitFor({ timeout: 5000 });
+      return shown.then(
+        () => true,
+        () => false,
+      );
+    });
     assert.deepEqual(refused, []);
     await rowOf(page, 7).click();
     await answerField(page).fill('Borealis’ draft');

@@ -91,6 +91,7 @@ inBrowser(
 
       // What it says to enter at Meta is what Meta then finds.
       const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });
+      await lastStep.locator('code').nth(1).waitFor();
       const [callback = '', word = ''] = await lastStep.locator('code').allTextContents();
       const query = { 'hub.mode': 'subscribe', 'hub.verify_token': word, 'hub.challenge': '12345' };
       const verified = await fetch(`${callback}?${new URLSearchParams(query)}`);

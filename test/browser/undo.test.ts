@@ -4,6 +4,7 @@ import { until } from '../shops.ts';
 import {
   answerField,
   apiOf,
+  becomes,
   button,
   inBrowser,
   openSettings,
@@ -36,9 +37,25 @@ inBrowser('undoing a resolve in the inbox', (dashboard) => {
     assert.equal(await rowOf(page, id).count(), 0);
     await button(page, 'Undo').click();
     await rowOf(page, id).waitFor();
-    await answerField(page).waitFor();
-    assert.equal(await answerField(page).inputValue(), 'Nearly done.');
+    await becomes(() => answerField(page).inputValue(), 'Nearly done.');
     assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('the draft is there even if the page hears that it is open again before the response arrives', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('Half done.');
+    await button(page, 'Resolve without replying').click();
+    await page.route('**/reopen-many', async (route) => {
+      const response = await route.fetch();
+      await answerField(page).waitFor();
+      await route.fulfill({ response });
+    });
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Half done.');
     await window.close();
   });
 
@@ -80,7 +97,7 @@ inBrowser('undoing a resolve in the inbox', (dashboard) => {
       await page.keyboard.press('e');
       await rowOf(page, id).waitFor({ state: 'detached' });
     }
-    assert.equal(await button(page, 'Undo').count(), ids.length);
+    await becomes(() => button(page, 'Undo').count(), ids.length);
     await page.keyboard.press('z');
     await rowOf(page, ids.at(-1)!).waitFor();
     await button(page, 'Undo').first().click();

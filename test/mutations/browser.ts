@@ -41,6 +41,24 @@ export const BROWSER_MUTATIONS: readonly Mutation[] = [
       test: 'are also shown to each other where customers who ask the same are answered together',
     },
   ]),
+  ...caughtBy('test/browser/groups.test.ts', [
+    {
+      name: 'a group that is open before its text is back stays empty',
+      file: 'dashboard/src/answer/group/sendToMany.ts',
+      find: 'complete: true, sending: true });',
+      replace: 'complete: true, sending: false });',
+      test: 'are undone with the text even if the page hears of it before the response arrives',
+    },
+  ]),
+  ...caughtBy('test/browser/undo.test.ts', [
+    {
+      name: 'a form that is open before its text is back stays empty',
+      file: 'dashboard/src/answer/NotificationPane.tsx',
+      find: 'key={draftsBack.get(id) ?? 0}',
+      replace: '',
+      test: 'the draft is there even if the page hears that it is open again before the response arrives',
+    },
+  ]),
   ...caughtBy('test/browser/safeKeys.test.ts', [
     {
       name: 'keys act as soon as the page is open',

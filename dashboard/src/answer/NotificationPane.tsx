@@ -22,6 +22,7 @@ import { Suggestions } from './Suggestions.tsx';
 import { SentAnswer } from './sent/SentAnswer.tsx';
 import { SentToMany } from './sent/SentToMany.tsx';
 import { beingSent, rejections } from './submit.ts';
+import { broughtBack } from './undo.ts';
 
 interface PaneProps {
   id: number | undefined;
@@ -34,6 +35,7 @@ export function NotificationPane({ id, shown }: PaneProps) {
   // A rejected answer may show that somebody else was faster.
   useStore(rejections);
   useStore(beingSent);
+  const draftsBack = useStore(broughtBack);
   const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   const query = useQuery<NotificationDetail>({
     queryKey: detailKey(id ?? 0),
@@ -99,6 +101,7 @@ export function NotificationPane({ id, shown }: PaneProps) {
                 <>
                   <Presence id={id} />
                   <AnswerForm
+                    key={draftsBack.get(id) ?? 0}
                     {...{ item, others, onFollowUp, canQuote }}
                     onSent={() => moveOn(id, next?.id)}
                     onDiscarded={renderAgain}

@@ -3,11 +3,22 @@ import type { ReopenResult } from '../../../src/contract/reopen.ts';
 import { calls } from '../api/calls.ts';
 import { inSlices, request } from '../api/client.ts';
 import type { NotificationDetail } from '../api/types.ts';
+import type { Quote } from '../conversation/quote.ts';
 import { setQuote } from '../conversation/quotes.ts';
 import { detailKey, refreshInbox, showAsPending } from '../inbox/notifications.ts';
 import { navigate } from '../shell/route.ts';
+import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { restoreSentDraft } from './drafts.ts';
+
+/** How often a draft came back. An event may have opened its form before: the form starts again, with the text. */
+export const broughtBack = createStore<ReadonlyMap<number, number>>(new Map());
+
+export function bringDraftBack(id: number, answer?: Record<string, string>): Quote | undefined {
+  const quote = restoreSentDraft(id, answer);
+  broughtBack.set(new Map(broughtBack.get()).set(id, (broughtBack.get().get(id) ?? 0) + 1));
+  return quote;
+}
 
 /**
  * Takes answers back while the server holds them, or reopens what was resolved without a reply. The texts and the choices
@@ -24,11 +35,11 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
   const reopened = results.filter(({ status }) => status === 'reopened').map(({ id }) => id);
   const isOne = ids.length === 1 && draftId === undefined;
   for (const id of reopened) {
-    const quote = restoreSentDraft(id, isOne ? answerIn(client, id) : {});
+    const quote = bringDraftBack(id, isOne ? answerIn(client, id) : {});
     const item = client.getQueryData<NotificationDetail>(detailKey(id));
     if (quote && item) setQuote(item.conversation_id, quote);
   }
-  if (draftId !== undefined && reopened.length > 0) restoreSentDraft(draftId);
+  if (draftId !== undefined && reopened.length > 0) bringDraftBack(draftId);
   showAsPending(client, reopened);
   const late = results.filter((result) => result.status === 'refused' && result.code === 'TOO_LATE');
   if (late.length > 0) showToast('tooLate', { values: { n: late.length }, tone: 'error' });

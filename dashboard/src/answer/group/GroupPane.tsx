@@ -76,6 +76,9 @@ function tickedFirst(group: Group): ReadonlySet<number> {
   return new Set(fields.answer ? (ticked ?? [id]) : group.map((item) => item.id));
 }
 
+/** Long enough to look at what is left of the group. */
+const UNGROUPED_SHOWN_MS = 8000;
+
 interface MembersProps {
   group: Group;
   ticked: ReadonlySet<number>;
@@ -92,8 +95,12 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
     onUngroup(id);
     try {
       await request(calls.ungroup(id));
-      showToast('ungrouped', {
-        undo: () => void request(calls.regroup(id)).then(() => refreshInbox(client)),
+      const close = showToast('ungrouped', {
+        durationMs: UNGROUPED_SHOWN_MS,
+        undo() {
+          close();
+          void request(calls.regroup(id)).then(() => refreshInbox(client));
+        },
       });
     } catch {
       showToast('errorServer', { tone: 'error' });

@@ -91,8 +91,10 @@ function showSent(
     durationMs: undoSeconds * 1000,
     undo() {
       close();
-      sentToMany.set({ results: [], complete: true, sending: false });
-      void undo(client, ids, draftId);
+      // An event may tell that they are open again before the text is back: the form is shown after that.
+      sentToMany.set({ results: [], complete: true, sending: true });
+      const showGroup = () => sentToMany.set({ results: [], complete: true, sending: false });
+      void undo(client, ids, draftId).finally(showGroup);
     },
   });
 }

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { ReopenResult } from '../../../../src/contract/reopen.ts';
-import { restoreSentDraft } from '../../answer/drafts.ts';
+import { bringDraftBack } from '../../answer/undo.ts';
 import { calls } from '../../api/calls.ts';
 import { request } from '../../api/client.ts';
 import { showToast } from '../../shell/toasts.tsx';
@@ -13,7 +13,7 @@ export async function reopenNotifications(client: QueryClient, ids: readonly num
     ids,
     async (slice) => (await request<{ results: ReopenResult[] }>(calls.reopenMany(slice))).results,
   );
-  for (const id of done) restoreSentDraft(id);
+  for (const id of done) bringDraftBack(id);
   showAsPending(client, done);
   selectFailed(ids, failed);
   if (done.length > 0) showToast('reopenedMany', { values: { n: done.length } });
