@@ -81,7 +81,7 @@ inBrowser(
       await page.getByLabel('Phone number ID', { exact: true }).fill(META.phoneNumberId);
       await page.getByLabel('App secret', { exact: true }).fill(META.appSecret);
       await save('two words');
-      await page.getByRole('alert').getByText('This cannot be right.').waitFor();
+      await page.getByRole('alert').getByText('This value does not fit here.').waitFor();
       await save('not-the-right-token');
       await page.getByRole('alert').getByText('WhatsApp refuses this access token.').waitFor();
       assert.equal(await tokenField.getAttribute('aria-invalid'), 'true');
@@ -122,7 +122,7 @@ inBrowser(
       await dialog.waitFor({ state: 'detached' });
       await button(page, 'Remove my channel').click();
       await dialog.getByRole('button', { name: 'Remove my channel' }).click();
-      await page.getByText('You use the channel of the operator.').waitFor();
+      await page.getByText('You use the channel that this server’s operator has set up.').waitFor();
       await window.close();
     });
 

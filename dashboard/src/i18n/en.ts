@@ -199,7 +199,7 @@ export const en = {
   fieldReply: 'Your reply to the customer',
   fieldReplyMissing: 'Please write a reply.',
   fieldNotes: 'Private notes',
-  fieldNotesHint: 'Only your team can see these notes. They are never sent.',
+  fieldNotesHint: 'You need a note, but only your team sees it. It is never sent.',
   fieldNotesMissing: 'Please write a note.',
   fieldMissing: 'Please fill in this field.',
   fieldTooLong: 'Please use at most {max} characters.',
@@ -583,7 +583,7 @@ export const en = {
   channelWebhook: 'Your own system (webhook)',
   channelSimulator: 'Test phone: no real customer is reached',
   channelOwn: 'Your messages go out through this channel.',
-  channelShared: 'You use the channel of the operator.',
+  channelShared: 'You use the channel that this server’s operator has set up.',
   channelOk: 'Connected',
   channelTestOk: 'Tested just now: it works.',
   channelStopped: 'Stopped: the channel refuses our messages ({code}).',
@@ -614,7 +614,8 @@ export const en = {
   stepRare: 'Rarely needed',
   stepSystem: 'Your system',
   settingOptional: '{name} (optional)',
-  settingWrong: 'This cannot be right. Compare it with the original, without spaces.',
+  settingWrong: 'This value does not fit here. It may be incomplete, or contain a space.',
+  settingsNotSaved: 'Not saved: see the marked field.',
   phoneNumberId: 'Phone number ID',
   phoneNumberIdHint:
     'At Meta: your app, WhatsApp, API Setup. It is a long number, not the phone number itself.',
@@ -693,7 +694,7 @@ export const en = {
   // Questions before something that cannot be undone.
   channelRemoveAsk: 'Remove your channel?',
   channelRemoveAbout:
-    'Its settings and secrets are deleted. Your messages then go out through the channel of the operator.',
+    'Deskbell stops using it at once. For eight more days it only listens to reports about messages that were already sent. New messages go out through the channel of this server’s operator.',
   teamDisableAsk: 'Disable {name}?',
   teamDisableAbout: 'They are signed out everywhere and cannot sign in until an owner enables them again.',
   teamDemoteAsk: 'Stop being an owner?',

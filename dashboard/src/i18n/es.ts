@@ -235,7 +235,7 @@ export const es: Texts = {
   fieldReply: 'Tu respuesta al cliente',
   fieldReplyMissing: 'Escribe una respuesta.',
   fieldNotes: 'Notas privadas',
-  fieldNotesHint: 'Solo tu equipo puede ver estas notas. Nunca se envían.',
+  fieldNotesHint: 'Hace falta una nota, pero solo la ve tu equipo. Nunca se envía.',
   fieldNotesMissing: 'Escribe una nota.',
   fieldMissing: 'Completa este campo.',
   fieldTooLong: 'Usa como máximo {max} caracteres.',
@@ -651,7 +651,7 @@ export const es: Texts = {
   channelWebhook: 'Tu propio sistema (webhook)',
   channelSimulator: 'Teléfono de prueba: no llega a clientes reales',
   channelOwn: 'Tus mensajes salen por este canal.',
-  channelShared: 'Usas el canal del operador.',
+  channelShared: 'Usas el canal que ha configurado quien opera este servidor.',
   channelOk: 'Conectado',
   channelTestOk: 'Probado ahora mismo: funciona.',
   channelStopped: 'Detenido: el canal rechaza nuestros mensajes ({code}).',
@@ -682,7 +682,8 @@ export const es: Texts = {
   stepRare: 'Casi nunca hace falta',
   stepSystem: 'Tu sistema',
   settingOptional: '{name} (opcional)',
-  settingWrong: 'Esto no puede ser correcto. Compáralo con el original, sin espacios.',
+  settingWrong: 'Este valor no encaja aquí. Puede estar incompleto o contener un espacio.',
+  settingsNotSaved: 'No se ha guardado: mira el campo marcado.',
   phoneNumberId: 'ID del número de teléfono',
   phoneNumberIdHint:
     'En Meta: tu app, WhatsApp, API Setup (Configuración de la API). Es un número largo, no el número de teléfono.',
@@ -763,7 +764,7 @@ export const es: Texts = {
   // Questions before something that cannot be undone.
   channelRemoveAsk: '¿Quitar tu canal?',
   channelRemoveAbout:
-    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
+    'Deskbell deja de usarlo al momento. Durante ocho días más solo escucha los avisos sobre mensajes ya enviados. Los mensajes nuevos salen por el canal de quien opera este servidor.',
   teamDisableAsk: '¿Desactivar a {name}?',
   teamDisableAbout:
     'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',

@@ -1,20 +1,23 @@
 import { Button, NativeSelect, Skeleton, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { ChannelSetup, ChannelTypes, ChannelView } from '../../../../src/contract/channel.ts';
 import { request } from '../../api/client.ts';
+import { ApiError } from '../../api/error.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { askFirst } from '../../shell/confirmation.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { focusInView } from '../../shell/focus.ts';
 import { PasswordField } from '../../shell/PasswordField.tsx';
 import { showToast } from '../../shell/toasts.tsx';
 import { settingsCalls } from '../calls.ts';
 import { Block } from '../parts/Block.tsx';
 import { ShownOnce } from '../parts/ShownOnce.tsx';
 import { Callback } from './Callback.tsx';
-import { type FieldToFill, fieldError, proposalsFor, stepsOf } from './fields.ts';
+import { type FieldToFill, fieldError, makeProposals, stepsOf } from './fields.ts';
 import { CHANNEL_NAMES } from './names.ts';
+import { Template } from './Template.tsx';
 
 type Given = Record<string, string>;
 
@@ -28,28 +31,36 @@ export function Setup({ channel }: { channel: ChannelView }) {
     queryFn: ({ signal }) => request<ChannelTypes>(settingsCalls.channelTypes(), { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const isStored = (name: string) => channel.own && channel.channel === name;
   const [name, setName] = useState(channel.own ? channel.channel : 'whatsapp');
-  const start = (chosen: string): Given => (isStored(chosen) ? {} : proposalsFor(chosen));
-  const [given, setGiven] = useState(() => start(name));
+  const isStored = channel.own && channel.channel === name;
+  /** By channel, so that nothing is lost when the user looks at another one. */
+  const [typed, setTyped] = useState<Readonly<Record<string, Given>>>({});
+  const form = useRef<HTMLFormElement>(null);
   /** The secrets that the user must enter on the other side. They are not shown again. */
   const [saved, setSaved] = useState<Given>({});
+  const [proposals] = useState(makeProposals);
+  const given: Given = { ...(isStored ? {} : proposals[name]), ...typed[name] };
   const refresh = () =>
     Promise.all(['channel', 'channelTemplate'].map((key) => client.invalidateQueries({ queryKey: [key] })));
   const save = useMutation({
     mutationFn: (body: ChannelSetup) => request(settingsCalls.setChannel(body)),
     async onSuccess() {
-      setSaved({ ...(isStored(name) ? saved : {}), ...given });
-      setGiven({});
+      setSaved({ ...(isStored ? saved : {}), ...given });
+      setTyped({});
       showToast('channelSaved');
       await refresh();
+    },
+    onError(error) {
+      const { field } = error instanceof ApiError ? error : {};
+      const option = field?.replace(/^settings\./, '');
+      if (option) focusInView(form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(option)}"]`));
     },
   });
   const remove = useMutation({
     mutationFn: () => request(settingsCalls.removeChannel()),
     async onSuccess() {
       setSaved({});
-      setGiven(proposalsFor(name));
+      setTyped({});
       await refresh();
     },
   });
@@ -63,14 +74,15 @@ export function Setup({ channel }: { channel: ChannelView }) {
   const settings = Object.fromEntries(
     Object.entries(given).map(([option, value]) => [option, value.trim() || null]),
   );
-  const fieldErrors = type.fields.some(({ option }) => fieldError(translation, save.error, option));
-  const template = given.template ?? (isStored(name) ? channel.settings.template : undefined);
+  const hasFieldError = type.fields.some(({ option }) => fieldError(translation, save.error, option));
+  const template = given.template ?? (isStored ? channel.settings.template : undefined);
   const lacksTemplate = template === undefined || template === '';
   return (
     <>
       <Block title={t('channelSetUp')} hint={t('channelSetUpHint')}>
         <form
           className="settings"
+          ref={form}
           onSubmit={(event) => {
             event.preventDefault();
             save.mutate({ channel: name, settings });
@@ -81,7 +93,6 @@ export function Setup({ channel }: { channel: ChannelView }) {
             value={name}
             onChange={({ currentTarget: { value } }) => {
               setName(value);
-              setGiven(start(value));
               save.reset();
             }}
             data={types.map((one) => ({
@@ -97,9 +108,11 @@ export function Setup({ channel }: { channel: ChannelView }) {
                   key={field.option}
                   field={field}
                   given={given[field.option]}
-                  stored={isStored(name) ? (channel.settings[field.option] ?? '') : undefined}
+                  stored={isStored ? (channel.settings[field.option] ?? '') : undefined}
                   error={fieldError(translation, save.error, field.option)}
-                  onChange={(value) => setGiven({ ...given, [field.option]: value })}
+                  onChange={(value) =>
+                    setTyped({ ...typed, [name]: { ...typed[name], [field.option]: value } })
+                  }
                 />
               ))}
               {lacksTemplate && fields.some(({ option }) => option === 'template') && (
@@ -108,7 +121,13 @@ export function Setup({ channel }: { channel: ChannelView }) {
             </fieldset>
           ))}
           <ErrorNotice
-            text={save.error && !fieldErrors ? errorMessage(translation, save.error) : undefined}
+            text={
+              save.error
+                ? hasFieldError
+                  ? t('settingsNotSaved')
+                  : errorMessage(translation, save.error)
+                : undefined
+            }
           />
           <div className="settings-row">
             <Button type="submit" loading={save.isPending}>
@@ -122,10 +141,13 @@ export function Setup({ channel }: { channel: ChannelView }) {
           </div>
         </form>
       </Block>
-      {type.callback_url !== null && isStored(name) && (
+      {name === 'whatsapp' && isStored && (
+        <Template hasAccount={Boolean(channel.settings['business-account-id'])} />
+      )}
+      {type.callback_url !== null && isStored && (
         <Callback url={type.callback_url} verifyToken={saved['verify-token']} />
       )}
-      {isStored(name) && saved.secret !== undefined && (
+      {isStored && saved.secret !== undefined && (
         <ShownOnce text={saved.secret} hint={t('signingSecretNow')} />
       )}
     </>
@@ -149,7 +171,7 @@ function Setting({ field, given, stored, error, onChange }: SettingProps) {
   const props = {
     label: optional ? t('settingOptional', { name: label }) : label,
     name: option,
-    description: hint,
+    description: field.propose && !isNew ? undefined : hint,
     error,
     required: !optional && fallback === null && isNew,
     withAsterisk: false,

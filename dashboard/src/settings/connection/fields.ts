@@ -111,12 +111,17 @@ export function stepsOf({ t }: Translation, { channel, fields }: ChannelTypes[nu
 
 const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What we propose for the settings that the user chooses. */
-export const proposalsFor = (channel: string): Record<string, string> =>
+/** What we propose for the settings that the user chooses, by channel. */
+export const makeProposals = (): Record<string, Record<string, string>> =>
   Object.fromEntries(
-    (STEPS[channel] ?? []).flatMap(({ fields }) =>
-      Object.entries(fields).flatMap(([option, { propose }]) => (propose ? [[option, propose()]] : [])),
-    ),
+    Object.entries(STEPS).map(([channel, steps]) => [
+      channel,
+      Object.fromEntries(
+        steps.flatMap(({ fields }) =>
+          Object.entries(fields).flatMap(([option, { propose }]) => (propose ? [[option, propose()]] : [])),
+        ),
+      ),
+    ]),
   );
 
 const REFUSED: Readonly<Record<string, TextKey>> = {

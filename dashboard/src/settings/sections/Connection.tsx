@@ -34,9 +34,7 @@ export function Connection() {
       <Block title={t('dailyLimit')} hint={t('dailyLimitHint')}>
         <p>{t('dailyLimitUsed', { used: channel.used, limit: channel.daily_limit })}</p>
       </Block>
-      {isOwner && channel.channel === 'whatsapp' && (
-        <Template hasAccount={Boolean(channel.settings['business-account-id']) || !channel.own} />
-      )}
+      {isOwner && !channel.own && channel.channel === 'whatsapp' && <Template hasAccount />}
       {isOwner ? <Setup channel={channel} /> : <OwnersOnly />}
     </>
   );
