@@ -616,6 +616,11 @@ export const en = {
   settingOptional: '{name} (optional)',
   settingWrong: 'This value does not fit here. It may be incomplete, or contain a space.',
   settingsNotSaved: 'Not saved: see the marked field.',
+  idWrong: 'It has only digits.',
+  templateNameWrong: 'Small letters, digits and underscores, such as answer_ready.',
+  verifyTokenWrong: 'It needs at least 8 characters, without spaces.',
+  webhookAddressWrong: 'It must begin with https:// and must not lead into a private network.',
+  signingSecretWrong: 'It is whsec_ and at least 24 random bytes in base64.',
   phoneNumberId: 'Phone number ID',
   phoneNumberIdHint:
     'At Meta: your app, WhatsApp, API Setup. It is a long number, not the phone number itself.',
@@ -626,7 +631,7 @@ export const en = {
   accessTokenHint:
     'At Meta: Business settings, System users, Generate token, with the permissions whatsapp_business_messaging and whatsapp_business_management. The token on the page API Setup expires after a day.',
   accessTokenRefused:
-    'WhatsApp refuses this access token. It has expired, was not copied whole, or lacks a permission.',
+    'WhatsApp refuses this access token. It has expired, was not copied completely, or lacks a permission.',
   appSecret: 'App secret',
   appSecretHint:
     'At Meta: your app, App settings, Basic, Show. With it we know that a message is from WhatsApp.',

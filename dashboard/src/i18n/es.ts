@@ -684,6 +684,11 @@ export const es: Texts = {
   settingOptional: '{name} (opcional)',
   settingWrong: 'Este valor no encaja aquí. Puede estar incompleto o contener un espacio.',
   settingsNotSaved: 'No se ha guardado: mira el campo marcado.',
+  idWrong: 'Solo tiene cifras.',
+  templateNameWrong: 'Letras minúsculas, cifras y guiones bajos, como answer_ready.',
+  verifyTokenWrong: 'Necesita al menos 8 caracteres, sin espacios.',
+  webhookAddressWrong: 'Debe empezar por https:// y no puede llevar a una red privada.',
+  signingSecretWrong: 'Es whsec_ y al menos 24 bytes aleatorios en base64.',
   phoneNumberId: 'ID del número de teléfono',
   phoneNumberIdHint:
     'En Meta: tu app, WhatsApp, API Setup (Configuración de la API). Es un número largo, no el número de teléfono.',
@@ -692,7 +697,7 @@ export const es: Texts = {
   businessAccountIdHint: 'En la misma página, debajo del ID del número. Con él ves aquí tu plantilla.',
   accessToken: 'Token de acceso',
   accessTokenHint:
-    'En Meta: configuración del negocio, usuarios del sistema, generar token, con los permisos whatsapp_business_messaging y whatsapp_business_management. El token de la página API Setup caduca al día.',
+    'En Meta: configuración del negocio, usuarios del sistema, generar token, con los permisos whatsapp_business_messaging y whatsapp_business_management. El token de la página API Setup caduca al cabo de un día.',
   accessTokenRefused:
     'WhatsApp rechaza este token de acceso. Ha caducado, no se copió entero o le falta un permiso.',
   appSecret: 'Clave secreta de la app',
@@ -714,7 +719,7 @@ export const es: Texts = {
   signingSecretHint:
     'Con él tu sistema sabe que un mensaje es nuestro. Hemos inventado uno; tu sistema necesita el mismo.',
   signingSecretNow: 'Escribe este secreto de firma en tu sistema. No se vuelve a mostrar.',
-  callback: 'Último paso: di a Meta adónde llamar',
+  callback: 'Último paso: dile a Meta adónde llamar',
   callbackHint:
     'En Meta: tu app, WhatsApp, configuración, webhook, editar. Sin esto nunca sabemos lo que escriben los clientes.',
   callbackUrl: 'URL de devolución de llamada',

@@ -685,6 +685,11 @@ export const pt: Texts = {
   settingOptional: '{name} (opcional)',
   settingWrong: 'Este valor não serve aqui. Pode estar incompleto ou conter um espaço.',
   settingsNotSaved: 'Não foi salvo: veja o campo marcado.',
+  idWrong: 'Só tem algarismos.',
+  templateNameWrong: 'Letras minúsculas, algarismos e sublinhados, como answer_ready.',
+  verifyTokenWrong: 'Precisa de pelo menos 8 caracteres, sem espaços.',
+  webhookAddressWrong: 'Deve começar com https:// e não pode levar a uma rede privada.',
+  signingSecretWrong: 'É whsec_ e pelo menos 24 bytes aleatórios em base64.',
   phoneNumberId: 'ID do número de telefone',
   phoneNumberIdHint:
     'Na Meta: seu app, WhatsApp, API Setup (Configuração da API). É um número longo, não o número de telefone.',

@@ -21,12 +21,18 @@ import { Template } from './Template.tsx';
 
 type Given = Record<string, string>;
 
+interface SetupProps {
+  channel: ChannelView;
+  /** Another channel is in use now. */
+  onChanged: () => void;
+}
+
 /** Step by step: choose a channel, fill in what it needs, test and save, and enter our side at the provider. */
-export function Setup({ channel }: { channel: ChannelView }) {
+export function Setup({ channel, onChanged }: SetupProps) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
-  const { data: types } = useQuery({
+  const { data: types, error: typesError } = useQuery({
     queryKey: ['channelTypes'],
     queryFn: ({ signal }) => request<ChannelTypes>(settingsCalls.channelTypes(), { signal }),
     staleTime: Number.POSITIVE_INFINITY,
@@ -44,9 +50,15 @@ export function Setup({ channel }: { channel: ChannelView }) {
     Promise.all(['channel', 'channelTemplate'].map((key) => client.invalidateQueries({ queryKey: [key] })));
   const save = useMutation({
     mutationFn: (body: ChannelSetup) => request(settingsCalls.setChannel(body)),
-    async onSuccess() {
-      setSaved({ ...(isStored ? saved : {}), ...given });
+    // It has secrets.
+    gcTime: 0,
+    async onSuccess(_, { channel: chosen, settings: sent }) {
+      const forOtherSide = Object.keys(proposals[chosen] ?? {}).flatMap((option) =>
+        sent[option] ? [[option, sent[option]]] : [],
+      );
+      setSaved({ ...(isStored ? saved : {}), ...Object.fromEntries(forOtherSide) });
       setTyped({});
+      onChanged();
       showToast('channelSaved');
       await refresh();
     },
@@ -60,7 +72,8 @@ export function Setup({ channel }: { channel: ChannelView }) {
     mutationFn: () => request(settingsCalls.removeChannel()),
     async onSuccess() {
       setSaved({});
-      setTyped({});
+      save.reset();
+      onChanged();
       await refresh();
     },
   });
@@ -70,11 +83,23 @@ export function Setup({ channel }: { channel: ChannelView }) {
       remove.mutate(undefined, { onSuccess: () => showToast('channelRemoved') });
   };
   const type = types?.find((one) => one.channel === name);
-  if (!types || !type) return <Skeleton height={240} radius="md" />;
+  if (!types || !type) {
+    return typesError ? (
+      <ErrorNotice text={errorMessage(translation, typesError)} />
+    ) : (
+      <Skeleton height={240} radius="md" />
+    );
+  }
+  const isSecret = (option: string) => type.fields.some((one) => one.option === option && one.secret);
   const settings = Object.fromEntries(
-    Object.entries(given).map(([option, value]) => [option, value.trim() || null]),
+    Object.entries(given)
+      // A secret that is stored is not shown, so an empty field keeps it.
+      .filter(([option, value]) => !(isStored && isSecret(option) && value.trim() === ''))
+      .map(([option, value]) => [option, value.trim() || null]),
   );
-  const hasFieldError = type.fields.some(({ option }) => fieldError(translation, save.error, option));
+  const errorOf = (option: string) => fieldError(translation, { channel: name, option, error: save.error });
+  const hasFieldError = type.fields.some(({ option }) => errorOf(option));
+  const failure = save.error ?? remove.error;
   const template = given.template ?? (isStored ? channel.settings.template : undefined);
   const lacksTemplate = template === undefined || template === '';
   return (
@@ -90,6 +115,7 @@ export function Setup({ channel }: { channel: ChannelView }) {
         >
           <NativeSelect
             label={t('channelChoose')}
+            disabled={save.isPending}
             value={name}
             onChange={({ currentTarget: { value } }) => {
               setName(value);
@@ -101,7 +127,7 @@ export function Setup({ channel }: { channel: ChannelView }) {
             }))}
           />
           {stepsOf(translation, type).map(({ title, fields }) => (
-            <fieldset key={title} className="channel-step">
+            <fieldset key={title} className="channel-step" disabled={save.isPending}>
               <legend>{title}</legend>
               {fields.map((field) => (
                 <Setting
@@ -109,7 +135,7 @@ export function Setup({ channel }: { channel: ChannelView }) {
                   field={field}
                   given={given[field.option]}
                   stored={isStored ? (channel.settings[field.option] ?? '') : undefined}
-                  error={fieldError(translation, save.error, field.option)}
+                  error={errorOf(field.option)}
                   onChange={(value) =>
                     setTyped({ ...typed, [name]: { ...typed[name], [field.option]: value } })
                   }
@@ -122,11 +148,7 @@ export function Setup({ channel }: { channel: ChannelView }) {
           ))}
           <ErrorNotice
             text={
-              save.error
-                ? hasFieldError
-                  ? t('settingsNotSaved')
-                  : errorMessage(translation, save.error)
-                : undefined
+              hasFieldError ? t('settingsNotSaved') : failure ? errorMessage(translation, failure) : undefined
             }
           />
           <div className="settings-row">
