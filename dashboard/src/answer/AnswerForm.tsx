@@ -75,7 +75,10 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
     saveDraft(item.id, next);
   };
   useEffect(() => {
-    if (takeFocusAfterUndo(item.id)) focusReply(form);
+    const field = form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD);
+    if (!field || !takeFocusAfterUndo(item.id)) return;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
   }, [item.id]);
   useInsertedText(item.id, reply, (text, from) => {
     change({ fields: { ...fields, [content]: text }, source: from });

@@ -1,6 +1,6 @@
 import { Button, NativeSelect, Skeleton, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { ChannelSetup, ChannelTypes, ChannelView } from '../../../../src/contract/channel.ts';
 import { request } from '../../api/client.ts';
 import { ApiError } from '../../api/error.ts';
@@ -62,12 +62,13 @@ export function Setup({ channel, onChanged }: SetupProps) {
       showToast('channelSaved');
       await refresh();
     },
-    onError(error) {
-      const { field } = error instanceof ApiError ? error : {};
-      const option = field?.replace(/^settings\./, '');
-      if (option) focusInView(form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(option)}"]`));
-    },
   });
+  // The fields are enabled again by then.
+  useEffect(() => {
+    const { field } = save.error instanceof ApiError ? save.error : {};
+    const option = field?.replace(/^settings\./, '');
+    if (option) focusInView(form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(option)}"]`));
+  }, [save.error]);
   const remove = useMutation({
     mutationFn: () => request(settingsCalls.removeChannel()),
     async onSuccess() {
