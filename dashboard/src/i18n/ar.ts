@@ -412,7 +412,7 @@ export const ar: Texts = {
   learnedReplace: 'استبدل نص «{title}».',
   learnedAppend: 'أضاف الإجابة إلى «{title}».',
   learnedWording: 'السؤال صياغة أخرى لـ«{title}».',
-  learnedDeleted: 'حُذف المستند بعد ذلك.',
+  learnedDeleted: 'حُذف المستند، ولم يعد المساعد يستخدمه.',
   openDocument: 'فتح المستند',
   undoLesson: 'التراجع عمّا تعلّمه',
   lessonUndone: 'تم التراجع. نسي المساعد ذلك.',

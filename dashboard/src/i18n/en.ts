@@ -276,7 +276,7 @@ export const en = {
   learnedReplace: 'It replaced the text of “{title}”.',
   learnedAppend: 'It added the answer to “{title}”.',
   learnedWording: 'The question is another wording for “{title}”.',
-  learnedDeleted: 'The document has been deleted since.',
+  learnedDeleted: 'The document is deleted. The assistant no longer uses it.',
   openDocument: 'Open the document',
   undoLesson: 'Undo what it learned',
   lessonUndone: 'Undone. The assistant has forgotten it.',

@@ -324,7 +324,7 @@ export const es: Texts = {
   learnedReplace: 'Reemplazó el texto de «{title}».',
   learnedAppend: 'Añadió la respuesta a «{title}».',
   learnedWording: 'La pregunta es otra formulación de «{title}».',
-  learnedDeleted: 'El documento se ha eliminado desde entonces.',
+  learnedDeleted: 'El documento está eliminado. El asistente ya no lo usa.',
   openDocument: 'Abrir el documento',
   undoLesson: 'Deshacer lo aprendido',
   lessonUndone: 'Deshecho. El asistente lo ha olvidado.',

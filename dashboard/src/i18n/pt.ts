@@ -326,7 +326,7 @@ export const pt: Texts = {
   learnedReplace: 'Substituiu o texto de “{title}”.',
   learnedAppend: 'Acrescentou a resposta a “{title}”.',
   learnedWording: 'A pergunta é outra formulação de “{title}”.',
-  learnedDeleted: 'O documento foi excluído depois disso.',
+  learnedDeleted: 'O documento foi excluído. O assistente não o usa mais.',
   openDocument: 'Abrir o documento',
   undoLesson: 'Desfazer o que aprendeu',
   lessonUndone: 'Desfeito. O assistente esqueceu isso.',
