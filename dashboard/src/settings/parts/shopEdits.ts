@@ -3,7 +3,7 @@ import { readStoredDraft, removeStoredDraft, storeDraft } from '../../shell/draf
 import type { MerchantSettings } from '../merchant.ts';
 
 /** Only what this user has changed: somebody else may change the rest at the same time. */
-export type ShopEdits = Partial<Omit<MerchantSettings, 'deliver' | 'confident'>>;
+type ShopEdits = Partial<Omit<MerchantSettings, 'deliver' | 'confident'>>;
 
 const DRAFT = 'shop';
 
