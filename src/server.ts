@@ -48,7 +48,7 @@ import { suggestDocuments } from './knowledge/suggestions.ts';
 import { EXPIRING_MAILS } from './mail/queue.ts';
 import type { MailSender } from './mail/sender.ts';
 import { openMailSender } from './mailSender.ts';
-import { listMerchantIds } from './merchants/store.ts';
+import { listMerchantIds, whileWaiting } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
@@ -227,6 +227,7 @@ function openAssistant(database: Database, ranking: Ranking, log: Logger, now: (
       });
       database.signal(CHANGES);
     },
+    waitingMessage: async (merchantId) => (await whileWaiting(database, merchantId, now())).waiting_message,
     isTakenOver: async (merchantId, id) =>
       (await findConversation(database, merchantId, id))?.taken_over_at != null,
   });

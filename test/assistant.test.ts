@@ -56,6 +56,22 @@ onEachEngine('the demo’s assistant', (engine) => {
     assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
   });
 
+  it('says the shop’s own message while the customer waits, as long as there is one', async () => {
+    const token = await deskbell.signIn();
+    const setMessage = (waiting_message: string | null) =>
+      deskbell.call('PATCH', '/api/v1/merchant', { token, body: { waiting_message } });
+    const own = 'Un momento, pregunto a un compañero.';
+    await setMessage(own);
+    await write(token, 'Do you deliver to Mars?', 2);
+    assert.equal((await phoneMessages(token, 2)).at(-1)!.text, own);
+    const other = await deskbell.signIn(BOREALIS.email, BOREALIS.password);
+    await write(other, 'Do you deliver to Mars?', 4);
+    assert.match((await phoneMessages(other, 4)).at(-1)!.text, /colleague/);
+    await setMessage(null);
+    await write(token, 'Do you deliver to Venus?', 2);
+    assert.match((await phoneMessages(token, 2)).at(-1)!.text, /colleague/);
+  });
+
   it('asks if the question is a single word, instead of guessing', async () => {
     const token = await deskbell.signIn();
     await write(token, 'Beans?', 2);

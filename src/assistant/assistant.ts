@@ -23,6 +23,8 @@ export interface AssistantParts {
     to: Pick<CustomerMessage, 'conversationId' | 'phone'>,
     text: string,
   ): Promise<void>;
+  /** What the merchant wants customers to hear while they wait, or null. */
+  waitingMessage(merchantId: MerchantId): Promise<string | null>;
   /** Whether a person speaks to the customer. Then it is silent. */
   isTakenOver(merchantId: MerchantId, conversationId: number): Promise<boolean>;
   log: Logger;
@@ -50,6 +52,7 @@ const SCORE_SAME = 0.9;
 const COMPARED_LENGTH_MAX = 300;
 /** A single word can mean anything. */
 const WORDS_MIN = 2;
+/** Unless the merchant has its own message. */
 const ASKING = 'Good question. Let me ask a colleague. I will send you the answer here.';
 
 /** Customers who want a person, in the demo's languages, and what they are told. */
@@ -76,7 +79,7 @@ const WANTS_PERSON: readonly { asked: RegExp; reply: string }[] = [
 export type Assistant = (merchantId: MerchantId, message: CustomerMessage) => Promise<void>;
 
 export function createAssistant(parts: AssistantParts): Assistant {
-  const { findAnswers, raise, recordKnown, say, isTakenOver, log } = parts;
+  const { findAnswers, raise, recordKnown, say, waitingMessage, isTakenOver, log } = parts;
   return async (merchantId, { conversationId, phone, text }) => {
     const question = text.trim();
     if (question === '') return;
@@ -100,7 +103,7 @@ export function createAssistant(parts: AssistantParts): Assistant {
         return;
       }
       await raise(merchantId, conversationId, 'user_question_request', { question, lead_phone: phone });
-      await say(merchantId, to, ASKING);
+      await say(merchantId, to, (await waitingMessage(merchantId)) ?? ASKING);
     } catch (err) {
       // The customer's message is stored. Only the demo's reply is missing.
       log.warn({ err, merchant_id: merchantId }, 'demo assistant failed');

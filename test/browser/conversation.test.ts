@@ -87,6 +87,30 @@ inBrowser('a question in its conversation', (dashboard) => {
     await window.close();
   });
 
+  for (const [width, height] of [
+    [1400, 900],
+    [1100, 800],
+    [390, 844],
+  ] as const) {
+    it(`scrolls inside its pane, and the page stays where it is, at ${width} pixels`, async () => {
+      const before = Array.from({ length: 40 }, (_, n) => ({
+        ...{ from: n % 2 === 0 ? 'customer' : 'assistant', text: `Message ${n}.`, at: ago(200 - n) },
+      }));
+      const asked = await ask({ before });
+      const viewport = { width, height };
+      const window = await dashboard.open({ path: `/inbox/${asked.notification}`, viewport });
+      const { page } = window;
+      await turns(page).nth(10).waitFor();
+      await page.locator('.turn[data-marked]').waitFor();
+      const hidden = (element: string) =>
+        page.evaluate<number>(`${element}.scrollHeight - ${element}.clientHeight`);
+      assert.ok((await hidden(LOG)) > 0, 'the conversation is long');
+      assert.equal(await hidden('document.scrollingElement'), 0);
+      assert.equal(await hidden("document.querySelector('.content')"), 0);
+      await window.close();
+    });
+  }
+
   it('is followed by a message that quotes the customer, can be undone, and is sent', async () => {
     const asked = await ask({ before: [{ from: 'customer', text: 'And is it organic?', at: ago(30) }] });
     await setUndoSeconds(60);

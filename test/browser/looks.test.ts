@@ -3,6 +3,16 @@ import { it } from 'node:test';
 import { QUESTION } from '../harness.ts';
 import { answerField, apiOf, inBrowser, rowOf } from './browser.ts';
 
+/** How much wider the chosen name in each filter is than its place. */
+const MISSING_PIXELS = `[...document.querySelectorAll('.filters-line select')].map((select) => {
+  const style = getComputedStyle(select);
+  const canvas = document.createElement('canvas').getContext('2d');
+  canvas.font = style.font;
+  const place = select.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const { width } = canvas.measureText(select.selectedOptions[0].textContent);
+  return Math.max(0, Math.floor(width - place));
+})`;
+
 inBrowser('what the dashboard shows', (dashboard) => {
   const { api, createNotification } = apiOf(dashboard);
 
@@ -59,6 +69,17 @@ inBrowser('what the dashboard shows', (dashboard) => {
     assert.equal(await weak.getByText('%').count(), 0);
     await window.close();
   });
+
+  for (const language of ['en', 'es', 'pt', 'ar']) {
+    it(`is the whole name in the filters of a phone’s inbox (${language})`, async () => {
+      const window = await dashboard.open({ language, viewport: { width: 390, height: 844 } });
+      const { page } = window;
+      await page.locator('.row-link').first().waitFor();
+      const missing = await page.evaluate<number[]>(MISSING_PIXELS);
+      assert.deepEqual(missing, [0, 0]);
+      await window.close();
+    });
+  }
 
   it('is only the question and its answer on paper', async () => {
     const window = await dashboard.open({ path: '/inbox/1' });

@@ -249,4 +249,13 @@ export const ASSISTANT_MUTATIONS: readonly Mutation[] = [
       test: 'answers at the same moment judge each its own question',
     },
   ]),
+  ...caughtBy('test/assistant.test.ts', [
+    {
+      name: 'the demo’s assistant ignores the waiting message of the shop',
+      file: 'src/assistant/assistant.ts',
+      find: '(await waitingMessage(merchantId)) ?? ASKING',
+      replace: 'ASKING',
+      test: 'says the shop’s own message while the customer waits, as long as there is one',
+    },
+  ]),
 ];

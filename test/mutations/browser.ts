@@ -217,4 +217,20 @@ export const BROWSER_MUTATIONS: readonly Mutation[] = [
       test: 'has what was answered or resolved by the time when that happened, in pages of both orders',
     },
   ]),
+  ...caughtBy('test/browser/shopSettings.test.ts', [
+    {
+      name: 'unsaved changes of the shop are lost on another page',
+      file: 'dashboard/src/settings/parts/shopEdits.ts',
+      find: 'else storeDraft(DRAFT, next);',
+      replace: '',
+      test: 'keep what is not saved while I look at another page, and say so',
+    },
+    {
+      name: 'the day with impossible hours is not named',
+      file: 'dashboard/src/settings/parts/OpeningHours.tsx',
+      find: 'day === refusedDay ? problemOf(periods) : undefined',
+      replace: 'undefined as TextKey | undefined',
+      test: 'say at the day itself which hours cannot be (en)',
+    },
+  ]),
 ];

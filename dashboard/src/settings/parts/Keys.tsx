@@ -63,6 +63,7 @@ export function Keys() {
       >
         <TextInput
           label={t('keyName')}
+          dir="auto"
           required
           withAsterisk={false}
           maxLength={100}

@@ -1,7 +1,10 @@
-import { Button, Switch, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Switch, Tooltip } from '@mantine/core';
 import type { OpeningHours as Hours, Period, Weekday } from '../../../../src/contract/merchant.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
+import { Icon } from '../../shell/Icon.tsx';
 import { Block } from './Block.tsx';
+import { HoursRow, PeriodFields } from './HoursRow.tsx';
 
 /** In the order of the week. Keep in sync with src/contract/merchant.ts, which the page need not load. */
 const DAYS: readonly Weekday[] = [
@@ -17,17 +20,21 @@ const USUAL: Period = { from: '09:00', to: '18:00' };
 const PERIODS_MAX = 5;
 const NO_HOURS = Object.fromEntries(DAYS.map((day) => [day, []])) as unknown as Hours;
 
-/** The name of a day in the language of the page. The fifth of January 2026 was a Monday. */
-const nameOf = (language: string, index: number) =>
-  new Intl.DateTimeFormat(language, { weekday: 'long', timeZone: 'UTC' }).format(
-    Date.UTC(2026, 0, 5 + index),
-  );
+/** The name of a day in the language of the page, as at the start of a line. The fifth of January 2026 was a Monday. */
+function nameOf(language: string, index: number): string {
+  const format = new Intl.DateTimeFormat(language, { weekday: 'long', timeZone: 'UTC' });
+  const name = format.format(Date.UTC(2026, 0, 5 + index));
+  return name.charAt(0).toLocaleUpperCase(language) + name.slice(1);
+}
 
 export function OpeningHours({
   value,
+  refusedDay,
   onChange,
 }: {
   value: Hours | null;
+  /** The day that the server has refused. */
+  refusedDay: string | undefined;
   onChange: (value: Hours | null) => void;
 }) {
   const { t, language } = useTranslation();
@@ -45,48 +52,52 @@ export function OpeningHours({
       {value !== null &&
         DAYS.map((day, index) => {
           const name = nameOf(language, index);
+          const periods = hours[day];
+          const problem = day === refusedDay ? problemOf(periods) : undefined;
+          const adding = periods.length < PERIODS_MAX && (
+            <Button
+              variant="subtle"
+              className="hours-add"
+              aria-label={`${name}: ${t('hoursAdd')}`}
+              onClick={() => set(day, [...periods, nextPeriod(periods)])}
+            >
+              {t('hoursAdd')}
+            </Button>
+          );
           return (
-            <fieldset key={day} className="hours-row" aria-label={name}>
-              <strong className="hours-name">{name}</strong>
-              {hours[day].length === 0 && <span className="muted">{t('closed')}</span>}
-              {hours[day].map((period, at) => (
-                <span key={at} className="hours-period">
-                  {(['from', 'to'] as const).map((end) => (
-                    <TextInput
-                      key={end}
-                      type="time"
-                      aria-label={`${name}: ${t(end === 'from' ? 'hoursFrom' : 'hoursTo')}`}
-                      value={period[end]}
-                      onChange={({ currentTarget }) =>
-                        set(
-                          day,
-                          hours[day].with(at, { ...period, [end]: currentTarget.value || period[end] }),
-                        )
-                      }
-                    />
-                  ))}
-                </span>
+            <HoursRow key={day} name={name} problem={problem && t(problem, { day: name })}>
+              {periods.length === 0 && (
+                <div className="hours-period hours-closed">
+                  <span className="muted">{t('closed')}</span>
+                  {adding}
+                </div>
+              )}
+              {periods.map((period, at) => (
+                <div key={at} className="hours-period">
+                  <PeriodFields
+                    of={name}
+                    period={period}
+                    isFirst={at === 0}
+                    isWrong={problem !== undefined}
+                    onChange={(end, time) =>
+                      set(day, periods.with(at, { ...period, [end]: time || period[end] }))
+                    }
+                  />
+                  <Tooltip label={t('hoursRemove')}>
+                    <ActionIcon
+                      variant="subtle"
+                      color="gray"
+                      size={44}
+                      aria-label={`${name}: ${t('hoursRemove')}${periods.length > 1 ? ` ${at + 1}` : ''}`}
+                      onClick={() => set(day, periods.toSpliced(at, 1))}
+                    >
+                      <Icon name="close" size={18} />
+                    </ActionIcon>
+                  </Tooltip>
+                  {at === periods.length - 1 && adding}
+                </div>
               ))}
-              {hours[day].length < PERIODS_MAX && (
-                <Button
-                  variant="subtle"
-                  aria-label={`${name}: ${t('hoursAdd')}`}
-                  onClick={() => set(day, [...hours[day], nextPeriod(hours[day])])}
-                >
-                  {t('hoursAdd')}
-                </Button>
-              )}
-              {hours[day].length > 0 && (
-                <Button
-                  variant="subtle"
-                  color="gray"
-                  aria-label={`${name}: ${t('hoursRemove')}`}
-                  onClick={() => set(day, hours[day].slice(0, -1))}
-                >
-                  {t('hoursRemove')}
-                </Button>
-              )}
-            </fieldset>
+            </HoursRow>
           );
         })}
     </Block>
@@ -99,4 +110,11 @@ const weekdays = () => Object.fromEntries(DAYS.slice(0, 5).map((day) => [day, [U
 const nextPeriod = (periods: readonly Period[]): Period => {
   const last = periods.at(-1);
   return last === undefined || last.to >= '22:00' ? USUAL : { from: last.to, to: '23:00' };
+};
+
+/** As the server sees it. Times of day in this form compare like texts. */
+const problemOf = (periods: readonly Period[]): TextKey | undefined => {
+  if (periods.some(({ from, to }) => from >= to)) return 'hoursBackwards';
+  const overlap = periods.some(({ from }, at) => at > 0 && from < periods[at - 1]!.to);
+  return overlap ? 'hoursOverlap' : undefined;
 };

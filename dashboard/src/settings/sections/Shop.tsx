@@ -1,5 +1,7 @@
 import { Button, NativeSelect, Skeleton, Textarea, TextInput } from '@mantine/core';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
+import type { Period } from '../../../../src/contract/merchant.ts';
+import { ApiError } from '../../api/error.ts';
 import { numberFormat } from '../../i18n/formatters.ts';
 import { LANGUAGES } from '../../i18n/texts.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
@@ -8,8 +10,10 @@ import { errorMessage } from '../../shell/errorMessage.ts';
 import { showToast } from '../../shell/toasts.tsx';
 import { type MerchantSettings, useChangeMerchant, useIsOwner, useMerchant } from '../merchant.ts';
 import { namedCountries } from '../parts/countries.ts';
+import { HoursRow, PeriodFields } from '../parts/HoursRow.tsx';
 import { OpeningHours } from '../parts/OpeningHours.tsx';
 import { OwnersOnly } from '../parts/OwnersOnly.tsx';
+import { useShopEdits } from '../parts/shopEdits.ts';
 
 const WAITING_MESSAGE_LENGTH_MAX = 500;
 /** The server takes every number of seconds up to a minute. */
@@ -29,55 +33,60 @@ export function Shop() {
   );
 }
 
-type Edits = Partial<Omit<MerchantSettings, 'deliver' | 'confident'>>;
-
-/** The edits that are not the same in `other`. */
-const without = (edits: Edits, other: Edits): Edits =>
-  Object.fromEntries(
-    Object.entries(edits).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name as keyof Edits]),
-    ),
-  );
+const QUIET_HOURS: Period = { from: '22:00', to: '07:00' };
+/** The field of an error about the hours of one day. */
+const DAY_FIELD = /^opening_hours\.(\w+)$/;
 
 function ShopForm({ saved }: { saved: MerchantSettings }) {
   const translation = useTranslation();
   const { t, language } = translation;
   const isOwner = useIsOwner();
   const change = useChangeMerchant();
-  // Only what this user has changed: somebody else may change the rest at the same time.
-  const [edits, setEdits] = useState<Edits>({});
+  const { edits, isChanged, isReturn, set, discard, forget } = useShopEdits(saved);
   const shop = { ...saved, ...edits };
-  const set = (part: Edits) => setEdits((now) => without({ ...now, ...part }, saved));
   const countries = useMemo(() => namedCountries(language), [language]);
   const inSeconds = numberFormat(language, { style: 'unit', unit: 'second', unitDisplay: 'long' });
+  const refused = change.error instanceof ApiError ? change.error.field : undefined;
+  const refusedDay = DAY_FIELD.exec(refused ?? '')?.[1];
+  const isAtHours = refused === 'quiet_hours' || refusedDay !== undefined;
+  const quiet = shop.quiet_hours;
+  const isQuietWrong = refused === 'quiet_hours' && quiet !== null && quiet.from === quiet.to;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <form
       className="settings"
       onSubmit={(event) => {
         event.preventDefault();
-        if (Object.keys(edits).length === 0) return void showToast('settingsSaved');
+        if (!isChanged) return void showToast('settingsSaved');
         const message = edits.waiting_message;
         const trimmed = message === undefined ? {} : { waiting_message: message?.trim() || null };
-        change.mutate(
-          { ...edits, ...trimmed },
-          {
-            onSuccess() {
-              showToast('settingsSaved');
-              // Not what was typed meanwhile.
-              setEdits((now) => without(now, edits));
-            },
-          },
-        );
+        change
+          .mutateAsync({ ...edits, ...trimmed })
+          // Also after the user has left the page.
+          .then(() => {
+            showToast('settingsSaved');
+            forget(edits);
+          })
+          // It is shown below.
+          .catch(() => {});
       }}
     >
       {!isOwner && <OwnersOnly />}
+      {isReturn && (
+        <div className="notice" role="status">
+          <p>{t('shopNotSaved')}</p>
+          <Button variant="default" onClick={discard}>
+            {t('shopDiscard')}
+          </Button>
+        </div>
+      )}
       <fieldset className="settings" disabled={!isOwner}>
         <TextInput
           label={t('shopName')}
           required
           withAsterisk={false}
           maxLength={200}
+          dir="auto"
           value={shop.name}
           onChange={({ currentTarget }) => set({ name: currentTarget.value })}
         />
@@ -103,26 +112,24 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
           onChange={({ currentTarget }) => set({ time_zone: currentTarget.value })}
           data={[...new Set([shop.time_zone ?? 'UTC', zone, 'UTC', ...TIME_ZONES])]}
         />
-        <OpeningHours value={shop.opening_hours} onChange={(opening_hours) => set({ opening_hours })} />
-        <div className="hours-row">
-          <strong className="hours-name">{t('quietHours')}</strong>
-          <TextInput
-            type="time"
-            aria-label={`${t('quietHours')}: ${t('hoursFrom')}`}
-            value={shop.quiet_hours?.from ?? ''}
-            onChange={({ currentTarget: { value } }) =>
-              set({ quiet_hours: value ? { from: value, to: shop.quiet_hours?.to ?? '07:00' } : null })
-            }
-          />
-          <TextInput
-            type="time"
-            aria-label={`${t('quietHours')}: ${t('hoursTo')}`}
-            value={shop.quiet_hours?.to ?? ''}
-            onChange={({ currentTarget: { value } }) =>
-              set({ quiet_hours: value ? { from: shop.quiet_hours?.from ?? '22:00', to: value } : null })
-            }
-          />
-        </div>
+        <OpeningHours
+          value={shop.opening_hours}
+          refusedDay={refusedDay}
+          onChange={(opening_hours) => set({ opening_hours })}
+        />
+        <HoursRow name={t('quietHours')} problem={isQuietWrong ? t('quietHoursSame') : undefined}>
+          <div className="hours-period">
+            <PeriodFields
+              of={t('quietHours')}
+              period={quiet}
+              isFirst
+              isWrong={isQuietWrong}
+              onChange={(end, time) =>
+                set({ quiet_hours: time ? { ...QUIET_HOURS, ...quiet, [end]: time } : null })
+              }
+            />
+          </div>
+        </HoursRow>
         <p className="muted">{t('quietHoursHint')}</p>
         <NativeSelect
           label={t('undoTime')}
@@ -144,9 +151,12 @@ function ShopForm({ saved }: { saved: MerchantSettings }) {
           minRows={2}
           maxLength={WAITING_MESSAGE_LENGTH_MAX}
           value={shop.waiting_message ?? ''}
-          onChange={({ currentTarget }) => set({ waiting_message: currentTarget.value })}
+          dir="auto"
+          onChange={({ currentTarget }) => set({ waiting_message: currentTarget.value || null })}
         />
-        <ErrorNotice text={change.error ? errorMessage(translation, change.error) : undefined} />
+        <ErrorNotice
+          text={change.error && !isAtHours ? errorMessage(translation, change.error) : undefined}
+        />
         {isOwner && (
           <Button type="submit" loading={change.isPending}>
             {t('save')}

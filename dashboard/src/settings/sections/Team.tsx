@@ -176,6 +176,7 @@ function Invitations() {
         <div className="settings-fields">
           <TextInput
             label={t('inviteName')}
+            dir="auto"
             description={t('optional')}
             maxLength={200}
             value={name}

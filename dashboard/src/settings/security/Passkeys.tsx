@@ -80,6 +80,7 @@ function NewPasskey({ changes }: { changes: Changes }) {
     <form className="security" onSubmit={add}>
       <TextInput
         label={t('passkeyName')}
+        dir="auto"
         placeholder={t('passkeyDefaultName')}
         maxLength={100}
         value={name}
