@@ -9,6 +9,7 @@ import { detailKey, refreshInbox, showAsPending } from '../inbox/notifications.t
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { setBeingSent } from './beingSent.ts';
 import { restoreSentDraft } from './drafts.ts';
 
 /** How often a draft came back. An event may have opened its form before: the form starts again, with the text. */
@@ -26,6 +27,8 @@ export function bringDraftBack(id: number, answer?: Record<string, string>): Quo
  */
 export async function undo(client: QueryClient, ids: readonly number[], draftId?: number): Promise<void> {
   const results: ReopenResult[] = [];
+  // An event may open their forms before their texts are back.
+  setBeingSent(ids, true);
   try {
     for (const slice of inSlices(ids))
       results.push(...(await request<{ results: ReopenResult[] }>(calls.reopenMany(slice))).results);
@@ -40,6 +43,7 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
     if (quote && item) setQuote(item.conversation_id, quote);
   }
   if (draftId !== undefined && reopened.length > 0) bringDraftBack(draftId);
+  setBeingSent(ids, false);
   showAsPending(client, reopened);
   const late = results.filter((result) => result.status === 'refused' && result.code === 'TOO_LATE');
   if (late.length > 0) showToast('tooLate', { values: { n: late.length }, tone: 'error' });
