@@ -207,6 +207,21 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('stay apart, and the user is told, if that cannot be undone', async () => {
+    const [first] = await ask('Do you sell barley?');
+    const window = await dashboard.open({ path: `/inbox/${first}`, expectedErrors: /503/ });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await page.route('**/ungroup', (route) =>
+      route.request().method() === 'DELETE' ? route.fulfill({ status: 503 }) : route.continue(),
+    );
+    await button(page, 'Not the same: Tomás Oliveira').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await button(page, 'Undo').click();
+    await page.locator('.toast[data-tone="error"]').waitFor();
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();
