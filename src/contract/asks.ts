@@ -115,7 +115,7 @@ const asking = {
   ),
   opens_at: NullOr(
     Timestamp,
-    'When the shop opens next, by its opening hours. Null if it is open now, or has not said when it is.',
+    'When the shop opens next. Null if it is open now, never opens, or has no opening hours.',
   ),
 };
 const Delivery = Type.Object(

@@ -167,7 +167,7 @@ export const ChannelTest = Type.Object(
     ok: Type.Boolean(),
     code: NullOr(Type.String(), 'The error code of the channel.'),
     reason: NullOr(Type.String(), 'Why it does not work, in plain words.'),
-    field: NullOr(Type.String(), 'The setting that is to blame, such as `settings.token`, if one is.'),
+    field: NullOr(Type.String(), 'The setting that caused it, such as `settings.token`, if one did.'),
   },
   {
     title: 'ChannelTest',

@@ -52,6 +52,10 @@ const ASKING = {
   }),
 };
 
+/** Of the result of a tool that asks. */
+const WHILE_WAITING =
+  'Meanwhile say `waiting_message` to the customer, if it is not null; `opens_at`, if it is not null, is when the shop opens again. If `taken_over` is not null, a person speaks to this customer: say nothing to the customer.';
+
 const ASKS_A_PERSON = {
   readOnlyHint: false,
   destructiveHint: false,
@@ -116,7 +120,9 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Ask the merchant',
     description:
-      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked (in the words of `waiting_message`, if it is not null; `opens_at`, if it is not null, is when the shop opens again), and get the answer later with get_answer. While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer. If `taken_over` in the result is not null, a person speaks to this customer: say nothing to the customer.',
+      'Asks the merchant, a person, a question that you cannot answer. If the answer is already known, it is returned and nobody is asked. A person may need minutes or hours: tell the customer that you have asked, and get the answer later with get_answer. ' +
+      WHILE_WAITING +
+      ' While a question is waiting, asking it again for the same customer returns the same question. `deliver` in the result says who tells the customer the answer: with deskbell it is sent to the customer for you, with assistant you tell the customer.',
     annotations: ASKS_A_PERSON,
     inputSchema: Type.Object({
       question: field(question, {
@@ -138,7 +144,8 @@ export const TOOLS: readonly ToolEntry[] = [
     asks: true,
     title: 'Request a human',
     description:
-      'Asks a person at the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. `deliver` in the result says who tells the customer the reply, as for ask_merchant.',
+      'Asks a person at the shop to help this customer: a complaint, a refund, or a customer who wants to talk to a person. For a plain question use ask_merchant. Get the result later with get_answer. `deliver` in the result says who tells the customer the reply, as for ask_merchant. ' +
+      WHILE_WAITING,
     annotations: ASKS_A_PERSON,
     inputSchema: Type.Object({
       reason: field(support_reason, {

@@ -23,11 +23,6 @@ describe('a shop', () => {
     ['opens tomorrow', '2026-01-16T19:00:00Z', '2026-01-17T21:00:00Z'],
     ['is open past midnight', '2026-01-17T23:30:00Z', null],
     ['opens next week', '2026-01-18T02:30:00Z', '2026-01-23T08:00:00Z'],
-    [
-      'opens at the time of the day when the clocks go forward',
-      '2026-03-27T19:00:00Z',
-      '2026-03-28T21:00:00Z',
-    ],
     ['opens after the clocks have gone forward', '2026-03-29T01:30:00Z', '2026-04-03T07:00:00Z'],
     ['opens after the clocks have gone back', '2026-10-25T02:30:00Z', '2026-10-30T08:00:00Z'],
   ] as const)
@@ -46,12 +41,34 @@ describe('a shop', () => {
     );
   });
 
-  it('opens an hour later if the clocks skip its time', () => {
-    const early = hours({ sunday: [{ from: '02:30', to: '05:00' }] });
-    assert.equal(
-      opensAt(early, MADRID, new Date('2026-03-28T12:00:00Z'))?.toISOString(),
-      '2026-03-29T01:30:00.000Z',
-    );
+  for (const [what, timeZone, from, at, expected] of [
+    ['later, if the clocks skip its time', MADRID, '02:30', '2026-03-28T12:00', '2026-03-29T01:30'],
+    ['later, west of UTC', 'America/New_York', '02:30', '2026-03-08T06:45', '2026-03-08T07:30'],
+    ['later, at midnight', 'America/Santiago', '00:00', '2026-09-05T12:00', '2026-09-06T04:00'],
+    ['the first time, if its time comes twice', MADRID, '02:30', '2026-10-25T00:15', '2026-10-25T00:30'],
+    ['the second time', 'America/New_York', '01:30', '2026-11-01T06:15', '2026-11-01T06:30'],
+    ['on the morning after', MADRID, '08:00', '2026-03-29T00:30', '2026-03-29T06:00'],
+  ] as const)
+    it(`opens ${what}`, () => {
+      const early = hours({ sunday: [{ from, to: '12:00' }] });
+      const opens = opensAt(early, timeZone, new Date(`${at}:00Z`));
+      assert.equal(opens?.toISOString(), `${expected}:00.000Z`);
+    });
+
+  it('never opens in the past, in any time zone, at any hour of a year', () => {
+    const week = hours(Object.fromEntries(WEEKDAYS.map((day) => [day, [{ from: '02:30', to: '03:00' }]])));
+    for (const timeZone of [
+      'America/New_York',
+      'America/Santiago',
+      MADRID,
+      'Australia/Lord_Howe',
+      'Asia/Kolkata',
+    ])
+      for (let hour = 0; hour < 365 * 24; hour += 1) {
+        const at = new Date(Date.UTC(2026, 0, 1, hour, 17));
+        const opens = opensAt(week, timeZone, at);
+        assert.ok(opens === null || opens > at, `${timeZone} ${at.toISOString()} ${opens?.toISOString()}`);
+      }
   });
 
   it('that never opens has no time', () => {

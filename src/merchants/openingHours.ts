@@ -5,27 +5,39 @@ const DAY_MS = 24 * 60 * 60_000;
 /** A time on the shop's clock, as if that clock showed UTC. */
 type LocalMs = number;
 
+const formats = new Map<string, Intl.DateTimeFormat>();
+/** More than there are time zones with different clocks. A format takes a hundred times as long to make as to use. */
+const FORMATS_MAX = 500;
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  let format = formats.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en', {
+      ...{ timeZone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23' },
+      ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
+      ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+    });
+    if (formats.size >= FORMATS_MAX) formats.clear();
+    formats.set(timeZone, format);
+  }
+  return format;
+}
+
 function localMs(timeZone: string, at: number): LocalMs {
-  const parts = new Intl.DateTimeFormat('en', {
-    ...{ timeZone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23' },
-    ...{
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    },
-  }).formatToParts(at);
+  const parts = formatOf(timeZone).formatToParts(at);
   const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((one) => one.type === type)?.value);
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
 }
 
-/** A time that a clock change skips becomes the one an hour later. */
-function instantOf(timeZone: string, local: LocalMs): number {
-  // The second time with the offset that applies then, in case the clocks change in between.
-  const guess = local - (localMs(timeZone, local) - local);
-  return local - (localMs(timeZone, guess) - guess);
+/**
+ * When the shop's clock next shows this time, after `at`. A time that a clock change skips is that much later. One that
+ * comes twice is the first of them that is not over.
+ */
+function instantOf(timeZone: string, local: LocalMs, at: number): number {
+  const offset = (near: number) => localMs(timeZone, near) - near;
+  const [before, after] = [local - offset(local - DAY_MS), local - offset(local + DAY_MS)];
+  const shown = [before, after].filter((instant) => localMs(timeZone, instant) === local && instant > at);
+  return shown.length > 0 ? Math.min(...shown) : Math.max(before, after);
 }
 
 const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
@@ -39,7 +51,7 @@ export function opensAt(hours: OpeningHours, timeZone: string, at: Date): Date |
     for (const { from, to } of hours[weekday]) {
       const [opens, closes] = [from, to].map((time) => day + minutesOf(time) * 60_000) as [number, number];
       if (opens <= now && now < closes) return null;
-      if (opens > now) return new Date(instantOf(timeZone, opens));
+      if (opens > now) return new Date(instantOf(timeZone, opens, at.getTime()));
     }
   }
   return null;

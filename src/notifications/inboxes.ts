@@ -20,8 +20,8 @@ export function createFindInbox(queries: Queries): (merchantId: MerchantId) => P
   );
   return async (merchantId) => (await find(merchantId)) ?? EMPTY_INBOX;
 }
-export const EMPTY = 'empty';
-const EMPTY_INBOX: Inbox = { version: EMPTY, bytes: 0, pending_bytes: 0 };
+export const NO_VERSION = 'empty';
+const EMPTY_INBOX: Inbox = { version: NO_VERSION, bytes: 0, pending_bytes: 0 };
 
 /** SQL: what a merchant's notifications count towards its storage allowance. */
 export const inboxBytes = (merchantId: string) =>
@@ -48,7 +48,7 @@ export async function readInboxVersion(
   const row = await queries.one<{ version: string }>('select version from inboxes where merchant_id = $1', [
     merchantId,
   ]);
-  return row?.version ?? EMPTY;
+  return row?.version ?? NO_VERSION;
 }
 
 /** What a notification takes besides its context and its answer. The triggers count with the same number. */

@@ -197,12 +197,6 @@ inBrowser('an answer in its conversation', (dashboard) => {
     );
     const window = await open(asked, { viewport: { width: 390, height: 844 }, hasTouch: true });
     const { page } = window;
-    // The time is limited with WhatsApp only.
-    await page.route('**/api/v1/channel', async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), channel: 'whatsapp' } });
-    });
-    await page.reload();
     const notice = page.locator('.window-notice[data-state="urgent"]');
     const text = (await notice.textContent())!;
     assert.match(text, /^You can write to .* for \d:\d\d\./);

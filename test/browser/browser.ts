@@ -287,6 +287,14 @@ export const sentAnswer = (page: Page) => page.getByRole('heading', { name: /^An
 export const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement.name || document.activeElement.textContent.trim()');
 
+/** Whether the middle of an element is on the screen, and nothing covers it. */
+export const isInSight = (element: Locator): Promise<boolean> =>
+  element.evaluate((one) => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    const hit = one.ownerDocument.elementFromPoint(x + width / 2, y + height / 2);
+    return hit !== null && one.contains(hit);
+  });
+
 /** Each is different, so that they are not in one row. */
 const newQuestion = () => ({
   ...QUESTION,

@@ -10,6 +10,7 @@ import {
   button,
   focused,
   inBrowser,
+  isInSight,
   rowOf,
   sentAnswer,
   turnOnShortcuts,
@@ -103,6 +104,11 @@ inBrowser('the inbox', (dashboard) => {
     await answerField(page).fill('A new one leaves today.');
     await button(page, 'Send reply').click();
     await page.getByText('Please write a note.').waitFor();
+    await page.setViewportSize({ width: 390, height: 700 });
+    await answerField(page).click();
+    await button(page, 'Send reply').click();
+    await becomes(() => focused(page), 'resolution_notes');
+    await becomes(() => isInSight(notes), true);
     await notes.fill('Ask the carrier.');
     await button(page, 'Send reply').click();
     const { answer, delivery } = await readAnswered(id);

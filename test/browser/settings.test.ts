@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { addUser, BOREALIS } from '../harness.ts';
 import { META, type Meta, startMeta } from '../stand-ins/meta.ts';
-import { answerField, apiOf, button, inBrowser, openSettings, rowOf, turnOnShortcuts } from './browser.ts';
+import {
+  answerField,
+  apiOf,
+  becomes,
+  button,
+  focused,
+  inBrowser,
+  isInSight,
+  openSettings,
+  rowOf,
+  turnOnShortcuts,
+} from './browser.ts';
 
 const PASSWORD = 'quiet lemon harbour';
 
@@ -81,7 +92,20 @@ inBrowser(
       await page.getByLabel('Phone number ID', { exact: true }).fill(META.phoneNumberId);
       await page.getByLabel('App secret', { exact: true }).fill(META.appSecret);
       await save('two words');
-      await page.getByRole('alert').getByText('This cannot be right.').waitFor();
+      await page.getByRole('alert').getByText('This value does not fit here.').waitFor();
+      await page.getByText('Not saved: see the marked field.').waitFor();
+      await becomes(() => focused(page), 'token');
+      await becomes(() => isInSight(tokenField), true);
+      // A look at the other channel loses nothing.
+      const word = await page.getByLabel('Verify token').inputValue();
+      await page.getByLabel('Channel', { exact: true }).selectOption('webhook');
+      await page.getByLabel('Address of your system').waitFor();
+      await page.getByLabel('Channel', { exact: true }).selectOption('whatsapp');
+      assert.equal(
+        await page.getByLabel('Phone number ID', { exact: true }).inputValue(),
+        META.phoneNumberId,
+      );
+      assert.equal(await page.getByLabel('Verify token').inputValue(), word);
       await save('not-the-right-token');
       await page.getByRole('alert').getByText('WhatsApp refuses this access token.').waitFor();
       assert.equal(await tokenField.getAttribute('aria-invalid'), 'true');
@@ -92,7 +116,8 @@ inBrowser(
       // What it says to enter at Meta is what Meta then finds.
       const lastStep = page.locator('.settings-block', { hasText: 'Last step: tell Meta where to call' });
       await lastStep.locator('code').nth(1).waitFor();
-      const [callback = '', word = ''] = await lastStep.locator('code').allTextContents();
+      const [callback = '', shown] = await lastStep.locator('code').allTextContents();
+      assert.equal(shown, word);
       const query = { 'hub.mode': 'subscribe', 'hub.verify_token': word, 'hub.challenge': '12345' };
       const verified = await fetch(`${callback}?${new URLSearchParams(query)}`);
       assert.deepEqual([verified.status, await verified.text()], [200, '12345']);
@@ -122,7 +147,7 @@ inBrowser(
       await dialog.waitFor({ state: 'detached' });
       await button(page, 'Remove my channel').click();
       await dialog.getByRole('button', { name: 'Remove my channel' }).click();
-      await page.getByText('You use the channel of the operator.').waitFor();
+      await page.getByText('You use the channel that this server’s operator has set up.').waitFor();
       await window.close();
     });
 

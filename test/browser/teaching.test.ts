@@ -43,7 +43,7 @@ inBrowser('what the assistant learns from an answer', (dashboard) => {
     await choice(page).waitFor();
     assert.equal(await chosen(page), `Add it to “${before.title}”`);
     await answerField(page).fill('About nine days, Lucía. Sorry!');
-    assert.equal(await learns(page).inputValue(), 'About nine days, Lucía. Sorry!');
+    assert.equal(await learns(page).inputValue(), 'About nine days. Sorry!');
     await learns(page).fill('Parcels take about nine days.');
     await answerField(page).fill('About nine days, Lucía. Sorry about that!');
     assert.equal(await learns(page).inputValue(), 'Parcels take about nine days.');
@@ -103,7 +103,7 @@ inBrowser('what the assistant learns from an answer', (dashboard) => {
     await page.getByText('A new document: “Vouchers”').waitFor();
     await page.getByRole('link', { name: 'Open the document' }).waitFor();
     await button(page, 'Undo what it learned').click();
-    await page.getByText('The document has been deleted since.').waitFor();
+    await page.getByText('The document is deleted.').waitFor();
     assert.equal((await document(lesson.document_id)).code, 'DOCUMENT_NOT_FOUND');
     await window.close();
   });

@@ -6,6 +6,7 @@ import {
   apiOf,
   becomes,
   button,
+  focused,
   inBrowser,
   openSettings,
   rowOf,
@@ -39,6 +40,23 @@ inBrowser('undoing a resolve in the inbox', (dashboard) => {
     await rowOf(page, id).waitFor();
     await becomes(() => answerField(page).inputValue(), 'Nearly done.');
     assert.equal((await read(id)).status, 'requested');
+    await window.close();
+  });
+
+  it('what I type after it goes on with the text, and is no shortcut', async () => {
+    const others = [await createNotification(), await createNotification()];
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await rowOf(page, others[0]!).waitFor();
+    await answerField(page).fill('We do.');
+    await button(page, 'Send answer').click();
+    await sentToast(page).getByRole('button', { name: 'Undo' }).click();
+    await page.waitForURL(`**/inbox/${id}`);
+    await becomes(() => focused(page), 'answer');
+    await page.keyboard.type(' Even on Mondays, jex.');
+    await becomes(() => answerField(page).inputValue(), 'We do. Even on Mondays, jex.');
+    for (const one of [...others, id]) assert.equal((await read(one)).status, 'requested');
     await window.close();
   });
 

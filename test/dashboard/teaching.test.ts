@@ -23,12 +23,14 @@ function taught(given: {
   reply?: string;
   choice?: TeachingChoice;
   source?: typeof SOURCE;
+  customer?: string;
 }) {
   const all = {
     proposal: proposed(),
     reply: 'From ten to two.',
     choice: undefined,
     source: undefined,
+    customer: undefined,
     ...given,
   };
   return teachBody(decide(all), all);
@@ -39,6 +41,30 @@ describe('what an answer teaches the assistant', () => {
     assert.deepEqual(taught({}), { teach: { do: 'new' } });
     assert.deepEqual(taught({ choice: { title: 'Sundays', text: ' Ten to two. ' } }), {
       teach: { do: 'new', title: 'Sundays', text: 'Ten to two.' },
+    });
+  });
+
+  it('does not have the name of the customer', () => {
+    for (const [reply, text] of [
+      ['Yes, Hannah: the Colombian decaf.', 'Yes: the Colombian decaf.'],
+      ['Hi Hannah! We open at nine.', 'Hi! We open at nine.'],
+      ['Hannah, we open at nine.', 'We open at nine.'],
+      ['About nine days, Hannah Brooks. Sorry!', 'About nine days. Sorry!'],
+      ['We open at nine, Hannah', 'We open at nine'],
+      ['Good morning. Hannah: we do.', 'Good morning. We do.'],
+    ] as const)
+      assert.deepEqual(taught({ reply, customer: 'Hannah Brooks' }), { teach: { do: 'new', text } });
+    for (const reply of [
+      'Ask for Hannah at the till.',
+      'We send it with Hannah.',
+      'The Hannahs are sold out.',
+      'Yes, we do.',
+    ])
+      assert.deepEqual(taught({ reply, customer: 'Hannah Brooks' }), { teach: { do: 'new' } });
+    assert.deepEqual(taught({ reply: 'Yes, Jo, we do.', customer: 'Jo Li' }), { teach: { do: 'new' } });
+    const choice = { text: 'Hannah, as I want it.' };
+    assert.deepEqual(taught({ reply: 'Yes, Hannah!', choice, customer: 'Hannah Brooks' }), {
+      teach: { do: 'new', ...choice },
     });
   });
 

@@ -1,6 +1,6 @@
 import { Textarea } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { Fragment, useEffect, useRef, useState } from 'react';
 import { calls } from '../api/calls.ts';
 import { ApiError } from '../api/error.ts';
 import type { NotificationDetail } from '../api/types.ts';
@@ -12,6 +12,7 @@ import { isExpired, isRelayed } from '../inbox/asks.ts';
 import { resolveNotifications } from '../inbox/resolve.ts';
 import { selection } from '../inbox/view.ts';
 import { errorMessage } from '../shell/errorMessage.ts';
+import { focusInView } from '../shell/focus.ts';
 import { useStore } from '../shell/store.ts';
 import { reportTyping } from '../team/presence.ts';
 import type { OthersAnswer } from './contested.ts';
@@ -24,6 +25,7 @@ import { answerCall, beingSent, rejections, submitAnswer } from './submit.ts';
 import { AnswerTeaching, isIncomplete } from './teaching/AnswerTeaching.tsx';
 import { type Decision, decide, type Proposal, teachBody } from './teaching/decide.ts';
 import { proposalOf } from './teaching/proposal.ts';
+import { takeFocusAfterUndo } from './undo.ts';
 
 interface AnswerFormProps {
   item: NotificationDetail;
@@ -63,7 +65,8 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
     ...proposalOf(item.id),
     enabled: teachable,
   });
-  const decision = decide({ proposal, reply, choice, source });
+  const given = { reply, choice, source, customer: customer.loading ? undefined : customer.name };
+  const decision = decide({ ...given, proposal });
 
   const change = (changes: Partial<Draft>) => {
     if (locked || sending) return;
@@ -71,6 +74,12 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
     setDraft(next);
     saveDraft(item.id, next);
   };
+  useEffect(() => {
+    const field = form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD);
+    if (!field || !takeFocusAfterUndo(item.id)) return;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+  }, [item.id]);
   useInsertedText(item.id, reply, (text, from) => {
     change({ fields: { ...fields, [content]: text }, source: from });
     focusReply(form);
@@ -79,14 +88,14 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
   const quote = useStore(quotes).get(item.conversation_id);
   const bodyWith = (decided: Decision, from: Proposal | undefined): Record<string, unknown> => ({
     ...Object.fromEntries(item.answered_fields.map((field) => [field, fields[field] ?? ''])),
-    ...(teachable ? teachBody(decided, { proposal: from, choice }) : {}),
+    ...(teachable ? teachBody(decided, { proposal: from, reply }) : {}),
     ...(canQuote && quote ? { reply_to: quote.id } : {}),
   });
   const body = bodyWith(decision, proposal);
   /** Somebody quick sends before it is known what the answer could teach. */
   const bodyOnceDecided = async () => {
     const loaded = await client.ensureQueryData(proposalOf(item.id)).catch(() => undefined);
-    return bodyWith(decide({ proposal: loaded, reply, choice, source }), loaded);
+    return bodyWith(decide({ ...given, proposal: loaded }), loaded);
   };
 
   const errorOf = (field: string): string | undefined => {
@@ -104,7 +113,7 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
       return text.trim() === '' || text.length > CONTENT_MAX;
     });
     if (invalidField !== undefined)
-      form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(invalidField)}"]`)?.focus();
+      focusInView(form.current?.querySelector(`[name="${CSS.escape(invalidField)}"]`));
     else if (proposalLoads || !teachable || !isIncomplete(decision)) {
       const toSend = proposalLoads ? bodyOnceDecided() : body;
       if (await submitAnswer(client, item, toSend, name)) onSent();
@@ -140,31 +149,32 @@ export function AnswerForm({ item, others, onFollowUp, canQuote, onSent, onDisca
         const { label, hint } = fieldTexts(field, t);
         const isReply = index === 0;
         return (
-          <Textarea
-            key={field}
-            name={field}
-            label={isReply ? t('customerGets', { name }) : label}
-            description={isReply && relayed ? t('relayedTo', { name }) : hint}
-            required
-            readOnly={locked || sending}
-            dir="auto"
-            className={isReply ? 'field field-content' : 'field'}
-            {...(isReply ? { 'data-reply': true } : {})}
-            value={fields[field] ?? ''}
-            error={errorOf(field)}
-            onChange={(event) => {
-              reportTyping(item.id);
-              change({ fields: { ...fields, [field]: event.currentTarget.value } });
-            }}
-          />
+          <Fragment key={field}>
+            <Textarea
+              name={field}
+              label={isReply ? t('customerGets', { name }) : label}
+              description={isReply && relayed ? t('relayedTo', { name }) : hint}
+              required
+              readOnly={locked || sending}
+              dir="auto"
+              className={isReply ? 'field field-content' : 'field'}
+              {...(isReply ? { 'data-reply': true } : {})}
+              value={fields[field] ?? ''}
+              error={errorOf(field)}
+              onChange={(event) => {
+                reportTyping(item.id);
+                change({ fields: { ...fields, [field]: event.currentTarget.value } });
+              }}
+            />
+            {isReply && !locked && (
+              <ComposerTools
+                name={name}
+                field={() => form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD)}
+              />
+            )}
+          </Fragment>
         );
       })}
-      {!locked && (
-        <ComposerTools
-          name={name}
-          field={() => form.current?.querySelector<HTMLTextAreaElement>(REPLY_FIELD)}
-        />
-      )}
       <p className="answer-foot">
         {Object.values(fields).some(Boolean) && <span>{t('draftSaved')}</span>}
         {reply.length > CONTENT_MAX - 500 && (

@@ -9,6 +9,7 @@ import { detailKey, refreshInbox, showAsPending } from '../inbox/notifications.t
 import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { turnOffShortcuts } from '../shortcuts/armed.ts';
 import { setBeingSent } from './beingSent.ts';
 import { restoreSentDraft } from './drafts.ts';
 
@@ -19,6 +20,14 @@ export function bringDraftBack(id: number, answer?: Record<string, string>): Quo
   const quote = restoreSentDraft(id, answer);
   broughtBack.set(new Map(broughtBack.get()).set(id, (broughtBack.get().get(id) ?? 0) + 1));
   return quote;
+}
+
+/** The user may go on typing where the text came back. */
+let focusAfterUndo: number | undefined;
+export function takeFocusAfterUndo(id: number): boolean {
+  const isFor = focusAfterUndo === id;
+  if (isFor) focusAfterUndo = undefined;
+  return isFor;
 }
 
 /**
@@ -37,6 +46,11 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
   }
   const reopened = results.filter(({ status }) => status === 'reopened').map(({ id }) => id);
   const isOne = ids.length === 1 && draftId === undefined;
+  if (isOne) {
+    // The click on “Undo” was not for the shortcuts.
+    turnOffShortcuts();
+    [focusAfterUndo] = reopened;
+  }
   for (const id of reopened) {
     const quote = bringDraftBack(id, isOne ? answerIn(client, id) : {});
     const item = client.getQueryData<NotificationDetail>(detailKey(id));

@@ -1,6 +1,6 @@
 import { Button, Kbd, Textarea } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { isRefusal } from '../api/error.ts';
 import { useTranslation } from '../i18n/translation.tsx';
 import { undoSecondsOf } from '../settings/merchant.ts';
@@ -21,10 +21,12 @@ interface ComposerProps {
   conversationId: number;
   /** The customer's name. */
   name: string;
+  /** The user has just asked for it. */
+  takesFocus: boolean;
 }
 
 /** Writes to the customer without a question: after an answer, or first. */
-export function Composer({ conversationId, name }: ComposerProps) {
+export function Composer({ conversationId, name, takesFocus }: ComposerProps) {
   const translation = useTranslation();
   const { t, number } = translation;
   const client = useQueryClient();
@@ -33,6 +35,9 @@ export function Composer({ conversationId, name }: ComposerProps) {
   const [draft, setDraft] = useState(() => readMessageDraft(conversationId));
   const [state, setState] = useState<{ isSending?: boolean; error?: unknown }>({});
   const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (takesFocus) field.current?.focus();
+  }, [takesFocus]);
   const keep = (next: MessageDraft) => {
     setDraft(next);
     storeMessageDraft(conversationId, next);

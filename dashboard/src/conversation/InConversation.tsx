@@ -38,6 +38,7 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
   const { name, customerPhone, loading } = useCustomer(item);
   const { latest } = useTimeline(id);
   const [isWriting, setIsWriting] = useState(() => readMessageDraft(id).text !== '');
+  const [hasAskedToWrite, setHasAskedToWrite] = useState(false);
   const { recipient } = item;
   const isOther = customerPhone !== undefined && !isSameNumber(recipient, customerPhone);
   const canWrite =
@@ -56,11 +57,18 @@ export function InConversation({ item, isPending, isLocked, answer, children }: 
       {children({ onFollowUp: canWrite ? followUp : undefined, canQuote: canQuote && !showsComposer })}
       {isOther && !isPending && <p className="muted">{t('talkOtherNumber', { name, phone: recipient })}</p>}
       {canWrite && isPending && !isWriting && (
-        <Button variant="subtle" className="write-instead" onClick={() => setIsWriting(true)}>
+        <Button
+          variant="subtle"
+          className="write-instead"
+          onClick={() => {
+            setIsWriting(true);
+            setHasAskedToWrite(true);
+          }}
+        >
           {t('talkWriteInstead')}
         </Button>
       )}
-      {showsComposer && <Composer key={id} conversationId={id} name={name} />}
+      {showsComposer && <Composer key={id} conversationId={id} name={name} takesFocus={hasAskedToWrite} />}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { useTranslation } from '../i18n/translation.tsx';
-import { useHasReplyWindow } from '../settings/channel.ts';
+import { useReplyWindow } from '../settings/channel.ts';
 import { Icon } from '../shell/Icon.tsx';
 import { useNow, useSecondsLeft } from '../shell/useNow.ts';
 import type { Timeline } from './timeline.ts';
@@ -12,11 +12,11 @@ const URGENT_MS = 15 * MINUTE_MS;
 export function WindowNotice({ latest, name }: { latest: Timeline; name: string }) {
   const { t, duration } = useTranslation();
   const now = useNow();
-  const hasWindow = useHasReplyWindow();
+  const { isShown } = useReplyWindow();
   const { sending, conversation } = latest;
   if (sending === 'unreachable') return <p className="window-notice">{t('talkUnreachable', { name })}</p>;
   const leftMs = conversation.window_open_until ? Date.parse(conversation.window_open_until) - now : 0;
-  if (hasWindow && sending === 'text' && leftMs > 0) {
+  if (isShown && sending === 'text' && leftMs > 0) {
     const until = Date.parse(conversation.window_open_until!);
     const state = leftMs < URGENT_MS ? 'urgent' : leftMs < HOUR_MS ? 'soon' : 'open';
     return (

@@ -199,7 +199,7 @@ export const en = {
   fieldReply: 'Your reply to the customer',
   fieldReplyMissing: 'Please write a reply.',
   fieldNotes: 'Private notes',
-  fieldNotesHint: 'Only your team can see these notes. They are never sent.',
+  fieldNotesHint: 'You need a note, but only your team sees it. It is never sent.',
   fieldNotesMissing: 'Please write a note.',
   fieldMissing: 'Please fill in this field.',
   fieldTooLong: 'Please use at most {max} characters.',
@@ -276,7 +276,7 @@ export const en = {
   learnedReplace: 'It replaced the text of “{title}”.',
   learnedAppend: 'It added the answer to “{title}”.',
   learnedWording: 'The question is another wording for “{title}”.',
-  learnedDeleted: 'The document has been deleted since.',
+  learnedDeleted: 'The document is deleted. The assistant no longer uses it.',
   openDocument: 'Open the document',
   undoLesson: 'Undo what it learned',
   lessonUndone: 'Undone. The assistant has forgotten it.',
@@ -583,7 +583,7 @@ export const en = {
   channelWebhook: 'Your own system (webhook)',
   channelSimulator: 'Test phone: no real customer is reached',
   channelOwn: 'Your messages go out through this channel.',
-  channelShared: 'You use the channel of the operator.',
+  channelShared: 'You use the channel that this server’s operator has set up.',
   channelOk: 'Connected',
   channelTestOk: 'Tested just now: it works.',
   channelStopped: 'Stopped: the channel refuses our messages ({code}).',
@@ -614,7 +614,13 @@ export const en = {
   stepRare: 'Rarely needed',
   stepSystem: 'Your system',
   settingOptional: '{name} (optional)',
-  settingWrong: 'This cannot be right. Compare it with the original, without spaces.',
+  settingWrong: 'This value does not fit here. It may be incomplete, or contain a space.',
+  settingsNotSaved: 'Not saved: see the marked field.',
+  idWrong: 'It has only digits.',
+  templateNameWrong: 'Small letters, digits and underscores, such as answer_ready.',
+  verifyTokenWrong: 'It needs at least 8 characters, without spaces.',
+  webhookAddressWrong: 'It must begin with https:// and must not lead into a private network.',
+  signingSecretWrong: 'It is whsec_ and at least 24 random bytes in base64.',
   phoneNumberId: 'Phone number ID',
   phoneNumberIdHint:
     'At Meta: your app, WhatsApp, API Setup. It is a long number, not the phone number itself.',
@@ -625,7 +631,7 @@ export const en = {
   accessTokenHint:
     'At Meta: Business settings, System users, Generate token, with the permissions whatsapp_business_messaging and whatsapp_business_management. The token on the page API Setup expires after a day.',
   accessTokenRefused:
-    'WhatsApp refuses this access token. It has expired, was not copied whole, or lacks a permission.',
+    'WhatsApp refuses this access token. It has expired, was not copied completely, or lacks a permission.',
   appSecret: 'App secret',
   appSecretHint:
     'At Meta: your app, App settings, Basic, Show. With it we know that a message is from WhatsApp.',
@@ -693,7 +699,7 @@ export const en = {
   // Questions before something that cannot be undone.
   channelRemoveAsk: 'Remove your channel?',
   channelRemoveAbout:
-    'Its settings and secrets are deleted. Your messages then go out through the channel of the operator.',
+    'Deskbell stops using it at once. For eight more days it only listens to reports about messages that were already sent. New messages go out through the channel of this server’s operator.',
   teamDisableAsk: 'Disable {name}?',
   teamDisableAbout: 'They are signed out everywhere and cannot sign in until an owner enables them again.',
   teamDemoteAsk: 'Stop being an owner?',

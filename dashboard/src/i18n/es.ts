@@ -235,7 +235,7 @@ export const es: Texts = {
   fieldReply: 'Tu respuesta al cliente',
   fieldReplyMissing: 'Escribe una respuesta.',
   fieldNotes: 'Notas privadas',
-  fieldNotesHint: 'Solo tu equipo puede ver estas notas. Nunca se envían.',
+  fieldNotesHint: 'Hace falta una nota, pero solo la ve tu equipo. Nunca se envía.',
   fieldNotesMissing: 'Escribe una nota.',
   fieldMissing: 'Completa este campo.',
   fieldTooLong: 'Usa como máximo {max} caracteres.',
@@ -324,7 +324,7 @@ export const es: Texts = {
   learnedReplace: 'Reemplazó el texto de «{title}».',
   learnedAppend: 'Añadió la respuesta a «{title}».',
   learnedWording: 'La pregunta es otra formulación de «{title}».',
-  learnedDeleted: 'El documento se ha eliminado desde entonces.',
+  learnedDeleted: 'El documento está eliminado. El asistente ya no lo usa.',
   openDocument: 'Abrir el documento',
   undoLesson: 'Deshacer lo aprendido',
   lessonUndone: 'Deshecho. El asistente lo ha olvidado.',
@@ -651,7 +651,7 @@ export const es: Texts = {
   channelWebhook: 'Tu propio sistema (webhook)',
   channelSimulator: 'Teléfono de prueba: no llega a clientes reales',
   channelOwn: 'Tus mensajes salen por este canal.',
-  channelShared: 'Usas el canal del operador.',
+  channelShared: 'Usas el canal que ha configurado quien opera este servidor.',
   channelOk: 'Conectado',
   channelTestOk: 'Probado ahora mismo: funciona.',
   channelStopped: 'Detenido: el canal rechaza nuestros mensajes ({code}).',
@@ -682,7 +682,13 @@ export const es: Texts = {
   stepRare: 'Casi nunca hace falta',
   stepSystem: 'Tu sistema',
   settingOptional: '{name} (opcional)',
-  settingWrong: 'Esto no puede ser correcto. Compáralo con el original, sin espacios.',
+  settingWrong: 'Este valor no encaja aquí. Puede estar incompleto o contener un espacio.',
+  settingsNotSaved: 'No se ha guardado: mira el campo marcado.',
+  idWrong: 'Solo tiene cifras.',
+  templateNameWrong: 'Letras minúsculas, cifras y guiones bajos, como answer_ready.',
+  verifyTokenWrong: 'Necesita al menos 8 caracteres, sin espacios.',
+  webhookAddressWrong: 'Debe empezar por https:// y no puede llevar a una red privada.',
+  signingSecretWrong: 'Es whsec_ y al menos 24 bytes aleatorios en base64.',
   phoneNumberId: 'ID del número de teléfono',
   phoneNumberIdHint:
     'En Meta: tu app, WhatsApp, API Setup (Configuración de la API). Es un número largo, no el número de teléfono.',
@@ -691,7 +697,7 @@ export const es: Texts = {
   businessAccountIdHint: 'En la misma página, debajo del ID del número. Con él ves aquí tu plantilla.',
   accessToken: 'Token de acceso',
   accessTokenHint:
-    'En Meta: configuración del negocio, usuarios del sistema, generar token, con los permisos whatsapp_business_messaging y whatsapp_business_management. El token de la página API Setup caduca al día.',
+    'En Meta: configuración del negocio, usuarios del sistema, generar token, con los permisos whatsapp_business_messaging y whatsapp_business_management. El token de la página API Setup caduca al cabo de un día.',
   accessTokenRefused:
     'WhatsApp rechaza este token de acceso. Ha caducado, no se copió entero o le falta un permiso.',
   appSecret: 'Clave secreta de la app',
@@ -713,7 +719,7 @@ export const es: Texts = {
   signingSecretHint:
     'Con él tu sistema sabe que un mensaje es nuestro. Hemos inventado uno; tu sistema necesita el mismo.',
   signingSecretNow: 'Escribe este secreto de firma en tu sistema. No se vuelve a mostrar.',
-  callback: 'Último paso: di a Meta adónde llamar',
+  callback: 'Último paso: dile a Meta adónde llamar',
   callbackHint:
     'En Meta: tu app, WhatsApp, configuración, webhook, editar. Sin esto nunca sabemos lo que escriben los clientes.',
   callbackUrl: 'URL de devolución de llamada',
@@ -763,7 +769,7 @@ export const es: Texts = {
   // Questions before something that cannot be undone.
   channelRemoveAsk: '¿Quitar tu canal?',
   channelRemoveAbout:
-    'Se eliminan sus ajustes y sus secretos. Después, tus mensajes salen por el canal del operador.',
+    'Deskbell deja de usarlo al momento. Durante ocho días más solo escucha los avisos sobre mensajes ya enviados. Los mensajes nuevos salen por el canal de quien opera este servidor.',
   teamDisableAsk: '¿Desactivar a {name}?',
   teamDisableAbout:
     'Se cierra su sesión en todos los dispositivos y no puede entrar hasta que un propietario la active de nuevo.',

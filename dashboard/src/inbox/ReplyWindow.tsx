@@ -1,5 +1,5 @@
 import { useTranslation } from '../i18n/translation.tsx';
-import { useHasReplyWindow } from '../settings/channel.ts';
+import { useReplyWindow } from '../settings/channel.ts';
 import { useNow } from '../shell/useNow.ts';
 
 const SOON_MS = 60 * 60_000;
@@ -16,11 +16,12 @@ interface WindowProps {
 export function ReplyWindow({ until, onlyIfShort = false }: WindowProps) {
   const { t, duration } = useTranslation();
   const now = useNow();
-  const hasWindow = useHasReplyWindow();
-  if (!hasWindow || until === undefined) return null;
+  const { isShown, ends } = useReplyWindow();
+  if (!isShown || until === undefined) return null;
   const leftMs = until === null ? 0 : Date.parse(until) - now;
   if (onlyIfShort && (leftMs <= 0 || leftMs >= SOON_MS)) return null;
   if (leftMs <= 0) {
+    if (!ends) return null;
     return (
       <span className="reply-window" data-state="closed" title={t('windowClosedHint')}>
         {t('windowClosed')}

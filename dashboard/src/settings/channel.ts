@@ -9,5 +9,12 @@ export const channelQuery = queryOptions({
   queryFn: ({ signal }) => request<ChannelView>(settingsCalls.channel(), { signal }),
 });
 
-/** Only WhatsApp takes free text just for a day after the customer wrote. False until it is known, so that nothing flashes. */
-export const useHasReplyWindow = (): boolean => useQuery(channelQuery).data?.channel === 'whatsapp';
+/**
+ * Whether the channel takes free text only for a day after the customer wrote. The test phone shows that time, but goes on
+ * taking messages. False until it is known, so that nothing flashes.
+ */
+export function useReplyWindow(): { isShown: boolean; ends: boolean } {
+  const { channel } = useQuery(channelQuery).data ?? {};
+  const ends = channel === 'whatsapp';
+  return { isShown: ends || channel === 'simulator', ends };
+}

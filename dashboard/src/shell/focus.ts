@@ -1,12 +1,17 @@
 import { type RefObject, useEffect, useRef } from 'react';
 
+/** In the middle, because bars at the edges could cover it. */
+export function focusInView(element: HTMLElement | null | undefined): void {
+  element?.focus({ preventScroll: true });
+  element?.scrollIntoView({ block: 'center' });
+}
+
 /** Focuses the element whenever `reason` changes to something other than undefined or false. */
 export function useFocusWhen<E extends HTMLElement>(reason: unknown): RefObject<E | null> {
   const element = useRef<E>(null);
   useEffect(() => {
     if (reason === undefined || reason === false) return;
-    element.current?.focus({ preventScroll: true });
-    element.current?.scrollIntoView({ block: 'center' });
+    focusInView(element.current);
   }, [reason]);
   return element;
 }

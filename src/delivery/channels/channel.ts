@@ -116,7 +116,7 @@ export interface TestProblem {
   code: string;
   /** For the merchant. */
   reason: string;
-  /** The setting that is to blame, by its option. */
+  /** The setting that caused it, by its option. */
   option?: string;
 }
 

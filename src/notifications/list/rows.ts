@@ -1,7 +1,7 @@
 import type { MerchantId } from '../../contract/ids.ts';
 import type { NotificationType, Status } from '../../contract/notifications.ts';
 import type { Queries } from '../../database/database.ts';
-import { EMPTY, ROW_BYTES } from '../inboxes.ts';
+import { NO_VERSION, ROW_BYTES } from '../inboxes.ts';
 import { WIRE } from '../store.ts';
 
 export interface ListFilter {
@@ -41,7 +41,7 @@ export async function listNotifications(
 
   const row = await queries.one<ListPage>(
     `with page as (select id, ${WIRE}, '}') as wire ${matching}${before} order by id desc ${limit})
-    select coalesce((select version from inboxes where merchant_id = $1), '${EMPTY}') as version,
+    select coalesce((select version from inboxes where merchant_id = $1), '${NO_VERSION}') as version,
       concat('[', string_agg(wire, ',' order by id desc), ']') as body,
       min(id) as last_id,
       ${filter.limit === undefined ? '0' : `(select count(*) from (select 1 ${matching} and id < (select min(id) from page) order by id desc limit 1) older)`} as more

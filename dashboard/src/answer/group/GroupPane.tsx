@@ -11,7 +11,7 @@ import { refreshInbox } from '../../inbox/notifications.ts';
 import { ReplyWindow } from '../../inbox/ReplyWindow.tsx';
 import { TypeIcon } from '../../inbox/TypeIcon.tsx';
 import { tickedInGroup } from '../../inbox/view.ts';
-import { useHasReplyWindow } from '../../settings/channel.ts';
+import { useReplyWindow } from '../../settings/channel.ts';
 import { BackButton } from '../../shell/BackButton.tsx';
 import { showToast } from '../../shell/toasts.tsx';
 import { useNow } from '../../shell/useNow.ts';
@@ -90,7 +90,7 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
   const { t, relative } = useTranslation();
   const client = useQueryClient();
   const now = useNow();
-  const hasReplyWindow = useHasReplyWindow();
+  const replyWindow = useReplyWindow();
   const ungroup = async (id: number) => {
     onUngroup(id);
     try {
@@ -128,7 +128,7 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
                 <strong dir="auto">{name}</strong>{' '}
                 <span className="muted">
                   {relative(item.created_at, now)}
-                  {hasReplyWindow && customer.phone && !isRelayed(item.ask) && (
+                  {replyWindow.isShown && customer.phone && !isRelayed(item.ask) && (
                     <>
                       {' · '}
                       <ReplyWindow until={conversation.window_open_until} />

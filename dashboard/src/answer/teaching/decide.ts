@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { TeachingProposal } from '../../../../src/contract/teaching.ts';
 import { saysNothing } from '../../../../src/knowledge/saysNothing.ts';
 import type { Source } from '../drafts.ts';
+import { withoutName } from './withoutName.ts';
 
 export type Proposal = Static<typeof TeachingProposal>;
 export type Teaching = 'nothing' | 'new' | 'append' | 'replace' | 'wording';
@@ -36,6 +37,8 @@ interface Given {
   choice: TeachingChoice | undefined;
   /** The document that the reply was taken from last, as it was. */
   source: Source | undefined;
+  /** Whose name the next customer must not read. */
+  customer: string | undefined;
 }
 
 const isUnchanged = (reply: string, source: Source | undefined): source is Source =>
@@ -48,9 +51,12 @@ export function targetsOf({ proposal, source }: Pick<Given, 'proposal' | 'source
 }
 
 /** What the assistant learns. It never loses what it knows unless the user says so. */
-export function decide({ proposal, reply, choice, source }: Given): Decision {
+export function decide({ proposal, reply, choice, source, customer }: Given): Decision {
   const targets = targetsOf({ proposal, source });
-  const texts = { title: choice?.title ?? proposal?.proposal.title ?? '', text: choice?.text ?? reply };
+  const texts = {
+    title: choice?.title ?? proposal?.proposal.title ?? '',
+    text: choice?.text ?? withoutName(reply, customer),
+  };
   const chosen = choice?.do;
   if (chosen === 'append' || chosen === 'replace') {
     const target = targets.find(({ id }) => id === choice?.documentId);
@@ -66,10 +72,10 @@ export function decide({ proposal, reply, choice, source }: Given): Decision {
 /** The part of the answer's body that says what is learned. */
 export function teachBody(
   { do: what, target, title, text }: Decision,
-  { proposal, choice }: Pick<Given, 'proposal' | 'choice'>,
+  { proposal, reply }: Pick<Given, 'proposal' | 'reply'>,
 ) {
   const own = {
-    ...(choice?.text === undefined ? {} : { text: text.trim() }),
+    ...(text.trim() === reply.trim() ? {} : { text: text.trim() }),
     ...(what === 'new' && title.trim() !== proposal?.proposal.title ? { title: title.trim() } : {}),
   };
   switch (what) {

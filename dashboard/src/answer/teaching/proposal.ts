@@ -7,5 +7,6 @@ import type { Proposal } from './decide.ts';
 export const proposalOf = (id: number) =>
   queryOptions({
     queryKey: ['teaching', id],
-    queryFn: ({ signal }) => request<Proposal>(calls.teaching(id), { signal }),
+    // Not cancelled when the form closes: an answer that is being sent may wait for it.
+    queryFn: () => request<Proposal>(calls.teaching(id)),
   });

@@ -1,55 +1,80 @@
 import { Button, NativeSelect, Skeleton, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { ChannelSetup, ChannelTypes, ChannelView } from '../../../../src/contract/channel.ts';
 import { request } from '../../api/client.ts';
+import { ApiError } from '../../api/error.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
 import { askFirst } from '../../shell/confirmation.ts';
 import { ErrorNotice } from '../../shell/ErrorNotice.tsx';
 import { errorMessage } from '../../shell/errorMessage.ts';
+import { focusInView } from '../../shell/focus.ts';
 import { PasswordField } from '../../shell/PasswordField.tsx';
 import { showToast } from '../../shell/toasts.tsx';
 import { settingsCalls } from '../calls.ts';
 import { Block } from '../parts/Block.tsx';
 import { ShownOnce } from '../parts/ShownOnce.tsx';
 import { Callback } from './Callback.tsx';
-import { type FieldToFill, fieldError, proposalsFor, stepsOf } from './fields.ts';
+import { type FieldToFill, fieldError, makeProposals, stepsOf } from './fields.ts';
 import { CHANNEL_NAMES } from './names.ts';
+import { Template } from './Template.tsx';
 
 type Given = Record<string, string>;
 
+interface SetupProps {
+  channel: ChannelView;
+  /** Another channel is in use now. */
+  onChanged: () => void;
+}
+
 /** Step by step: choose a channel, fill in what it needs, test and save, and enter our side at the provider. */
-export function Setup({ channel }: { channel: ChannelView }) {
+export function Setup({ channel, onChanged }: SetupProps) {
   const translation = useTranslation();
   const { t } = translation;
   const client = useQueryClient();
-  const { data: types } = useQuery({
+  const { data: types, error: typesError } = useQuery({
     queryKey: ['channelTypes'],
     queryFn: ({ signal }) => request<ChannelTypes>(settingsCalls.channelTypes(), { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const isStored = (name: string) => channel.own && channel.channel === name;
   const [name, setName] = useState(channel.own ? channel.channel : 'whatsapp');
-  const start = (chosen: string): Given => (isStored(chosen) ? {} : proposalsFor(chosen));
-  const [given, setGiven] = useState(() => start(name));
+  const isStored = channel.own && channel.channel === name;
+  /** By channel, so that nothing is lost when the user looks at another one. */
+  const [typed, setTyped] = useState<Readonly<Record<string, Given>>>({});
+  const form = useRef<HTMLFormElement>(null);
   /** The secrets that the user must enter on the other side. They are not shown again. */
   const [saved, setSaved] = useState<Given>({});
+  const [proposals] = useState(makeProposals);
+  const given: Given = { ...(isStored ? {} : proposals[name]), ...typed[name] };
   const refresh = () =>
     Promise.all(['channel', 'channelTemplate'].map((key) => client.invalidateQueries({ queryKey: [key] })));
   const save = useMutation({
     mutationFn: (body: ChannelSetup) => request(settingsCalls.setChannel(body)),
-    async onSuccess() {
-      setSaved({ ...(isStored(name) ? saved : {}), ...given });
-      setGiven({});
+    // It has secrets.
+    gcTime: 0,
+    async onSuccess(_, { channel: chosen, settings: sent }) {
+      const forOtherSide = Object.keys(proposals[chosen] ?? {}).flatMap((option) =>
+        sent[option] ? [[option, sent[option]]] : [],
+      );
+      setSaved({ ...(isStored ? saved : {}), ...Object.fromEntries(forOtherSide) });
+      setTyped({});
+      onChanged();
       showToast('channelSaved');
       await refresh();
     },
   });
+  // The fields are enabled again by then.
+  useEffect(() => {
+    const { field } = save.error instanceof ApiError ? save.error : {};
+    const option = field?.replace(/^settings\./, '');
+    if (option) focusInView(form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(option)}"]`));
+  }, [save.error]);
   const remove = useMutation({
     mutationFn: () => request(settingsCalls.removeChannel()),
     async onSuccess() {
       setSaved({});
-      setGiven(proposalsFor(name));
+      save.reset();
+      onChanged();
       await refresh();
     },
   });
@@ -59,18 +84,31 @@ export function Setup({ channel }: { channel: ChannelView }) {
       remove.mutate(undefined, { onSuccess: () => showToast('channelRemoved') });
   };
   const type = types?.find((one) => one.channel === name);
-  if (!types || !type) return <Skeleton height={240} radius="md" />;
+  if (!types || !type) {
+    return typesError ? (
+      <ErrorNotice text={errorMessage(translation, typesError)} />
+    ) : (
+      <Skeleton height={240} radius="md" />
+    );
+  }
+  const isSecret = (option: string) => type.fields.some((one) => one.option === option && one.secret);
   const settings = Object.fromEntries(
-    Object.entries(given).map(([option, value]) => [option, value.trim() || null]),
+    Object.entries(given)
+      // A secret that is stored is not shown, so an empty field keeps it.
+      .filter(([option, value]) => !(isStored && isSecret(option) && value.trim() === ''))
+      .map(([option, value]) => [option, value.trim() || null]),
   );
-  const fieldErrors = type.fields.some(({ option }) => fieldError(translation, save.error, option));
-  const template = given.template ?? (isStored(name) ? channel.settings.template : undefined);
+  const errorOf = (option: string) => fieldError(translation, { channel: name, option, error: save.error });
+  const hasFieldError = type.fields.some(({ option }) => errorOf(option));
+  const failure = save.error ?? remove.error;
+  const template = given.template ?? (isStored ? channel.settings.template : undefined);
   const lacksTemplate = template === undefined || template === '';
   return (
     <>
       <Block title={t('channelSetUp')} hint={t('channelSetUpHint')}>
         <form
           className="settings"
+          ref={form}
           onSubmit={(event) => {
             event.preventDefault();
             save.mutate({ channel: name, settings });
@@ -78,10 +116,10 @@ export function Setup({ channel }: { channel: ChannelView }) {
         >
           <NativeSelect
             label={t('channelChoose')}
+            disabled={save.isPending}
             value={name}
             onChange={({ currentTarget: { value } }) => {
               setName(value);
-              setGiven(start(value));
               save.reset();
             }}
             data={types.map((one) => ({
@@ -90,16 +128,18 @@ export function Setup({ channel }: { channel: ChannelView }) {
             }))}
           />
           {stepsOf(translation, type).map(({ title, fields }) => (
-            <fieldset key={title} className="channel-step">
+            <fieldset key={title} className="channel-step" disabled={save.isPending}>
               <legend>{title}</legend>
               {fields.map((field) => (
                 <Setting
                   key={field.option}
                   field={field}
                   given={given[field.option]}
-                  stored={isStored(name) ? (channel.settings[field.option] ?? '') : undefined}
-                  error={fieldError(translation, save.error, field.option)}
-                  onChange={(value) => setGiven({ ...given, [field.option]: value })}
+                  stored={isStored ? (channel.settings[field.option] ?? '') : undefined}
+                  error={errorOf(field.option)}
+                  onChange={(value) =>
+                    setTyped({ ...typed, [name]: { ...typed[name], [field.option]: value } })
+                  }
                 />
               ))}
               {lacksTemplate && fields.some(({ option }) => option === 'template') && (
@@ -108,7 +148,9 @@ export function Setup({ channel }: { channel: ChannelView }) {
             </fieldset>
           ))}
           <ErrorNotice
-            text={save.error && !fieldErrors ? errorMessage(translation, save.error) : undefined}
+            text={
+              hasFieldError ? t('settingsNotSaved') : failure ? errorMessage(translation, failure) : undefined
+            }
           />
           <div className="settings-row">
             <Button type="submit" loading={save.isPending}>
@@ -122,10 +164,13 @@ export function Setup({ channel }: { channel: ChannelView }) {
           </div>
         </form>
       </Block>
-      {type.callback_url !== null && isStored(name) && (
+      {name === 'whatsapp' && isStored && (
+        <Template hasAccount={Boolean(channel.settings['business-account-id'])} />
+      )}
+      {type.callback_url !== null && isStored && (
         <Callback url={type.callback_url} verifyToken={saved['verify-token']} />
       )}
-      {isStored(name) && saved.secret !== undefined && (
+      {isStored && saved.secret !== undefined && (
         <ShownOnce text={saved.secret} hint={t('signingSecretNow')} />
       )}
     </>
@@ -149,7 +194,7 @@ function Setting({ field, given, stored, error, onChange }: SettingProps) {
   const props = {
     label: optional ? t('settingOptional', { name: label }) : label,
     name: option,
-    description: hint,
+    description: field.propose && !isNew ? undefined : hint,
     error,
     required: !optional && fallback === null && isNew,
     withAsterisk: false,

@@ -9,6 +9,8 @@ type Field = ChannelTypes[number]['fields'][number];
 interface KnownField {
   label: TextKey;
   hint: TextKey;
+  /** What a value that cannot be right must be like. */
+  wrong?: TextKey;
   /** The user may choose it, so we propose one. It is shown, because it has to be entered on the other side too. */
   propose?: () => string;
 }
@@ -30,8 +32,12 @@ const STEPS: Readonly<Record<string, readonly Step[]>> = {
     {
       title: 'stepNumber',
       fields: {
-        'phone-number-id': { label: 'phoneNumberId', hint: 'phoneNumberIdHint' },
-        'business-account-id': { label: 'businessAccountId', hint: 'businessAccountIdHint' },
+        'phone-number-id': { label: 'phoneNumberId', hint: 'phoneNumberIdHint', wrong: 'idWrong' },
+        'business-account-id': {
+          label: 'businessAccountId',
+          hint: 'businessAccountIdHint',
+          wrong: 'idWrong',
+        },
       },
     },
     {
@@ -47,6 +53,7 @@ const STEPS: Readonly<Record<string, readonly Step[]>> = {
         'verify-token': {
           label: 'verifyToken',
           hint: 'verifyTokenHint',
+          wrong: 'verifyTokenWrong',
           propose: () => hex(random(16)),
         },
       },
@@ -54,7 +61,7 @@ const STEPS: Readonly<Record<string, readonly Step[]>> = {
     {
       title: 'stepTemplate',
       fields: {
-        template: { label: 'templateName', hint: 'templateNameHint' },
+        template: { label: 'templateName', hint: 'templateNameHint', wrong: 'templateNameWrong' },
         'template-language': { label: 'templateLanguage', hint: 'templateLanguageHint' },
       },
     },
@@ -64,10 +71,11 @@ const STEPS: Readonly<Record<string, readonly Step[]>> = {
     {
       title: 'stepSystem',
       fields: {
-        url: { label: 'webhookAddress', hint: 'webhookAddressHint' },
+        url: { label: 'webhookAddress', hint: 'webhookAddressHint', wrong: 'webhookAddressWrong' },
         secret: {
           label: 'signingSecret',
           hint: 'signingSecretHint',
+          wrong: 'signingSecretWrong',
           propose: () => `whsec_${base64(random(32))}`,
         },
       },
@@ -89,34 +97,39 @@ interface StepToFill {
 /** The settings of a channel, step by step, in the user's language. */
 export function stepsOf({ t }: Translation, { channel, fields }: ChannelTypes[number]): StepToFill[] {
   const steps = STEPS[channel] ?? [];
-  const isKnown = ({ option }: Field) => steps.some((step) => option in step.fields);
-  const unknown = fields.filter((field) => !isKnown(field));
-  const titleOf = (title: TextKey, n: number) =>
-    title === RARE || steps.length === 1 ? t(title) : t('stepOf', { n, title: t(title) });
-  const known = steps.map((step, index) => ({
-    title: titleOf(step.title, index + 1),
-    fields: Object.entries(step.fields).flatMap(([option, { label, hint, propose }]) => {
+  const filled = steps.map(({ title, fields: known }) => ({
+    title,
+    fields: Object.entries(known).flatMap(([option, { label, hint, propose }]) => {
       const field = fields.find((one) => one.option === option);
       return field ? [{ ...field, label: t(label), hint: t(hint), propose }] : [];
     }),
   }));
-  const others = unknown.map((field) => ({
-    ...field,
-    label: sentence(field.about),
-    hint: undefined,
-    propose: undefined,
-  }));
-  return [...known, { title: t(RARE), fields: others }].filter((step) => step.fields.length > 0);
+  const others = fields
+    .filter(({ option }) => !steps.some((step) => option in step.fields))
+    .map((field) => ({ ...field, label: sentence(field.about), hint: undefined, propose: undefined }));
+  const rare = [...filled.filter(({ title }) => title === RARE).flatMap((step) => step.fields), ...others];
+  const usual = filled.filter(({ title, fields: shown }) => title !== RARE && shown.length > 0);
+  const titleOf = (title: TextKey, index: number) =>
+    usual.length === 1 ? t(title) : t('stepOf', { n: index + 1, title: t(title) });
+  return [
+    ...usual.map((step, index) => ({ ...step, title: titleOf(step.title, index) })),
+    ...(rare.length > 0 ? [{ title: t(RARE), fields: rare }] : []),
+  ];
 }
 
 const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What we propose for the settings that the user chooses. */
-export const proposalsFor = (channel: string): Record<string, string> =>
+/** What we propose for the settings that the user chooses, by channel. */
+export const makeProposals = (): Record<string, Record<string, string>> =>
   Object.fromEntries(
-    (STEPS[channel] ?? []).flatMap(({ fields }) =>
-      Object.entries(fields).flatMap(([option, { propose }]) => (propose ? [[option, propose()]] : [])),
-    ),
+    Object.entries(STEPS).map(([channel, steps]) => [
+      channel,
+      Object.fromEntries(
+        steps.flatMap(({ fields }) =>
+          Object.entries(fields).flatMap(([option, { propose }]) => (propose ? [[option, propose()]] : [])),
+        ),
+      ),
+    ]),
   );
 
 const REFUSED: Readonly<Record<string, TextKey>> = {
@@ -124,16 +137,26 @@ const REFUSED: Readonly<Record<string, TextKey>> = {
   'settings.phone-number-id': 'phoneNumberIdRefused',
 };
 
-/** Why the channel does not work, in the user's language if we know the setting that is to blame. */
+/** Why the channel does not work, in the user's language if we know the setting that caused it. */
 export const problemText = (
   { t }: Translation,
   { field, reason }: { field: string | null | undefined; reason: string },
 ): string => (REFUSED[field ?? ''] ? t(REFUSED[field ?? '']!) : reason);
 
+interface Refused {
+  channel: string;
+  option: string;
+  error: unknown;
+}
+
 /** What is wrong with one setting, if the server has named it. */
-export function fieldError(translation: Translation, error: unknown, option: string): string | undefined {
+export function fieldError(
+  translation: Translation,
+  { channel, option, error }: Refused,
+): string | undefined {
   const field = `settings.${option}`;
   if (!(error instanceof ApiError) || error.field !== field) return undefined;
-  if (error.code === 'VALIDATION_ERROR') return translation.t('settingWrong');
-  return problemText(translation, { field, reason: error.message });
+  if (error.code !== 'VALIDATION_ERROR') return problemText(translation, { field, reason: error.message });
+  const known = STEPS[channel]?.find((step) => option in step.fields)?.fields[option];
+  return translation.t(known?.wrong ?? 'settingWrong');
 }

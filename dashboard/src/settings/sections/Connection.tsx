@@ -1,5 +1,6 @@
 import { Button, Skeleton } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { ChannelTest, ChannelView } from '../../../../src/contract/channel.ts';
 import { request } from '../../api/client.ts';
 import { useTranslation } from '../../i18n/translation.tsx';
@@ -20,6 +21,8 @@ export function Connection() {
   const translation = useTranslation();
   const { t } = translation;
   const isOwner = useIsOwner();
+  /** What was tested before a change says nothing about the channel of now. */
+  const [changes, setChanges] = useState(0);
   const { data: channel, error } = useQuery({ ...channelQuery, staleTime: 0 });
   if (!channel) {
     return error ? (
@@ -30,14 +33,12 @@ export function Connection() {
   }
   return (
     <>
-      <State channel={channel} canTest={isOwner} />
+      <State key={changes} channel={channel} canTest={isOwner} />
       <Block title={t('dailyLimit')} hint={t('dailyLimitHint')}>
         <p>{t('dailyLimitUsed', { used: channel.used, limit: channel.daily_limit })}</p>
       </Block>
-      {isOwner && channel.channel === 'whatsapp' && (
-        <Template hasAccount={Boolean(channel.settings['business-account-id']) || !channel.own} />
-      )}
-      {isOwner ? <Setup channel={channel} /> : <OwnersOnly />}
+      {isOwner && !channel.own && channel.channel === 'whatsapp' && <Template hasAccount />}
+      {isOwner ? <Setup channel={channel} onChanged={() => setChanges(changes + 1)} /> : <OwnersOnly />}
     </>
   );
 }

@@ -8,7 +8,6 @@ interface MetaTemplate {
   name?: unknown;
   language?: unknown;
   status?: unknown;
-  rejected_reason?: unknown;
   components?: { type?: unknown; text?: unknown }[];
 }
 
@@ -20,7 +19,7 @@ const STATES: Readonly<Record<string, Pick<ChannelTemplate, 'state' | 'reason'>>
   REJECTED: { state: 'rejected', reason: 'WhatsApp has rejected it.' },
   PAUSED: { state: 'paused', reason: 'WhatsApp has paused it, because customers did not like it.' },
   DISABLED: { state: 'disabled', reason: 'WhatsApp has disabled it.' },
-  LIMIT_EXCEEDED: { state: 'disabled', reason: 'The business account has too many templates.' },
+  LIMIT_EXCEEDED: { state: 'unknown', reason: 'The business account has too many templates.' },
 };
 
 const PLACEHOLDER = /\{\{\s*\w+\s*\}\}/g;
