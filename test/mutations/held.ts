@@ -31,7 +31,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
       name: 'answers that cannot be sent keep later ones waiting',
       file: 'src/notifications/answers/release.ts',
       find: 'await postpone(database, merchantId, due, now());',
-      replace: '',
+      replace: 'throw err;',
       test: CANNOT_BE_SENT,
     },
     {
