@@ -93,6 +93,7 @@ import { merchantRoutes } from './merchants/routes.ts';
 import type { Storage } from './merchants/storage.ts';
 import { countryOf, findMerchant } from './merchants/store.ts';
 import type { Metrics } from './metrics.ts';
+import { countOverdue } from './notifications/answers/held.ts';
 import { answerRoutes } from './notifications/answers/routes.ts';
 import { askRoutes } from './notifications/asks/routes.ts';
 import { createAskWaiters } from './notifications/asks/waiters.ts';
@@ -288,6 +289,7 @@ export async function buildApp(
   const queueFigures = async () => ({
     ...(await readQueueFigures(database, now())),
     webhooksStopped: await countStopped(database),
+    answersOverdue: await countOverdue(database, now()),
     ...(config.embeddings && { vectorsWaiting: await countDue(database, config.embeddings.model) }),
   });
   metricsRoutes(app, { ...parts, ...config, queueFigures });

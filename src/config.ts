@@ -156,8 +156,9 @@ export function readConfig(env: Environment = process.env): Config {
   if (metricsPort === port) problems.push('METRICS_PORT must differ from PORT.');
   const trustProxy = readTrustProxy(text('TRUST_PROXY'), problems);
   const hosts = allowedHosts(publicUrl, namedHosts, isLocal);
-  // A proxy may let others in, to a server on loopback too. Then it has another name, or knows of the proxy.
-  const isOnlyLocal = isLocal && trustProxy === false && (hosts ?? []).every(isLoopback);
+  // A proxy may let others in, to a server on loopback too. Then PUBLIC_URL, ALLOWED_HOSTS or TRUST_PROXY is set. A
+  // worker, which needs PostgreSQL, may have none of them, although its server has.
+  const isOnlyLocal = isLocal && !databaseUrl && trustProxy === false && (hosts ?? []).every(isLoopback);
   const allowPrivate = flag('WEBHOOK_ENDPOINTS_ALLOW_PRIVATE') ?? (!production && isOnlyLocal);
   const config: Config = {
     host,

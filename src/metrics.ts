@@ -21,6 +21,8 @@ export interface QueueFigures {
   breakersOpen: number;
   channelsStopped: number;
   webhooksStopped: number;
+  /** Answers that should have been sent more than a minute ago. */
+  answersOverdue: number;
   /** Absent without embeddings. */
   vectorsWaiting?: number;
 }
@@ -51,6 +53,11 @@ export function createMetrics(): Metrics {
   const webhooksStopped = gauge(
     'deskbell_webhooks_stopped',
     'Webhook endpoints that Deskbell turned off: they answered 410 or failed for 5 days.',
+  );
+
+  const answersOverdue = gauge(
+    'deskbell_answers_overdue',
+    'Answers that could be undone and should have been sent more than a minute ago.',
   );
 
   const embeddings = new Counter({
@@ -100,6 +107,7 @@ export function createMetrics(): Metrics {
         breakersOpen.set(queue.breakersOpen);
         channelsStopped.set(queue.channelsStopped);
         webhooksStopped.set(queue.webhooksStopped);
+        answersOverdue.set(queue.answersOverdue);
         vectorsWaiting.set(queue.vectorsWaiting ?? 0);
       }
       return registry.metrics();

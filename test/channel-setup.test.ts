@@ -55,6 +55,15 @@ onEachEngine('an owner sets up the channel', (engine) => {
       assert.match(json.reason, reason);
       assertError(await set(settings), 409, 'CHANNEL_TEST_FAILED', field);
     }
+    for (const [code, field] of [
+      ...([3, 10, 230, 131005] as const).map((denied) => [denied, 'settings.token'] as const),
+      [131031, null],
+    ] as const) {
+      meta.readsFailWith = code;
+      const { json } = await test(WHATSAPP);
+      assert.deepEqual([json.ok, json.code, json.field], [false, String(code), field]);
+    }
+    meta.readsFailWith = undefined;
     assert.deepEqual((await test(WHATSAPP)).json, { ok: true, code: null, reason: null, field: null });
     assert.equal(meta.accepted.length, 0);
     assert.equal((await call('GET', '')).json.own, false);

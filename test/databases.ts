@@ -85,7 +85,11 @@ async function newPostgres(secretKey: string, template = 'template1'): Promise<T
   // For the files that a server writes.
   const { env, remove } = newSqlite();
   return {
-    env: { ...env, DATABASE_URL: url.href, SECRET_KEY: secretKey, DEMO: 'true' },
+    env: {
+      ...{ ...env, DATABASE_URL: url.href, SECRET_KEY: secretKey, DEMO: 'true' },
+      // Receivers are on this machine. With the embedded database that is the default.
+      WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true',
+    },
     async remove() {
       await asAdmin(`drop database ${name} with (force)`);
       await remove();

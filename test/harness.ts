@@ -186,6 +186,7 @@ export function startSecondServer(
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,
     SECRET_KEY: config.secretKey!,
+    WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: String(config.webhookEndpointsAllowPrivate),
   };
   return startDeskbell('postgres', settings, { env, async remove() {} });
 }

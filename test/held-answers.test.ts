@@ -242,7 +242,7 @@ onEachEngine('an answer that can be undone', (engine) => {
   });
 
   it('and that cannot be sent is tried again later each time, and does not keep others from being sent', async () => {
-    const { database, clock } = deskbell;
+    const { database, clock, logged } = deskbell;
     tokens.aurora = await deskbell.signIn();
     const broken: { id: number; kept: string }[] = [];
     for (let n = 0; n < 41; n += 1) {
@@ -253,7 +253,7 @@ onEachEngine('an answer that can be undone', (engine) => {
     }
     const setHeld = (id: number, held: string) =>
       database.run('update notifications set held = $2 where id = $1 and held is not null', [id, held]);
-    for (const { id } of broken) await setHeld(id, '{}');
+    for (const { id } of broken) await setHeld(id, id === broken[0]!.id ? `Broken answer ${id}.` : '{}');
     const later = await ask('Later?');
     await hold(later);
     await release(later);
@@ -262,6 +262,14 @@ onEachEngine('an answer that can be undone', (engine) => {
     const [first, ...others] = broken as [{ id: number; kept: string }, ...typeof broken];
     const pauseOf = async (id: number) => Date.parse((await show(id)).undo_until) - clock.now().getTime();
     for (const { id } of broken) assert.equal(await pauseOf(id), 30_500);
+    const overdue = async () =>
+      Number(/^deskbell_answers_overdue (\d+)$/m.exec((await deskbell.call('GET', '/metrics')).text)?.[1]);
+    const timesLogged = (id: number) =>
+      logged.filter(
+        (line) => /cannot send a held answer/.test(line) && JSON.parse(line).notification_id === id,
+      ).length;
+    for (const { id } of broken) assert.equal(timesLogged(id), 1);
+    assert.equal(await overdue(), 0);
     for (const [seconds, pause] of [
       [31, 46_000],
       [3600, 300_000],
@@ -271,6 +279,8 @@ onEachEngine('an answer that can be undone', (engine) => {
       await until('it is tried again', async () => (await pauseOf(first.id)) > 0);
       assert.equal(await pauseOf(first.id), pause);
     }
+    assert.deepEqual([timesLogged(first.id), await overdue()], [3, broken.length]);
+    assert.doesNotMatch(logged.join(), /Broken/);
     assert.equal((await reopen(first.id)).status, 200);
     for (const { id, kept } of others) await setHeld(id, kept);
     clock.jump(300);
@@ -278,5 +288,6 @@ onEachEngine('an answer that can be undone', (engine) => {
     assert.deepEqual([(await show(first.id)).status, await messagesOf(first.id)], ['requested', 0]);
     for (const { id } of others)
       assert.deepEqual([await messagesOf(id), await documentsWith(`Broken answer ${id}.`)], [1, 1]);
+    assert.equal(await overdue(), 0);
   });
 });

@@ -177,22 +177,25 @@ onEachEngine('webhook endpoints in a private network', (engine) => {
 
   it('are allowed by default only on a server that nobody else can reach', async () => {
     const receiver = await startReceiver();
-    const database = await createDemoDatabase(engine, 'weak');
+    const { env, remove } = await createDemoDatabase(engine, 'weak');
+    const { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: _, ...unset } = env;
+    // PostgreSQL may have servers and workers with other settings.
+    const ifEmbedded = engine === 'sqlite' ? 200 : 422;
     const secret = `whsec_${Buffer.alloc(24, 'default').toString('base64')}`;
     const allow = { WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'true' };
     for (const settings of [{ HOST: '0.0.0.0' }, { NODE_ENV: 'production' }])
       assert.equal(readConfig(settings).webhookEndpointsAllowPrivate, false);
     try {
       for (const [settings, status] of [
-        [{}, 200],
-        [{ PUBLIC_URL: 'http://localhost:8000', ALLOWED_HOSTS: '127.0.0.1' }, 200],
+        [{}, ifEmbedded],
+        [{ PUBLIC_URL: 'http://localhost:8000', ALLOWED_HOSTS: '127.0.0.1' }, ifEmbedded],
         [{ PUBLIC_URL: 'https://desk.shop.example' }, 422],
         [{ ALLOWED_HOSTS: 'desk.shop.example' }, 422],
         [{ TRUST_PROXY: '1' }, 422],
         [{ PUBLIC_URL: 'https://desk.shop.example', ...allow }, 200],
         [{ WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: 'false' }, 422],
       ] as const) {
-        const deskbell = await startDeskbell(engine, settings, database);
+        const deskbell = await startDeskbell(engine, settings, { env: unset, remove });
         try {
           const token = await deskbell.signIn();
           const { url } = receiver;
@@ -205,7 +208,7 @@ onEachEngine('webhook endpoints in a private network', (engine) => {
         }
       }
     } finally {
-      await database.remove();
+      await remove();
       await receiver.close();
     }
   });

@@ -47,7 +47,7 @@ const BY_CODE: [code: number, Expected][] = [
   [132015, fails(132015, /paused/)],
   [132016, fails(132016, /disabled/)],
   [987654, fails(987654, /refused/)],
-  ...[190, 200, 230, 299, 368, 131005, 131031, 131042, 131048].map((code): [number, Expected] => [
+  ...[3, 10, 190, 200, 230, 299, 368, 131005, 131031, 131042, 131048].map((code): [number, Expected] => [
     code,
     stops(code),
   ]),

@@ -176,6 +176,52 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('are answered while another answer is being taken back', async () => {
+    await setUndoSeconds(60);
+    const [figs] = await ask('Do you sell dried figs?');
+    await ask('Do you sell green tea?');
+    const window = await dashboard.open({ path: `/inbox/${figs}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('From Izmir.');
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 3 customers' }).waitFor();
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/reopen-many', async (route) => {
+      const response = await route.fetch();
+      await answered.promise;
+      await route.fulfill({ response });
+    });
+    await page.locator('.toast').getByRole('button', { name: /^Undo/ }).click();
+    await page.locator('.row', { hasText: 'green tea' }).locator('.row-link').click();
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('Three kinds.');
+    await button(page, 'Send to 3 customers').click();
+    await page.getByRole('heading', { name: 'Sent to 3 customers' }).waitFor();
+    answered.resolve();
+    await becomes(() => answerField(page).inputValue(), 'From Izmir.');
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Sent to 3 customers' }).waitFor();
+    await setUndoSeconds(0);
+    await window.close();
+  });
+
+  it('stay apart, and the user is told, if that cannot be undone', async () => {
+    const [first] = await ask('Do you sell barley?');
+    const window = await dashboard.open({ path: `/inbox/${first}`, expectedErrors: /503/ });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await page.route('**/ungroup', (route) =>
+      route.request().method() === 'DELETE' ? route.fulfill({ status: 503 }) : route.continue(),
+    );
+    await button(page, 'Not the same: Tomás Oliveira').click();
+    await page.getByRole('heading', { name: '2 customers ask this' }).waitFor();
+    await button(page, 'Undo').click();
+    await page.locator('.toast[data-tone="error"]').waitFor();
+    await window.close();
+  });
+
   it('are moved over, selected and resolved as one row by the keyboard', async () => {
     const ids = await ask('Do you sell seed cake?');
     const window = await dashboard.open();

@@ -77,6 +77,47 @@ inBrowser('undoing a resolve in the inbox', (dashboard) => {
     await window.close();
   });
 
+  it('nobody can write in the form until the text is back', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('Nobody must lose this.');
+    await button(page, 'Resolve without replying').click();
+    await page.route('**/reopen-many', async (route) => {
+      const response = await route.fetch();
+      await answerField(page).waitFor();
+      await answerField(page).pressSequentially('x');
+      await route.fulfill({ response });
+    });
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Nobody must lose this.');
+    await becomes(() => answerField(page).isEditable(), true);
+    await window.close();
+  });
+
+  it('what was begun in another tab meanwhile stays below the text that comes back', async () => {
+    const id = await createNotification();
+    const window = await dashboard.open({ path: `/inbox/${id}` });
+    const { page } = window;
+    await waitUntilLive(page);
+    await answerField(page).fill('Written first.');
+    await button(page, 'Resolve without replying').click();
+    await page.route('**/reopen-many', async (route) => {
+      const response = await route.fetch();
+      await page.evaluate(`(() => {
+        const sent = Object.keys(localStorage).find((key) => key.endsWith('.sent.${id}'));
+        const draft = JSON.parse(localStorage.getItem(sent));
+        draft.fields = { answer: 'Begun in another tab.' };
+        localStorage.setItem(sent.replace('.sent.', '.'), JSON.stringify(draft));
+      })()`);
+      await route.fulfill({ response });
+    });
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Written first.\n\nBegun in another tab.');
+    await window.close();
+  });
+
   it('several notifications are resolved with one request and undone with one', async () => {
     const ids = [await createNotification(), await createNotification()];
     const window = await dashboard.open();

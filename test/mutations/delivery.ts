@@ -121,8 +121,15 @@ export const DELIVERY_MUTATIONS: readonly Mutation[] = [
     {
       name: 'a server behind a proxy calls private addresses',
       file: 'src/config.ts',
-      find: 'isLocal && trustProxy === false && (hosts ?? []).every(isLoopback)',
-      replace: 'isLocal',
+      find: '!databaseUrl && trustProxy === false && (hosts ?? []).every(isLoopback)',
+      replace: '!databaseUrl',
+      test: 'are allowed by default only on a server that nobody else can reach',
+    },
+    {
+      name: 'a worker that does not know of the proxy calls private addresses',
+      file: 'src/config.ts',
+      find: 'isLocal && !databaseUrl && trustProxy === false',
+      replace: 'isLocal && trustProxy === false',
       test: 'are allowed by default only on a server that nobody else can reach',
     },
   ]),

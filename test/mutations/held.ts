@@ -30,8 +30,22 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
     {
       name: 'answers that cannot be sent keep later ones waiting',
       file: 'src/notifications/answers/release.ts',
-      find: 'if (await postpone(database, merchantId, due, now()).catch(() => false)) done += 1;',
-      replace: '',
+      find: 'await postpone(database, merchantId, due, now());',
+      replace: 'throw err;',
+      test: CANNOT_BE_SENT,
+    },
+    {
+      name: 'nothing tells of an answer that is never sent',
+      file: 'src/notifications/answers/release.ts',
+      find: `log.warn({ err, notification_id: due.id }, 'cannot send a held answer; will retry');`,
+      replace: 'warn(err);',
+      test: CANNOT_BE_SENT,
+    },
+    {
+      name: 'a text is logged because it cannot be read',
+      file: 'src/notifications/answers/held.ts',
+      find: `throw new Error('the held answer is not valid JSON');`,
+      replace: 'JSON.parse(held);\n    throw new Error();',
       test: CANNOT_BE_SENT,
     },
     {

@@ -9,6 +9,8 @@ export interface Meta {
   webhookUrl: string | undefined;
   /** The statuses that are reported for each accepted message, in this order. */
   statuses: Status[];
+  /** The error code for a request that only reads the number. */
+  readsFailWith: number | undefined;
   /** The templates of the business account, as Meta lists them. */
   templates: MetaTemplate[];
   /** All accepted messages, in order. */
@@ -133,6 +135,7 @@ export async function startMeta(options: Options): Promise<Meta> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     webhookUrl: undefined,
     statuses: ['sent'],
+    readsFailWith: undefined,
     templates: [
       {
         ...{ name: template, language: 'en', status: 'APPROVED', category: 'UTILITY', id: '594425479261596' },
@@ -220,6 +223,7 @@ export async function startMeta(options: Options): Promise<Meta> {
       return void answer(200, { data, paging: { cursors: { before: 'MAZDZD', after: 'MjQZD' } } });
     }
     if (number !== phoneNumberId) return void refuse(100);
+    if (request.method === 'GET' && meta.readsFailWith) return void refuse(meta.readsFailWith);
     if (request.method === 'GET') return void answer(200, { verified_name: 'Stand-in', id: phoneNumberId });
     if (rest !== 'messages') return void refuse(100);
 

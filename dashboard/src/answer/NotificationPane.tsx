@@ -15,13 +15,14 @@ import { navigate } from '../shell/route.ts';
 import { useStore } from '../shell/store.ts';
 import { Presence } from '../team/Presence.tsx';
 import { AnswerForm } from './AnswerForm.tsx';
+import { beingSent } from './beingSent.ts';
 import { othersAnswer } from './contested.ts';
 import { moveOn } from './moveOn.ts';
 import { NotificationHeader } from './NotificationHeader.tsx';
 import { Suggestions } from './Suggestions.tsx';
 import { SentAnswer } from './sent/SentAnswer.tsx';
 import { SentToMany } from './sent/SentToMany.tsx';
-import { beingSent, rejections } from './submit.ts';
+import { rejections } from './submit.ts';
 import { broughtBack } from './undo.ts';
 
 interface PaneProps {

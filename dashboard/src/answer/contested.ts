@@ -1,7 +1,7 @@
 import type { NotificationDetail } from '../api/types.ts';
 import { session } from '../session/session.ts';
+import { isBeingSent } from './beingSent.ts';
 import { readDraft } from './drafts.ts';
-import { isBeingSent } from './submit.ts';
 
 /** What somebody else did with a notification that the user has written a text for. */
 export interface OthersAnswer {

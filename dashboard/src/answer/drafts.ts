@@ -59,9 +59,19 @@ export function keepSentDraft(id: number, forMs: number, quote?: Quote): void {
 
 /** Without a draft on this device, the text is that of the answer. Returns what it quoted. */
 export function restoreSentDraft(id: number, answer: Record<string, string> = {}): Quote | undefined {
-  const { fields = answer, teach, source, ticked, quote } = readStoredDraft<SentDraft>(`${SENT}${id}`) ?? {};
+  const sent = readStoredDraft<SentDraft>(`${SENT}${id}`);
+  const { fields = answer, teach, source, ticked, quote } = sent ?? {};
+  const { fields: begun } = readDraft(id);
+  if (Object.keys(begun).length === 0) saveDraft(id, { fields, teach, source, ticked });
+  // The user has begun something else meanwhile, in another tab. No text is lost.
+  else if (sent) saveDraft(id, { fields: joined(fields, begun), teach, source, ticked });
   removeStoredDraft(`${SENT}${id}`);
-  // The user may have begun something else meanwhile, in another tab.
-  if (Object.keys(readDraft(id).fields).length === 0) saveDraft(id, { fields, teach, source, ticked });
   return quote;
+}
+
+function joined(first: Record<string, string>, second: Record<string, string>): Record<string, string> {
+  const texts = { ...second };
+  for (const [field, text] of Object.entries(first))
+    texts[field] = [...new Set([text, second[field]])].filter(Boolean).join('\n\n');
+  return texts;
 }

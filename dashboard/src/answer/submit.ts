@@ -11,8 +11,11 @@ import { session } from '../session/session.ts';
 import { undoSecondsOf } from '../settings/merchant.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
+import { isBeingSent, setBeingSent } from './beingSent.ts';
 import { keepSentDraft, readDraft, renewKey } from './drafts.ts';
 import { undo } from './undo.ts';
+
+export { beingSent } from './beingSent.ts';
 
 /** An answer that the server rejected. It is kept until the user sends again. */
 export interface Rejection {
@@ -37,17 +40,6 @@ export const answerCall = (id: number, body: Record<string, unknown>): Call => (
   ...calls.answer(id, body),
   headers: { 'Idempotency-Key': keyOf(id, body) },
 });
-
-/** Answers that the server has not confirmed yet. */
-export const beingSent = createStore<ReadonlySet<number>>(new Set());
-export const isBeingSent = (id: number): boolean => beingSent.get().has(id);
-
-function setBeingSent(id: number, sending: boolean): void {
-  const next = new Set(beingSent.get());
-  if (sending) next.add(id);
-  else next.delete(id);
-  beingSent.set(next);
-}
 
 const UNDO_MAX_MS = 60_000;
 
@@ -75,7 +67,7 @@ export async function submitAnswer(
   const { id } = item;
   if (isBeingSent(id)) return false;
   setRejection(id, undefined);
-  setBeingSent(id, true);
+  setBeingSent([id], true);
   const [body, undoSeconds] = await Promise.all([toSend, undoSecondsOf(client)]);
   try {
     const call = answerCall(id, undoSeconds > 0 ? { ...body, undo_seconds: undoSeconds } : body);
@@ -99,7 +91,7 @@ export async function submitAnswer(
     setRejection(id, { error, alreadyAnswered });
     return false;
   } finally {
-    setBeingSent(id, false);
+    setBeingSent([id], false);
     void client.invalidateQueries({ queryKey: detailKey(id) });
     void refreshInbox(client);
   }

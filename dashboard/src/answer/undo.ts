@@ -10,6 +10,7 @@ import { navigate } from '../shell/route.ts';
 import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { turnOffShortcuts } from '../shortcuts/armed.ts';
+import { setBeingSent } from './beingSent.ts';
 import { restoreSentDraft } from './drafts.ts';
 
 /** How often a draft came back. An event may have opened its form before: the form starts again, with the text. */
@@ -35,6 +36,8 @@ export function takeFocusAfterUndo(id: number): boolean {
  */
 export async function undo(client: QueryClient, ids: readonly number[], draftId?: number): Promise<void> {
   const results: ReopenResult[] = [];
+  // An event may open their forms before their texts are back.
+  setBeingSent(ids, true);
   try {
     for (const slice of inSlices(ids))
       results.push(...(await request<{ results: ReopenResult[] }>(calls.reopenMany(slice))).results);
@@ -54,6 +57,7 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
     if (quote && item) setQuote(item.conversation_id, quote);
   }
   if (draftId !== undefined && reopened.length > 0) bringDraftBack(draftId);
+  setBeingSent(ids, false);
   showAsPending(client, reopened);
   const late = results.filter((result) => result.status === 'refused' && result.code === 'TOO_LATE');
   if (late.length > 0) showToast('tooLate', { values: { n: late.length }, tone: 'error' });

@@ -179,7 +179,14 @@ export type SendResult =
   /** This message can never be sent. The reason is for the merchant. */
   | { outcome: 'failed'; code: string; reason: string }
   /** The channel refuses everything we send. The reason is for the operator. */
-  | { outcome: 'channel_stopped'; code: string; reason: string; untilResumed?: boolean };
+  | {
+      outcome: 'channel_stopped';
+      code: string;
+      reason: string;
+      untilResumed?: boolean;
+      /** The setting that is to blame, by its option. */
+      option?: string;
+    };
 
 /** Doubles from two seconds to an hour. */
 export const DOUBLING_PAUSES_SECONDS = Array.from({ length: 15 }, (_, n) => Math.min(2 ** (n + 1), 3600));

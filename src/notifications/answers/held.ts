@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Author, MerchantId } from '../../contract/ids.ts';
+import { UNDO_SECONDS_MAX } from '../../contract/notifications.ts';
 import type { Queries } from '../../database/database.ts';
 import type { Decided, Settled } from './effects.ts';
 
@@ -9,7 +10,7 @@ export interface Hold {
   held: string;
 }
 
-export interface HeldAnswer {
+interface HeldAnswer {
   decision: Decided;
   author: Author;
   at: string;
@@ -32,6 +33,15 @@ export function holdOf(
       unknown
     >),
   };
+}
+
+/** The error of `JSON.parse` quotes the text, which must not be logged. */
+export function readHeld({ held }: Pick<Hold, 'held'>): HeldAnswer {
+  try {
+    return JSON.parse(held) as HeldAnswer;
+  } catch {
+    throw new Error('the held answer is not valid JSON');
+  }
 }
 
 /** The merchants with answers that can no longer be undone, longest ago first. */
@@ -71,19 +81,29 @@ const PAUSE_MS = { min: 1000, max: 5 * 60_000 };
 
 /**
  * After it could not be performed: due again when it has waited half as long again, so that others come first. It can
- * still be undone. If it was performed or taken back meanwhile, nothing changes. Returns whether it is no longer due.
+ * still be undone. If it was performed or taken back meanwhile, nothing changes.
  */
 export async function postpone(
   queries: Queries,
   merchantId: MerchantId,
   { id, held, undo_until, updated_at }: DueAnswer,
   at: Date,
-): Promise<boolean> {
+): Promise<void> {
   const waitedMs = at.getTime() - Date.parse(updated_at);
   const pauseMs = Math.min(Math.max(waitedMs / 2, PAUSE_MS.min), PAUSE_MS.max);
   await queries.run(
     'update notifications set undo_until = $4 where merchant_id = $1 and id = $2 and undo_until = $3 and held = $5',
     [merchantId, id, undo_until, new Date(at.getTime() + pauseMs).toISOString(), held],
   );
-  return true;
+}
+
+const OVERDUE_AFTER_MS = (UNDO_SECONDS_MAX + 60) * 1000;
+
+/** For the metrics: those that should have been sent more than a minute ago. */
+export async function countOverdue(queries: Queries, at: Date): Promise<number> {
+  const row = await queries.one<{ overdue: number }>(
+    'select count(*) as overdue from notifications where undo_until is not null and updated_at < $1',
+    [new Date(at.getTime() - OVERDUE_AFTER_MS).toISOString()],
+  );
+  return row?.overdue ?? 0;
 }

@@ -5,7 +5,7 @@ import type { Outbox } from '../../delivery/queue/enqueue.ts';
 import { recipientOf } from '../recipient.ts';
 import { findNotification } from '../store.ts';
 import { eventOf, performAnswer, type Settled } from './effects.ts';
-import { type DueAnswer, findDueMerchants, type HeldAnswer, listDue, postpone } from './held.ts';
+import { type DueAnswer, findDueMerchants, listDue, postpone, readHeld } from './held.ts';
 import { findLesson } from './lessons.ts';
 import { markReleased } from './mark.ts';
 
@@ -42,8 +42,14 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
         if (await release(database, outbox, merchantId, due)) done += 1;
         failing = false;
       } catch (err) {
-        warn(err);
-        if (await postpone(database, merchantId, due, now()).catch(() => false)) done += 1;
+        try {
+          await postpone(database, merchantId, due, now());
+          done += 1;
+          // At each attempt: nobody else sees that the customer got nothing. The pauses between them grow.
+          log.warn({ err, notification_id: due.id }, 'cannot send a held answer; will retry');
+        } catch {
+          warn(err);
+        }
       }
     }
     return done;
@@ -95,7 +101,7 @@ async function release(
   merchantId: MerchantId,
   due: DueAnswer,
 ): Promise<boolean> {
-  const { decision, author, at, recipient: chosen, together } = JSON.parse(due.held) as HeldAnswer;
+  const { decision, author, at, recipient: chosen, together } = readHeld(due);
   const perform = async (queries: Database | Transaction, known?: number) => {
     const notification = await findNotification(queries, merchantId, due.id);
     if (!notification) return false;

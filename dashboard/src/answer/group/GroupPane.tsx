@@ -99,9 +99,17 @@ function Members({ group, ticked, onToggle, onUngroup }: MembersProps) {
         durationMs: UNGROUPED_SHOWN_MS,
         undo() {
           close();
-          void request(calls.regroup(id)).then(() => refreshInbox(client));
+          void regroup(id);
         },
       });
+    } catch {
+      showToast('errorServer', { tone: 'error' });
+    }
+    await refreshInbox(client);
+  };
+  const regroup = async (id: number) => {
+    try {
+      await request(calls.regroup(id));
     } catch {
       showToast('errorServer', { tone: 'error' });
     }

@@ -23,11 +23,17 @@ interface SentToMany {
   results: readonly AnswerResult[];
   /** False if the server could not be reached for the rest. */
   complete: boolean;
-  sending: boolean;
+  /** The notifications that are being answered or taken back. */
+  busy: ReadonlySet<number>;
 }
 
 /** What happened to the answer that was sent to many last, in this tab. */
-export const sentToMany = createStore<SentToMany>({ results: [], complete: true, sending: false });
+export const sentToMany = createStore<SentToMany>({ results: [], complete: true, busy: new Set() });
+const change = (changes: Partial<SentToMany>) => sentToMany.set({ ...sentToMany.get(), ...changes });
+
+const busyAnd = (ids: readonly number[]) => new Set([...sentToMany.get().busy, ...ids]);
+const busyWithout = (ids: readonly number[]) =>
+  new Set([...sentToMany.get().busy].filter((id) => !ids.includes(id)));
 
 /** Throws if the server cannot be reached. Sending again reaches those who are left. */
 export async function sendToMany(
@@ -39,7 +45,7 @@ export async function sendToMany(
   const results: AnswerResult[] = [];
   let documentId: number | null = null;
   let complete = false;
-  sentToMany.set({ ...sentToMany.get(), sending: true });
+  change({ busy: busyAnd(ids) });
   const undoSeconds = await undoSecondsOf(client);
   try {
     for (const [index, slice] of inSlices(ids).entries()) {
@@ -58,12 +64,12 @@ export async function sendToMany(
       results.push(...reply.results);
     }
     complete = true;
-    const sent = results.filter(({ status }) => status === 'answered').map(({ id }) => id);
     // Somebody who still waits can get the same text.
     if (!results.some((one) => one.status === 'refused' && !DONE_CODES.has(one.code)))
       keepSentDraft(draftId, undoSeconds * 1000);
     else renewKey(draftId);
-    if (sent.length > 0) showSent(client, draftId, sent, customers, undoSeconds);
+    if (results.some(({ status }) => status === 'answered'))
+      showSent(client, draftId, results, customers, undoSeconds);
   } catch (error) {
     if (isRefusal(error)) renewKey(draftId);
     throw error;
@@ -71,14 +77,18 @@ export async function sendToMany(
     // Shown from the list until they are loaded again: they would be shown as pending for a moment.
     for (const { id } of results) client.removeQueries({ queryKey: detailKey(id) });
     await refreshInbox(client);
-    sentToMany.set({ results, complete, sending: false });
+    change({ results, complete, busy: busyWithout(ids) });
   }
 }
+
+/** The user may have sent another answer since: its results stay. */
+const without = (results: readonly AnswerResult[]) =>
+  sentToMany.get().results === results ? { results: [] } : {};
 
 function showSent(
   client: QueryClient,
   draftId: number,
-  ids: readonly number[],
+  results: readonly AnswerResult[],
   customers: number,
   undoSeconds: number,
 ): void {
@@ -91,10 +101,10 @@ function showSent(
     durationMs: undoSeconds * 1000,
     undo() {
       close();
+      const ids = results.filter(({ status }) => status === 'answered').map(({ id }) => id);
       // An event may tell that they are open again before the text is back: the form is shown after that.
-      sentToMany.set({ results: [], complete: true, sending: true });
-      const showGroup = () => sentToMany.set({ results: [], complete: true, sending: false });
-      void undo(client, ids, draftId).finally(showGroup);
+      change({ busy: busyAnd(ids), ...without(results) });
+      void undo(client, ids, draftId).finally(() => change({ busy: busyWithout(ids), ...without(results) }));
     },
   });
 }

@@ -35,14 +35,17 @@ export function useOpenGroup(openId: number | undefined, rows: Rows) {
   const own = openId === undefined ? undefined : rows.groups.get(openId);
   if (now.openedAs === undefined && rows.loaded) now = { ...now, openedAs: own ? 'group' : 'one' };
 
+  const isBusy = [openId, ...(now.group ?? []).map(({ id }) => id)].some(
+    (id) => id !== undefined && sent.busy.has(id),
+  );
   let group: Group | undefined;
   if (now.openedAs === 'group') {
     const isSent = sent.complete && sent.results !== now.sentBefore;
-    group = sent.sending ? now.group : (own ?? (isSent ? undefined : restOf(now, rows)));
+    group = isBusy ? now.group : (own ?? (isSent ? undefined : restOf(now, rows)));
   }
   if (group?.length === 1 && now.group?.length === 1 && group[0] === now.group[0]) group = now.group;
   const follows = group?.some(({ id }) => id === openId) ? undefined : group?.[0]?.id;
-  if (!sent.sending && (now.group !== group || now.follows !== follows)) now = { ...now, group, follows };
+  if (!isBusy && (now.group !== group || now.follows !== follows)) now = { ...now, group, follows };
   if (now !== opening) setOpening(now);
 
   const { key, follows: next } = now;

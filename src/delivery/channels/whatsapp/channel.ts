@@ -217,10 +217,6 @@ function unreachable(error: unknown): TestProblem {
   return { code, reason: `WhatsApp cannot be reached (${code}).` };
 }
 
-/** It has expired, or lacks a permission. */
-const isAboutToken = (code: number | undefined, status: number): boolean =>
-  code === undefined ? status === 401 : code === 190 || code === 131005 || (code >= 200 && code <= 299);
-
 function testProblem(code: number | undefined, status: number): TestProblem {
   const name = code === undefined ? `HTTP_${status}` : String(code);
   if (code === 100) {
@@ -229,8 +225,8 @@ function testProblem(code: number | undefined, status: number): TestProblem {
   }
   const result = classify(code, status, 1);
   if (result.outcome === 'channel_stopped') {
-    const { reason } = result;
-    return { code: name, reason, ...(isAboutToken(code, status) ? { option: 'token' } : {}) };
+    const { reason, option } = result;
+    return { code: name, reason, ...(option && { option }) };
   }
   return {
     code: name,

@@ -32,9 +32,10 @@ const tomorrow: Rule = (code, attempts) =>
 const failed =
   (reason: string): Rule =>
   (code) => ({ outcome: 'failed', code, reason });
+/** The option of the setting that is to blame is for the merchant who sets the channel up. */
 const stop =
-  (reason: string): Rule =>
-  (code) => ({ outcome: 'channel_stopped', code, reason });
+  (reason: string, option?: 'token'): Rule =>
+  (code) => ({ outcome: 'channel_stopped', code, reason, ...(option && { option }) });
 
 const TABLE: readonly (readonly [Codes, Rule])[] = [
   [[4, 80007, 130429, 131016, 131057], again],
@@ -57,8 +58,11 @@ const TABLE: readonly (readonly [Codes, Rule])[] = [
   ],
   [[132015], failed('WhatsApp has paused the template because of its quality.')],
   [[132016], failed('WhatsApp has disabled the template permanently. Set up another one.')],
-  [[190], stop('The access token has expired or is not valid.')],
-  [[[200, 299], 131005], stop('The access token lacks the permission to send from this number.')],
+  [[190], stop('The access token has expired or is not valid.', 'token')],
+  [
+    [3, 10, [200, 299], 131005],
+    stop('The access token lacks the permission to send from this number.', 'token'),
+  ],
   [[368, 131031], stop('WhatsApp has restricted or locked the account. See the account’s page at Meta.')],
   [[131042], stop('The account has a payment problem at Meta.')],
   [[131048], stop('Too many messages from this number were blocked or reported as spam.')],
@@ -66,7 +70,7 @@ const TABLE: readonly (readonly [Codes, Rule])[] = [
 
 /** For errors without a code in the table, by the response's status. */
 const BY_STATUS: readonly (readonly [from: number, to: number, Rule])[] = [
-  [401, 401, stop('The access token was refused.')],
+  [401, 401, stop('The access token was refused.', 'token')],
   [429, 429, again],
   // Redirects are not followed: they would send the token to another server.
   [300, 399, again],
