@@ -15,8 +15,6 @@ import { isBeingSent, setBeingSent } from './beingSent.ts';
 import { keepSentDraft, readDraft, renewKey } from './drafts.ts';
 import { undo } from './undo.ts';
 
-export { beingSent } from './beingSent.ts';
-
 /** An answer that the server rejected. It is kept until the user sends again. */
 export interface Rejection {
   error: unknown;
