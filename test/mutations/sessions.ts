@@ -212,6 +212,8 @@ export const SESSION_MUTATIONS: readonly Mutation[] = [
       replace: `headers[DASHBOARD_HEADER] !== '1' && site !== undefined`,
       test: 'a request from another site is forbidden, and changes nothing',
     },
+  ]),
+  ...caughtBy('test/demo-users.test.ts', [
     {
       name: 'a proxy’s visitors get the demo’s passwords',
       file: 'src/http/address.ts',
