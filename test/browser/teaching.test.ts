@@ -3,7 +3,7 @@ import { before, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { QUESTION } from '../harness.ts';
 import { until } from '../shops.ts';
-import { answerField, apiOf, becomes, button, inBrowser } from './browser.ts';
+import { answerField, apiOf, becomes, button, inBrowser, isInSight } from './browser.ts';
 
 const choice = (page: Page) => page.getByRole('combobox', { name: 'The assistant learns' });
 const learns = (page: Page) => page.getByRole('textbox', { name: 'What the assistant tells customers' });
@@ -89,10 +89,13 @@ inBrowser('what the assistant learns from an answer', (dashboard) => {
 
   it('is a new document with a title of my own, which I can take back later', async () => {
     const id = await ask('Do you sell vouchers?');
-    const window = await dashboard.open({ path: `/inbox/${id}`, expectedErrors: /404/ });
+    const viewport = { width: 1400, height: 900 };
+    const window = await dashboard.open({ path: `/inbox/${id}`, viewport, expectedErrors: /404/ });
     const { page } = window;
     await learns(page).waitFor();
     assert.equal(await chosen(page), 'A new document');
+    // Nobody has to scroll to see it.
+    await becomes(() => isInSight(choice(page)), true);
     await page.getByRole('textbox', { name: 'Title' }).fill('Vouchers');
     await answerField(page).fill('From 20 €, at the till.');
     await button(page, 'Send answer').click();
