@@ -227,6 +227,32 @@ onEachEngine('an answer that can be undone', (engine) => {
     }
   });
 
+  // SQLite writes one thing after the other.
+  if (engine === 'postgres')
+    it('is not sent if it is taken back when a worker has already seen that it is due', async () => {
+      const { database, clock } = deskbell;
+      const id = await ask('At the last moment?');
+      await hold(id, { answer: 'Almost sent.' });
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await database.transaction(async (tx) => {
+        await tx.run('update notifications set updated_at = updated_at where id = $1', [id]);
+        clock.jump(6);
+        await until('the worker waits for it', async () => (await database.all(waiting)).length > 0);
+        await tx.run(
+          `update notifications set status = 'requested', answer = null, answered_by = null, undo_until = null, held = null
+            where id = $1`,
+          [id],
+        );
+      });
+      const other = await ask('And after it?');
+      await hold(other);
+      await release(other);
+      assert.deepEqual(
+        [(await show(id)).status, await messagesOf(id), await documentsWith('Almost sent.')],
+        ['requested', 0, 0],
+      );
+    });
+
   it('keeps its text out of lists: they have the fields of the contract', async () => {
     const id = await ask();
     await hold(id);

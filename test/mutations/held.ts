@@ -18,7 +18,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
       file: 'src/notifications/answers/mark.ts',
       find: 'and notifications.id = r.id and notifications.held = r.held`',
       replace: 'and notifications.id = r.id`',
-      test: 'is either sent or taken back, if both happen at the same moment',
+      test: 'is not sent if it is taken back when a worker has already seen that it is due',
     },
     {
       name: 'an assistant that cancels hears that an answered question waits',
