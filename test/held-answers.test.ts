@@ -267,7 +267,7 @@ onEachEngine('an answer that can be undone', (engine) => {
     assert.ok(!pending.json.some((one: { id: number }) => one.id === id));
   });
 
-  it('and that cannot be sent is tried again later each time, and does not keep others from being sent', async () => {
+  it('and that cannot be sent is retried with growing pauses, and does not keep others from being sent', async () => {
     const { database, clock, logged } = deskbell;
     tokens.aurora = await deskbell.signIn();
     const broken: { id: number; kept: string }[] = [];
@@ -302,7 +302,7 @@ onEachEngine('an answer that can be undone', (engine) => {
     ] as const) {
       clock.jump(seconds);
       tokens.aurora = await deskbell.signIn();
-      await until('it is tried again', async () => (await pauseOf(first.id)) > 0);
+      await until('it was retried', async () => (await pauseOf(first.id)) > 0);
       assert.equal(await pauseOf(first.id), pause);
     }
     assert.deepEqual([timesLogged(first.id), await overdue()], [3, broken.length]);

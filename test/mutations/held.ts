@@ -1,7 +1,7 @@
 import { caughtBy, type Mutation } from './mutation.ts';
 
 const CANNOT_BE_SENT =
-  'and that cannot be sent is tried again later each time, and does not keep others from being sent';
+  'and that cannot be sent is retried with growing pauses, and does not keep others from being sent';
 
 /** Answers that can be undone, and what an answer teaches. */
 export const HELD_MUTATIONS: readonly Mutation[] = [
@@ -49,7 +49,7 @@ export const HELD_MUTATIONS: readonly Mutation[] = [
       test: CANNOT_BE_SENT,
     },
     {
-      name: 'an answer that cannot be sent is tried again every second',
+      name: 'an answer that cannot be sent is retried every second',
       file: 'src/notifications/answers/held.ts',
       find: 'Math.max(waitedMs / 2, PAUSE_MS.min)',
       replace: 'PAUSE_MS.min',

@@ -33,7 +33,7 @@ export function releaseAnswers(parts: Parts): { stop(): Promise<void> } {
   let failing = false;
   let stopped = false;
 
-  /** Returns how many are no longer due. One that fails is tried again later, after the others. */
+  /** Returns how many are no longer due. One that fails is retried later, after the others. */
   async function releaseSome(merchantId: MerchantId): Promise<number> {
     let done = 0;
     for (const due of await listDue(database, merchantId, now(), OF_EACH_AT_ONCE)) {

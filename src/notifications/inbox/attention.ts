@@ -108,13 +108,15 @@ interface Fix extends Countries {
   phone: string;
 }
 
-/** Fixes the number of a notification's newest message. */
-export const fixRecipient = (
+type FixRecipient = (
   database: Database,
   merchantId: MerchantId,
-  { id, ...given }: { id: number } & Fix,
-  { who, at }: By,
-): Promise<void> =>
+  given: { id: number } & Fix,
+  by: By,
+) => Promise<void>;
+
+/** Fixes the number of a notification's newest message. */
+export const fixRecipient: FixRecipient = (database, merchantId, { id, ...given }, { who, at }) =>
   database.transaction(async (tx) => {
     const found = await findNotification(tx, merchantId, id);
     if (!found) throw notificationNotFound();
@@ -125,12 +127,7 @@ export const fixRecipient = (
   });
 
 /** Fixes the number of this message, which may answer no notification. */
-export const fixRecipientOfMessage = (
-  database: Database,
-  merchantId: MerchantId,
-  { id, ...given }: { id: number } & Fix,
-  { who, at }: By,
-): Promise<void> =>
+export const fixRecipientOfMessage: FixRecipient = (database, merchantId, { id, ...given }, { who, at }) =>
   database.transaction(async (tx) => {
     const read = () => findMessage(tx, merchantId, id);
     const found = await read();
