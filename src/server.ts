@@ -3,62 +3,40 @@ import type { Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Assistant, createAssistant } from './assistant/assistant.ts';
 import { recordMigrations, SERVER } from './audit/record.ts';
-import { expiringEvents } from './audit/store.ts';
-import { EXPIRING_ATTEMPTS } from './auth/attempts.ts';
 import { createFactors } from './auth/factors/factors.ts';
-import { EXPIRING_CHALLENGES } from './auth/factors/passkeys/challenges.ts';
-import { openKeyring, removeKeysReplacedBefore } from './auth/keys.ts';
+import { openKeyring } from './auth/keys.ts';
 import { createMachineKeys } from './auth/machineKeys/verify.ts';
 import { createPasswords, type Passwords } from './auth/passwords/passwords.ts';
-import { EXPIRING_RESETS } from './auth/passwords/reset.ts';
-import { expiringRevocations, openRevocations, type Revocations } from './auth/sessions/revocations.ts';
-import { EXPIRING_SESSIONS } from './auth/sessions/store.ts';
-import { EXPIRING_INVITES } from './auth/team/invites.ts';
+import { openRevocations, type Revocations } from './auth/sessions/revocations.ts';
 import { createTokens } from './auth/tokens.ts';
 import { hasUsers } from './auth/users.ts';
 import { openFittingVault } from './auth/vault.ts';
+import { type Background, startBackground } from './background.ts';
+import { cleanUp } from './cleanUp.ts';
 import { riskySettings } from './config/risks.ts';
 import type { Config } from './config.ts';
-import { expiringMessages, insertMessages } from './conversations/messages.ts';
-import { customerMessages } from './conversations/received.ts';
+import { insertMessages } from './conversations/messages.ts';
 import { findConversation } from './conversations/store.ts';
 import { CHANGES, type Database } from './database/database.ts';
-import { removeExpired } from './database/expiry.ts';
 import { migrate } from './database/migrate.ts';
 import { openDatabase } from './database/open.ts';
 import { createChannels } from './delivery/channels/merchantChannels.ts';
-import { EXPIRING_FORMER_CHANNELS } from './delivery/channels/settings.ts';
 import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
-import { EXPIRING_UPDATES, processInbound } from './delivery/channels/whatsapp/inbound.ts';
-import { removeIdlePace } from './delivery/channels/whatsapp/pace.ts';
-import { removeOldEvents } from './delivery/queue/endpointEvents.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
-import { startWorker, type Worker } from './delivery/worker/worker.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
-import { openEndpointChannels } from './endpointChannels.ts';
-import { EXPIRING_EVENTS, numberUnread } from './events/log.ts';
-import { EXPIRING_RECOGNITIONS, recordKnown, removeOldOutcomes } from './knowledge/confidence/store.ts';
-import { EXPIRING_REMOVALS } from './knowledge/documents/removals.ts';
+import { numberUnread } from './events/log.ts';
+import { recordKnown } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
-import { startVectorMaker } from './knowledge/embeddings/make.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
 import { createQuestionVectors } from './knowledge/embeddings/questions.ts';
 import { createRanking, type Ranking } from './knowledge/ranking/rank.ts';
 import { suggestDocuments } from './knowledge/suggestions.ts';
-import { EXPIRING_MAILS } from './mail/queue.ts';
-import type { MailSender } from './mail/sender.ts';
-import { openMailSender } from './mailSender.ts';
 import { listMerchantIds, whileWaiting } from './merchants/store.ts';
 import { createMetrics } from './metrics.ts';
 import { releaseAnswers } from './notifications/answers/release.ts';
 import { expireAsks } from './notifications/asks/expire.ts';
-import { EXPIRING_ASKS } from './notifications/asks/store.ts';
-import { EXPIRING_IDEMPOTENCY_KEYS } from './notifications/idempotency.ts';
-import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
 import { storeAnswerSchemas } from './notifications/kinds.ts';
-import { EXPIRING_STATISTICS } from './notifications/progress/weeks.ts';
 import { insertNotification } from './notifications/raise.ts';
-import { EXPIRING_PRESENCES } from './notifications/team/presence.ts';
 import { isEncodedKey } from './secrets.ts';
 import { openStorage } from './storage.ts';
 
@@ -66,9 +44,7 @@ export interface Server {
   app: FastifyInstance;
   database: Database;
   /** Absent if other processes send the messages. */
-  worker: Worker | undefined;
-  /** Absent also if this server sends no mail. */
-  mailSender: MailSender | undefined;
+  background: Background | undefined;
   close(): Promise<void>;
 }
 
@@ -148,25 +124,9 @@ export async function openServer(
       assistant: openAssistant(database, ranking, log, now),
       demoUsers: config.demo ? createDemoSignIns(database, passwords) : async () => [],
     });
-    const worker = config.worker
-      ? startWorker({
-          database,
-          channels,
-          endpoints: openEndpointChannels({ config, database, vault, log, now }),
-          log,
-          now,
-          concurrency: config.workerConcurrency,
-          processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
-          onAttempt: metrics.attempt,
-        })
+    const background = config.worker
+      ? startBackground({ config, database, vault, channels, embed, onAttempt: metrics.attempt, log, now })
       : undefined;
-    const vectorMaker =
-      config.worker && embeddings && embed
-        ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
-        : undefined;
-    const indexer = config.worker ? startInboxIndexer({ database, log }) : undefined;
-
-    const mailSender = config.worker ? openMailSender({ config, database, vault, log, now }) : undefined;
     const expiring = expireAsks({ database, log, now });
     const releasing = releaseAnswers({ database, outbox, log, now });
     const numbering = numberUnreadRegularly(database, log, now);
@@ -174,14 +134,13 @@ export async function openServer(
     return {
       app,
       database,
-      worker,
-      mailSender,
+      background,
       async close() {
         clearInterval(cleaning);
         await Promise.all([expiring.stop(), releasing.stop()]);
         clearInterval(numbering);
         // The worker finishes what it is sending while the clients disconnect.
-        const sent = Promise.all([worker?.stop(), vectorMaker?.stop(), indexer?.stop(), mailSender?.stop()]);
+        const sent = background?.stop();
         // A connection becomes idle when its last response is sent, so we close idle ones repeatedly.
         const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         await app.close().finally(() => clearInterval(closeIdle));
@@ -253,46 +212,4 @@ function numberUnreadRegularly(database: Database, log: Logger, now: () => Date)
       working = false;
     }
   }, NUMBER_EVERY_MS).unref();
-}
-
-/** Each table separately: if one fails, the others continue. Several processes may clean up at the same time. */
-export async function cleanUp(database: Database, config: Config, log: Logger, at: Date): Promise<void> {
-  for (const expiring of [
-    ...EXPIRING_ATTEMPTS,
-    ...EXPIRING_SESSIONS,
-    EXPIRING_CHALLENGES,
-    EXPIRING_INVITES,
-    EXPIRING_RESETS,
-    EXPIRING_MAILS,
-    expiringRevocations(config.accessTtlSeconds),
-    EXPIRING_IDEMPOTENCY_KEYS,
-    EXPIRING_ASKS,
-    EXPIRING_PRESENCES,
-    EXPIRING_RECOGNITIONS,
-    ...EXPIRING_STATISTICS,
-    EXPIRING_REMOVALS,
-    EXPIRING_EVENTS,
-    ...EXPIRING_UPDATES,
-    EXPIRING_FORMER_CHANNELS,
-    expiringEvents(config.auditRetentionDays),
-    expiringMessages(config.messageRetentionDays),
-  ]) {
-    await removeExpired(database, expiring, at).catch((err) =>
-      log.warn({ err, table: expiring.table }, 'cannot remove expired rows; will retry'),
-    );
-  }
-  await removeIdlePace(database, at).catch((err) =>
-    log.warn({ err, table: 'send_pace' }, 'cannot remove expired rows; will retry'),
-  );
-  await removeOldOutcomes(database).catch((err) =>
-    log.warn({ err, table: 'recognitions' }, 'cannot remove expired rows; will retry'),
-  );
-  await removeOldEvents(database, at).catch((err) =>
-    log.warn({ err, table: 'deliveries' }, 'cannot remove expired rows; will retry'),
-  );
-  // A process may sign with a replaced key for half a minute more, so we wait five minutes.
-  const unused = new Date(at.getTime() - (config.refreshTtlSeconds + 300) * 1000);
-  await removeKeysReplacedBefore(database, unused).catch((err) =>
-    log.warn({ err }, 'cannot remove old signing keys; will retry'),
-  );
 }

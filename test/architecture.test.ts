@@ -31,6 +31,8 @@ const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'database/deadline.ts', 'm
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'main.ts': EVERYTHING,
+  'background.ts': EVERYTHING,
+  'cleanUp.ts': EVERYTHING,
   'server.ts': EVERYTHING,
   cli: EVERYTHING,
   'app.ts': [
@@ -213,7 +215,7 @@ const FOREIGN_TABLES: Record<string, readonly string[]> = {
     ...['conversation_messages', 'conversations', 'deliveries', 'delivery_events', 'simulator_messages'],
   ],
   // Log lines mention them.
-  'server.ts': ['deliveries', 'recognitions', 'send_pace'],
+  'cleanUp.ts': ['deliveries', 'recognitions', 'send_pace'],
   // The doctor compares the clock with the newest time of any feature.
   'database/vitals.ts': ['idempotency_keys', 'sessions', 'sign_in_failures', 'signing_keys'],
   // An event has the reference and the metadata of its ask.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { cleanUp } from '../src/cleanUp.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { waitsArrive } from './arrivals.ts';
 import { ASK, useAsks } from './asking.ts';
 import { assertError, NOTIFICATIONS, onEachEngine, startSecondServer, useDeskbell } from './harness.ts';

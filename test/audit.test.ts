@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { recordEvent, SERVER } from '../src/audit/record.ts';
 import { disableUser, setPassword } from '../src/auth/users.ts';
+import { cleanUp } from '../src/cleanUp.ts';
 import type { AuditEvent } from '../src/contract/audit.ts';
 import { EVENT_NAMES } from '../src/contract/auditEvents.ts';
 import { refusedStop, stopChannel } from '../src/delivery/worker/stops.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { run, settingsOf } from './command.ts';
 import {
   AURORA,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import pg from 'pg';
+import { cleanUp } from '../src/cleanUp.ts';
 import type { Param } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { type Deskbell, onEachEngine, raise, startDeskbell } from './harness.ts';
 
 const CURRENT_ROWS = 5000;

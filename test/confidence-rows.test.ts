@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, beforeEach, it } from 'node:test';
+import { cleanUp } from '../src/cleanUp.ts';
 import type { Engine } from '../src/database/database.ts';
 import { OUTCOMES_MAX, UNJUDGED_MAX } from '../src/knowledge/confidence/store.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { useAsks } from './asking.ts';
 import { NOTIFICATIONS, onEachEngine } from './harness.ts';
 import { useKnowledge } from './teaching.ts';

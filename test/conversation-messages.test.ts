@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { cleanUp } from '../src/cleanUp.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { upsertConversation } from '../src/conversations/store.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { assertError, BOREALIS, onEachEngine, QUESTION, raise, useDeskbell } from './harness.ts';
 import { receivedIn, type ThreadMessage, textsOf, threadOf } from './threads.ts';
 import { newPhone } from './whatsapp.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EventSource } from 'eventsource';
+import { cleanUp } from '../src/cleanUp.ts';
 import type { Event } from '../src/contract/events.ts';
 import type { MerchantId } from '../src/contract/ids.ts';
 import { numberUnread } from '../src/events/log.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { waitsArrive } from './arrivals.ts';
 import { assertError, BOREALIS, NOTIFICATIONS, onEachEngine, raise, useDeskbell } from './harness.ts';
 import { EVENTS, listen } from './listening.ts';

@@ -142,7 +142,7 @@ export async function startDeskbell(
   );
 
   const allSent = async () => {
-    await Promise.all([server.worker?.idle(), server.mailSender?.idle()]);
+    await Promise.all([server.background?.worker.idle(), server.background?.mailSender?.idle()]);
   };
   const clock = createClock(allSent);
   const server = await openServer(config, log, clock.now);

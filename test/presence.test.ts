@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { cleanUp } from '../src/cleanUp.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { addColleague, type Colleague } from './colleagues.ts';
 import {
   assertError,

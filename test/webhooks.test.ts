@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { cleanUp } from '../src/cleanUp.ts';
 import { createLogger } from '../src/log.ts';
-import { cleanUp } from '../src/server.ts';
 import { assertError, onEachEngine, raise } from './harness.ts';
 import { ANSWERED, useHooks } from './hooks.ts';
 import { type ReceivedCall, startReceiver } from './receiver.ts';

@@ -1,19 +1,12 @@
-import type { Logger } from 'pino';
 import { openFittingVault } from '../auth/vault.ts';
+import { startBackground } from '../background.ts';
 import type { Config } from '../config.ts';
-import { customerMessages } from '../conversations/received.ts';
 import type { Database } from '../database/database.ts';
 import { createChannels } from '../delivery/channels/merchantChannels.ts';
-import { processInbound } from '../delivery/channels/whatsapp/inbound.ts';
 import { createOutbox } from '../delivery/queue/enqueue.ts';
-import { startWorker } from '../delivery/worker/worker.ts';
-import { openEndpointChannels } from '../endpointChannels.ts';
 import { createEndpoint } from '../knowledge/embeddings/endpoint.ts';
-import { startVectorMaker, type VectorMaker } from '../knowledge/embeddings/make.ts';
 import { createLogger } from '../log.ts';
-import { openMailSender } from '../mailSender.ts';
 import { releaseAnswers } from '../notifications/answers/release.ts';
-import { startInboxIndexer } from '../notifications/inbox/search/indexer.ts';
 import { command as define, Failure } from './command.ts';
 import { withDatabase } from './database.ts';
 import { count } from './terminal.ts';
@@ -42,42 +35,28 @@ async function work(database: Database, config: Config): Promise<number> {
   const vault = await openFittingVault(database, config);
   const channels = createChannels({ database, vault, now }, config);
   let attempts = 0;
-  const worker = startWorker({
+  const { embeddings } = config;
+  const onRequest = (use: string, outcome: string) => log.debug({ use, outcome }, 'embeddings request');
+  const background = startBackground({
+    config,
     database,
+    vault,
     channels,
-    endpoints: openEndpointChannels({ config, database, vault, log, now }),
-    log,
-    now,
-    concurrency: config.workerConcurrency,
-    processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
+    embed: embeddings && createEndpoint({ settings: embeddings, log, onRequest }),
     onAttempt(channel, outcome, code) {
       attempts += 1;
       log.debug({ channel, outcome, code }, 'attempt');
     },
+    log,
+    now,
   });
   const releasing = releaseAnswers({ database, outbox: createOutbox(database, config), log, now });
-  const vectorMaker = makeVectors(database, config, log);
-  const mailSender = openMailSender({ config, database, vault, log, now });
-  const indexer = startInboxIndexer({ database, log });
   log.info({ channel: config.channel.name }, 'sending messages');
   log.flush();
   log.info({ signal: await stopSignal }, 'stopping');
-  await Promise.all([
-    releasing.stop(),
-    worker.stop(),
-    vectorMaker?.stop(),
-    indexer.stop(),
-    mailSender?.stop(),
-  ]);
+  await Promise.all([releasing.stop(), background.stop()]);
   log.flush();
   return attempts;
-}
-
-function makeVectors(database: Database, { embeddings }: Config, log: Logger): VectorMaker | undefined {
-  if (!embeddings) return undefined;
-  const onRequest = (use: string, outcome: string) => log.debug({ use, outcome }, 'embeddings request');
-  const { documents: embed } = createEndpoint({ settings: embeddings, log, onRequest });
-  return startVectorMaker({ database, embed, model: embeddings.model, log, now: () => new Date() });
 }
 
 function signalled(): Promise<NodeJS.Signals> {

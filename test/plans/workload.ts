@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { cleanUp } from '../../src/cleanUp.ts';
 import { customerMessages } from '../../src/conversations/received.ts';
 import { createLogger } from '../../src/log.ts';
-import { cleanUp } from '../../src/server.ts';
 import {
   BOREALIS,
   type CallOptions,

@@ -1,0 +1,64 @@
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { customerMessages } from './conversations/received.ts';
+import type { Database } from './database/database.ts';
+import type { Channels } from './delivery/channels/merchantChannels.ts';
+import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
+import { startWorker, type Worker } from './delivery/worker/worker.ts';
+import { openEndpointChannels } from './endpointChannels.ts';
+import type { createEndpoint } from './knowledge/embeddings/endpoint.ts';
+import { startVectorMaker } from './knowledge/embeddings/make.ts';
+import type { MailSender } from './mail/sender.ts';
+import { openMailSender } from './mailSender.ts';
+import type { Metrics } from './metrics.ts';
+import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
+import type { Vault } from './secrets.ts';
+
+interface BackgroundParts {
+  config: Config;
+  database: Database;
+  vault: Vault;
+  channels: Channels;
+  /** Absent without embeddings. */
+  embed: ReturnType<typeof createEndpoint> | undefined;
+  onAttempt: Metrics['attempt'];
+  log: Logger;
+  now: () => Date;
+}
+
+export interface Background {
+  worker: Worker;
+  /** Absent if no mail is set up. */
+  mailSender: MailSender | undefined;
+  /** Finishes what is being sent. */
+  stop(): Promise<void>;
+}
+
+/** What a server does besides answering requests, and a separate worker does alone. */
+export function startBackground(parts: BackgroundParts): Background {
+  const { config, database, vault, channels, embed, onAttempt, log, now } = parts;
+  const worker = startWorker({
+    database,
+    channels,
+    endpoints: openEndpointChannels({ config, database, vault, log, now }),
+    log,
+    now,
+    concurrency: config.workerConcurrency,
+    processStatuses: () => processInbound({ database, channels, customerMessages, log, now }),
+    onAttempt,
+  });
+  const { embeddings } = config;
+  const vectorMaker =
+    embeddings && embed
+      ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
+      : undefined;
+  const indexer = startInboxIndexer({ database, log });
+  const mailSender = openMailSender({ config, database, vault, log, now });
+  return {
+    worker,
+    mailSender,
+    async stop() {
+      await Promise.all([worker.stop(), vectorMaker?.stop(), indexer.stop(), mailSender?.stop()]);
+    },
+  };
+}
