@@ -295,11 +295,11 @@ export const isInSight = (element: Locator): Promise<boolean> =>
     return hit !== null && one.contains(hit);
   });
 
-/** Each is different, so that they are not in one row. */
+/** Each is different, also from the demo's of another customer, so that they are not in one row. */
 const newQuestion = () => ({
   ...QUESTION,
   context: {
-    question: `Do you have decaf ${LETTERS[asked % 26]}${LETTERS[Math.floor(asked++ / 26)]}ora beans?`,
+    question: `Is your decaf from ${LETTERS[asked % 26]}${LETTERS[Math.floor(asked++ / 26)]}ville organic?`,
   },
 });
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';

@@ -176,6 +176,18 @@ inBrowser('customers who ask the same', (dashboard) => {
     await window.close();
   });
 
+  it('are resolved with the text, which is back if only one of them is reopened', async () => {
+    const [first] = await ask('Do you sell almond milk?');
+    const window = await dashboard.open({ path: `/inbox/${first}` });
+    const { page } = window;
+    await page.getByRole('heading', { name: '3 customers ask this' }).waitFor();
+    await answerField(page).fill('Not yet, but');
+    await button(page, 'Resolve without replying').click();
+    await button(page, 'Reopen').click();
+    await becomes(() => answerField(page).inputValue(), 'Not yet, but');
+    await window.close();
+  });
+
   it('are answered while another answer is being taken back', async () => {
     await setUndoSeconds(60);
     const [figs] = await ask('Do you sell dried figs?');

@@ -69,6 +69,15 @@ export function restoreSentDraft(id: number, answer: Record<string, string> = {}
   return quote;
 }
 
+/** The text of a group that was resolved or answered with this notification in it. */
+export function textsOfSentGroup(id: number): Record<string, string> {
+  for (const name of draftNames(SENT)) {
+    const { fields, ticked } = readStoredDraft<SentDraft>(name) ?? {};
+    if (fields && ticked?.includes(id)) return fields;
+  }
+  return {};
+}
+
 function joined(first: Record<string, string>, second: Record<string, string>): Record<string, string> {
   const texts = { ...second };
   for (const [field, text] of Object.entries(first))

@@ -11,7 +11,7 @@ import { createStore } from '../shell/store.ts';
 import { showToast } from '../shell/toasts.tsx';
 import { turnOffShortcuts } from '../shortcuts/armed.ts';
 import { setBeingSent } from './beingSent.ts';
-import { restoreSentDraft } from './drafts.ts';
+import { restoreSentDraft, textsOfSentGroup } from './drafts.ts';
 
 /** How often a draft came back. An event may have opened its form before: the form starts again, with the text. */
 export const broughtBack = createStore<ReadonlyMap<number, number>>(new Map());
@@ -52,7 +52,7 @@ export async function undo(client: QueryClient, ids: readonly number[], draftId?
     [focusAfterUndo] = reopened;
   }
   for (const id of reopened) {
-    const quote = bringDraftBack(id, isOne ? answerIn(client, id) : {});
+    const quote = bringDraftBack(id, isOne ? { ...textsOfSentGroup(id), ...answerIn(client, id) } : {});
     const item = client.getQueryData<NotificationDetail>(detailKey(id));
     if (quote && item) setQuote(item.conversation_id, quote);
   }
