@@ -124,7 +124,7 @@ export const en = {
   reasonDailyLimit: 'You have reached your daily limit.',
   reasonCustomerMustWrite: 'It is sent when the customer writes again.',
   reasonEarlierMessage: 'An earlier message to this customer comes first.',
-  reasonRetrying: 'The last attempt failed. It will be tried again.',
+  reasonRetrying: 'The last attempt failed. Deskbell will retry.',
   reasonNotSentYet: 'It is still in the queue.',
   reasonNumberFixed: 'The number is fixed. This message has not been sent to it yet.',
   attentionMessages: 'Messages without a question',

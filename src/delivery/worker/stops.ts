@@ -44,7 +44,7 @@ const SAME_STOP_MS = 60 * 60_000;
 
 /**
  * A channel that refuses us and then does not answer stays `refused`, until the time is over or somebody resumes it. Only
- * that is an event: a channel that does not answer is tried again soon.
+ * that is an event: the worker soon retries a channel that does not answer.
  */
 export async function stopChannel(
   queries: Database | Transaction,

@@ -169,7 +169,7 @@ export function startVectorMaker({ database, embed, model, log, now }: VectorMak
     return embedInParts(texts);
   }
 
-  /** A batch that is refused is split in two. A single text is tried again, then cut. */
+  /** A batch that is refused is split in two. A single text is retried, then cut. */
   async function embedInParts(texts: readonly string[]): Promise<(StoredVector | undefined)[]> {
     if (texts.length > 1) {
       const half = Math.ceil(texts.length / 2);

@@ -9,7 +9,7 @@ export const DONE_CODES: ReadonlySet<string> = new Set(['ALREADY_ANSWERED', 'NOT
 
 interface Outcome {
   done: number[];
-  /** Those that can be tried again, and why they were not done. */
+  /** Those that can be retried, and why they were not done. */
   failed: Map<number, unknown>;
   /** Those that somebody else has answered or deleted. */
   gone: Map<number, unknown>;
