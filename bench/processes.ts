@@ -69,12 +69,12 @@ export function startServer(
   folder: string,
   profileFolder?: string,
 ): Promise<ServerProcess> {
-  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const main = new URL('../src/cli/main.ts', import.meta.url).pathname;
   // As with npm start.
   const flags = ['--max-semi-space-size=8'];
   if (profileFolder) flags.push('--cpu-prof', '--cpu-prof-dir', profileFolder);
   // In another folder, so that a `.env` of the project is not read.
-  return startProcess([...flags, main], {
+  return startProcess([...flags, main, 'serve'], {
     env: { ...env, HOST: '127.0.0.1' },
     folder,
     ready: { path: '/readyz' },

@@ -60,7 +60,7 @@ mkdirSync(folder, { recursive: true });
 const data = mkdtempSync(join(tmpdir(), 'deskbell-screenshots-'));
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
-const server = spawn(process.execPath, ['src/main.ts'], {
+const server = spawn(process.execPath, ['src/cli/main.ts', 'serve'], {
   cwd: root,
   env: { ...process.env, DATA_DIR: data, PORT: String(port), LOG_LEVEL: 'warn' },
   stdio: ['ignore', 'ignore', 'inherit'],

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type ChannelConfig, readChannel, readCountry, readOperatorSettings } from './config/channel.ts';
@@ -10,6 +10,7 @@ import { postgresAddressProblem } from './database/address.ts';
 import { CHANNEL_NAMES } from './delivery/channels/descriptors.ts';
 import type { CountryCode } from './delivery/phone.ts';
 import { isLoopback } from './http/address.ts';
+import { PACKAGED, PROGRAM } from './installation.ts';
 import { secretKeyProblem } from './secrets.ts';
 
 /** All settings. Only this file reads the environment and names its variables. */
@@ -106,19 +107,43 @@ export class ConfigError extends Error {
   }
 }
 
-/** Settings may also be in a file `.env`. The environment takes precedence. */
+/** Of an installed Deskbell: its units and whoever runs a command get the same settings. */
+const SYSTEM_FILE = '/etc/deskbell/deskbell.env';
+
+/** Settings may also be in a file. The environment takes precedence. */
 export function loadEnvFile(): void {
-  if (!existsSync('.env')) return;
-  try {
-    process.loadEnvFile('.env');
-  } catch {
-    throw new ConfigError(['The file .env cannot be read. Make it a text file that this user may read.']);
+  if (existsSync('.env')) loadFile('.env', 'Make it a text file that this user may read.');
+  else if (PACKAGED && mayExist(SYSTEM_FILE)) {
+    loadFile(SYSTEM_FILE, 'Run this as the user deskbell: sudo -u deskbell deskbell …');
   }
 }
 
-/** The folder from which the program was called: npm changes to the project's folder. */
+function loadFile(file: string, fix: string): void {
+  try {
+    process.loadEnvFile(file);
+  } catch {
+    throw new ConfigError([`The file ${file} cannot be read. ${fix}`]);
+  }
+}
+
+/** Also if this user may not look into its folder: without its settings, a command would use another database. */
+function mayExist(file: string): boolean {
+  try {
+    accessSync(file);
+    return true;
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code!);
+  }
+}
+
+export const settingsHelp = (): string =>
+  PACKAGED
+    ? `Settings come from the environment, and from the file .env in this folder or else ${SYSTEM_FILE}.`
+    : 'Settings come from the environment and from the file .env, like those of the server.';
+
+/** The folder from which the program was called: `npm run deskbell` changes to the project's folder. */
 export function callerFolder(): string {
-  return process.env.INIT_CWD ?? process.cwd();
+  return (PACKAGED ? undefined : process.env.INIT_CWD) ?? process.cwd();
 }
 
 export function readConfig(env: Environment = process.env): Config {
@@ -252,7 +277,7 @@ export function readApiAccess(env: Environment = process.env): ApiAccess {
   const { text, address } = createReader(env, problems);
   const url = address('DESKBELL_URL', ['http:', 'https:']) ?? 'http://127.0.0.1:8000';
   const key = text('DESKBELL_KEY') ?? '';
-  if (key === '') problems.push('DESKBELL_KEY must be set. "npm run deskbell -- key add" creates a key.');
+  if (key === '') problems.push(`DESKBELL_KEY must be set. "${PROGRAM} key add" creates a key.`);
   if (problems.length > 0) throw new ConfigError(problems);
   return { url, key };
 }
@@ -277,7 +302,7 @@ function checkSecretKey(
 ): void {
   const problem =
     secretKey !== undefined ? secretKeyProblem(secretKey) : databaseUrl && 'must be set with DATABASE_URL.';
-  if (problem) problems.push(`SECRET_KEY ${problem} Run "npm run deskbell -- secret" to create one.`);
+  if (problem) problems.push(`SECRET_KEY ${problem} Run "${PROGRAM} secret" to create one.`);
 }
 
 function readMetricsToken(given: string | undefined, problems: string[]): string | undefined {

@@ -25,6 +25,7 @@ import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { numberUnread } from './events/log.ts';
+import { PROGRAM } from './installation.ts';
 import { recordKnown } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
 import { createMeaning } from './knowledge/embeddings/meaning.ts';
@@ -49,8 +50,8 @@ export interface Server {
 }
 
 const NO_USERS =
-  'There are no users yet. Create the first one: npm run deskbell -- merchant add "My shop", then ' +
-  'npm run deskbell -- user add --merchant 1 --email me@shop.example --name "My name"';
+  `There are no users yet. Create the first one: ${PROGRAM} merchant add "My shop", then ` +
+  `${PROGRAM} user add --merchant 1 --email me@shop.example --name "My name"`;
 const CLEAN_UP_EVERY_MS = 10 * 60_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 

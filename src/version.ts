@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { shippedFile } from './installation.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+const { version } = JSON.parse(readFileSync(shippedFile('package.json'), 'utf8')) as {
   version: string;
 };
 export const VERSION = version;

@@ -27,10 +27,13 @@ const FEATURE_IMPORTS = [
   'database/batchPerTick.ts',
   'http/',
 ];
-const HTTP_IMPORTS = ['contract/', 'errors.ts', PORT, 'database/deadline.ts', 'metrics.ts', 'version.ts'];
+const HTTP_IMPORTS = [
+  ...['contract/', 'errors.ts', PORT, 'database/deadline.ts'],
+  ...['installation.ts', 'metrics.ts', 'version.ts'],
+];
 const EVERYTHING = [''];
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  'main.ts': EVERYTHING,
+  'serve.ts': EVERYTHING,
   'background.ts': EVERYTHING,
   'cleanUp.ts': EVERYTHING,
   'server.ts': EVERYTHING,
@@ -53,7 +56,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['assistant/', 'contract/', 'http/', 'errors.ts', PORT, 'config.ts', 'log.ts', 'metrics.ts'],
     'secrets.ts',
   ],
-  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'mail/queue.ts', 'secrets.ts'],
+  auth: [...FEATURE_IMPORTS, 'audit/record.ts', 'installation.ts', 'mail/queue.ts', 'secrets.ts'],
   // Other features enqueue mails, so this one imports none of them.
   mail: [...FEATURE_IMPORTS, 'secrets.ts'],
   // Every feature records its events, so this one imports no other.
@@ -149,7 +152,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   demo: ['contract/', PORT],
   http: HTTP_IMPORTS,
-  database: ['contract/ids.ts'],
+  database: ['contract/ids.ts', 'installation.ts'],
   'config.ts': [
     'config/',
     'secrets.ts',
@@ -157,6 +160,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'delivery/phone.ts',
     'database/address.ts',
     'http/address.ts',
+    'installation.ts',
   ],
   // The settings of the channels, and the countries of phone numbers.
   config: [
@@ -168,6 +172,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'log.ts': ['config.ts'],
   contract: [],
   'errors.ts': [],
+  'installation.ts': [],
   'metrics.ts': [],
   'secrets.ts': [],
   'startProblem.ts': ['config.ts', PORT, 'secrets.ts'],
@@ -194,7 +199,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['conversations/export.ts', 'delivery/export.ts', 'export/'],
     ...['knowledge/export.ts', 'merchants/store.ts', 'notifications/export.ts'],
   ],
-  'version.ts': [],
+  'version.ts': ['installation.ts'],
 };
 
 const source = join(root, 'src');
@@ -259,7 +264,7 @@ describe('the source', () => {
   }
 
   it('loads the library of MCP only when an assistant uses it', () => {
-    const loaded = new Set(['main.ts']);
+    const loaded = new Set(['serve.ts']);
     for (const file of loaded) {
       const imports = read('src', file).matchAll(/^(?:import|export) (?!type )(?:[^;]*? from )?'([^']+)';/gm);
       for (const [, path] of imports) {

@@ -24,6 +24,7 @@ const READING = [
   'key list',
   'keys list',
   'db status',
+  'serve',
   'work',
   'doctor',
   'openapi',

@@ -113,7 +113,7 @@ onEachEngine('a new channel', (engine) => {
     testDatabase = await createDemoDatabase(engine);
     books = mkdtempSync(join(copy, 'books-'));
     file = join(books, 'book.txt');
-    server = await serve(testDatabase.env, [process.execPath, join(copy, 'src', 'main.ts')]);
+    server = await serve(testDatabase.env, [process.execPath, join(copy, 'src', 'cli', 'main.ts'), 'serve']);
     const { json } = await call(server.url, 'POST', '/api/v1/auth/login', { body: AURORA });
     token = json.access_token;
   });

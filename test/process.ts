@@ -33,7 +33,8 @@ export interface Serving extends Program {
 export type Settings = Record<string, string>;
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
-const MAIN = join(root, 'src', 'main.ts');
+/** What `npm start` runs. */
+export const SERVE = [process.execPath, join(root, 'src', 'cli', 'main.ts'), 'serve'];
 const COMPILED = join(root, 'node_modules', '.cache', 'node');
 const OUTPUT_MAX_MS = 90_000;
 
@@ -62,7 +63,7 @@ function kill(child: ChildProcess): void {
 }
 
 /** Runs the program with only these settings, in a folder without an `.env` file. */
-export function run(settings: Settings, command = [process.execPath, MAIN], cwd = scratch): Program {
+export function run(settings: Settings, command = SERVE, cwd = scratch): Program {
   const [file, ...args] = command;
   // The cache halves the start time, and a test file starts dozens of programs.
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILED, ...settings };

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Queries } from '../database/database.ts';
+import { PROGRAM } from '../installation.ts';
 import { createVault, isEncodedKey, readOrMakeSecretKey, type Vault, VaultError } from '../secrets.ts';
 import { keysOpen, listKeys } from './keys.ts';
 
@@ -22,12 +23,11 @@ export async function openFittingVault(
   { revoke } = { revoke: false },
 ): Promise<Vault> {
   const { secretKey, secretKeyFile: file } = place;
-  const lost =
-    'if it is lost, "npm run deskbell -- keys rotate --revoke" continues without it; everybody must sign in again.';
+  const lost = `if it is lost, "${PROGRAM} keys rotate --revoke" continues without it; everybody must sign in again.`;
   const isNew = (await listKeys(queries)).length === 0;
   if (secretKey !== undefined && !isEncodedKey(secretKey) && (revoke || isNew)) {
     throw new VaultError(
-      'SECRET_KEY must be 32 random bytes in base64 or hex. Run "npm run deskbell -- secret" to create one.',
+      `SECRET_KEY must be 32 random bytes in base64 or hex. Run "${PROGRAM} secret" to create one.`,
     );
   }
   const isMissing = secretKey === undefined && !existsSync(file);

@@ -1,7 +1,6 @@
 import type { Column } from './terminal.ts';
 
-/** How to call the program, for hints. */
-export const PROGRAM = 'npm run deskbell --';
+export { PROGRAM } from '../installation.ts';
 
 export type Option =
   | { type: 'boolean'; about: string }

@@ -4,9 +4,10 @@ import { buildApp, type Parts } from '../app.ts';
 import { readConfig } from '../config.ts';
 import { collectOpenApi, openApiText } from '../http/openapi/document.ts';
 import { OPENAPI_FILE } from '../http/openapi.ts';
+import { PACKAGED } from '../installation.ts';
 import { createLogger } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
-import { command as define } from './command.ts';
+import { command as define, UsageError } from './command.ts';
 
 export const command = define({
   about: 'Print the OpenAPI document',
@@ -14,6 +15,7 @@ export const command = define({
   options: { write: { type: 'boolean', about: 'Write it to openapi.json in the repository' } },
   run: async ({ write }) => {
     const document = await openApiDocument();
+    if (write && PACKAGED) throw new UsageError('--write works only in the repository.');
     if (!write) return { text: document.trimEnd(), json: JSON.parse(document) };
     writeFileSync(OPENAPI_FILE, document);
     return { text: 'openapi.json was written.', json: { written: fileURLToPath(OPENAPI_FILE) } };

@@ -1,5 +1,6 @@
-import { ConfigError } from '../config.ts';
+import { ConfigError, settingsHelp } from '../config.ts';
 import { DatabaseProblem, DatabaseUnavailable } from '../database/database.ts';
+import { PACKAGED } from '../installation.ts';
 import { VaultError } from '../secrets.ts';
 import { VERSION } from '../version.ts';
 import { helpOf, nearest, readArguments } from './arguments.ts';
@@ -29,6 +30,7 @@ const COMMANDS: Readonly<Record<string, { about: string; load: () => Promise<Com
   db: { about: 'The database: migrate, status', load: () => import('./db.ts') },
   demo: { about: 'Add the demo data to an empty database', load: () => import('./demo.ts') },
   mcp: { about: 'Connect an AI assistant over MCP (stdio)', load: () => import('./mcp.ts') },
+  serve: { about: 'Run the server', load: () => import('./serve.ts') },
   work: { about: 'Run a delivery worker', load: () => import('./work.ts') },
   doctor: { about: 'Find problems and show how to fix them', load: () => import('./doctor.ts') },
   openapi: { about: 'Print the OpenAPI document', load: () => import('./openapi.ts') },
@@ -122,8 +124,8 @@ Usage: ${PROGRAM} COMMAND [ARGUMENTS] [OPTIONS]
 Commands:
 ${list(Object.entries(COMMANDS).map(([name, { about }]) => [name, about]))}
 
-Every command takes --help and --json. For scripts: npm run --silent deskbell -- …, or bin/deskbell.
-Settings come from the environment and from the file .env, like those of the server.`;
+Every command takes --help and --json.${PACKAGED ? '' : ' For scripts: npm run --silent deskbell -- …, or bin/deskbell.'}
+${settingsHelp()}`;
 
 const groupHelp = (group: string, commands: Readonly<Record<string, Command>>) =>
   `Usage: ${PROGRAM} ${group} COMMAND

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { shippedFile } from '../installation.ts';
 import { type Database, DatabaseProblem, type Engine } from './database.ts';
 import { statementSumOf } from './oldChecksums.ts';
 import { canonicalText, splitStatements } from './statements.ts';
 
-const FOLDER = new URL('../../migrations/', import.meta.url);
+const FOLDER = shippedFile('migrations/');
 
 interface Migration {
   version: number;

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound } from '../errors.ts';
+import { shippedFile } from '../installation.ts';
 import type { SendPage } from './errors.ts';
 
 /** The dashboard's own router handles these paths; each loads the same page. See dashboard/src/shell/addresses.ts. */
@@ -61,7 +62,7 @@ const ASSET = /^[\w-]+\.[\w.-]+$/;
 const DAY_MS = 24 * 60 * 60_000;
 const YEAR_MS = 365 * 24 * 60 * 60_000;
 
-const BUILT = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
+const BUILT = fileURLToPath(shippedFile('dashboard/dist'));
 
 /**
  * The merchant's dashboard. If it has not been built, `/` redirects to the API's documentation. Returns a function that

@@ -3,10 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { PACKAGED, shippedFile } from '../installation.ts';
 import { OPENAPI_FILE } from './openapi.ts';
 
 const text = (name: string, type = 'text/markdown') => ({
-  file: new URL(`../../docs/${name}`, import.meta.url),
+  file: shippedFile(`docs/${name}`),
   type: `${type}; charset=utf-8`,
 });
 /** What is served as it is, mostly to programs. `/llms.txt` (llmstxt.org) lists the pages for language models. */
@@ -67,8 +68,15 @@ async function loadDocument(file: URL): Promise<Document> {
 const acceptsGzip = (accepted = '') =>
   accepted.split(',').some((entry) => /^\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(entry));
 
-/** The package offers its script only through its plugin, so fetch it from a private server. */
+/** Our package has it as a file. */
 async function loadScript(): Promise<Buffer> {
+  return PACKAGED ? readFile(shippedFile(SCRIPT_FILE)) : makeScript();
+}
+
+export const SCRIPT_FILE = 'docs/scalar.js.gz';
+
+/** The library offers its script only through its plugin, so fetch it from a private server. */
+export async function makeScript(): Promise<Buffer> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const inner = Fastify();
   await inner.register(reference, { routePrefix: '/docs', configuration: { url: '/openapi.json' } });

@@ -8,6 +8,7 @@ import {
   rateLimited,
   serviceUnavailable,
 } from '../errors.ts';
+import { shippedFile } from '../installation.ts';
 import type { HeaderName } from './openapi/headers.ts';
 
 declare module 'fastify' {
@@ -102,4 +103,4 @@ export function parameterSchema(...names: [string, ...string[]]): TSchema {
 }
 
 /** The generated document is a file, because generating it takes a server 15 MB of memory. */
-export const OPENAPI_FILE = new URL('../../openapi.json', import.meta.url);
+export const OPENAPI_FILE = shippedFile('openapi.json');

@@ -13,13 +13,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newSecretKey } from '../../src/secrets.ts';
 import { createDemoDatabase } from '../databases.ts';
 import { AURORA, call } from '../harness.ts';
-import { newFolder, root, run, serve } from '../process.ts';
+import { newFolder, run, SERVE, serve } from '../process.ts';
 import type { Size } from './fault.ts';
 import { folderOnSmallDisk } from './limitedDisk.ts';
 
 /** The start must be refused within this time. */
 const REFUSED_MAX_MS = 20_000;
-const MAIN = join(root, 'src', 'main.ts');
 
 /** Damage to a data folder, and the one line that must report it. */
 interface Damage {
@@ -146,15 +145,14 @@ async function startDamaged(damage: Damage, intact: string, size: Size): Promise
   const { line, empty, blocks, folder = newFolder() } = damage;
   if (!empty) cpSync(intact, folder, { recursive: true });
   damage.apply(folder);
-  const command = [process.execPath, MAIN];
-  const limited = ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$@"`, ...command];
+  const limited = ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$@"`, ...SERVE];
   const settings = {
     DATA_DIR: folder,
     PORT: '0',
     // With a limited file size, Node could not write the cache either.
     ...(size === 'full' || blocks !== undefined ? { NODE_DISABLE_COMPILE_CACHE: '1' } : {}),
   };
-  const program = run(settings, blocks === undefined ? command : limited, folder);
+  const program = run(settings, blocks === undefined ? SERVE : limited, folder);
   const end = await Promise.race([program.ended, sleep(REFUSED_MAX_MS, undefined, { ref: false })]);
   if (end === undefined) await program.stop('SIGKILL');
   const code = end?.code;

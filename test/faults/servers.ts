@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../scripts/services.ts';
 
-const SERVER = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const COMMAND_LINE = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** Halves the start time, as with `npm start`. */
 const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url));
@@ -33,7 +32,9 @@ export interface KillableServer extends KillableProcess {
 export async function startKillableServer(env: Env): Promise<KillableServer> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const server = await start([SERVER], { ...env, PORT: String(port) }, () => isHealthy(`${url}/healthz`));
+  const server = await start([COMMAND_LINE, 'serve'], { ...env, PORT: String(port) }, () =>
+    isHealthy(`${url}/healthz`),
+  );
   return { ...server, url, port };
 }
 

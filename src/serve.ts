@@ -1,11 +1,10 @@
 import { flushCompileCache } from 'node:module';
-import { type Config, ConfigError, loadEnvFile, readConfig } from './config.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
 import { loadPhoneNumbers } from './delivery/phone.ts';
 import { DEMO_USERS } from './demo.ts';
 import { listeningProblem } from './http/listening.ts';
 import { createLogger } from './log.ts';
 import { openServer, type Server } from './server.ts';
-import { startProblem } from './startProblem.ts';
 
 /**
  * Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
@@ -14,8 +13,8 @@ import { startProblem } from './startProblem.ts';
 const CLOSE_CONNECTIONS_AFTER_MS = 6000;
 const EXIT_AFTER_MS = 9500;
 
-async function main(): Promise<void> {
-  loadEnvFile();
+/** Runs a server until a signal stops it. Returns when it is ready. */
+export async function serve(): Promise<void> {
   const config = readConfig();
   const log = createLogger(config);
   // Check the ports before anything is written: starting it twice by mistake must change nothing.
@@ -124,8 +123,3 @@ function listenError({ code, port }: ListenFailure, config: Config): ConfigError
       return undefined;
   }
 }
-
-main().catch((error: unknown) => {
-  console.error(startProblem(error));
-  process.exit(1);
-});
