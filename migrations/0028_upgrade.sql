@@ -1,4 +1,3 @@
--- @expand 0.2.0
 -- For upgrades without a stop.
 
 -- The oldest program that can use the database after this migration. A program that does not know the migration looks

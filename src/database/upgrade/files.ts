@@ -53,13 +53,15 @@ export function parseMigration(file: string, text: string, engine: Engine): Migr
     version: Number(file.slice(0, 4)),
     name: file.slice(5, -4),
     sql: concurrently ? '' : sql,
-    indexes: concurrently ? splitStatements(sql) : [],
+    indexes: concurrently ? splitStatements(sql).map(withoutLeadingComments) : [],
     background: table === undefined ? undefined : { table, sql: statement },
     checksum: checksumOf(own),
     kind: kind as Migration['kind'],
     supports,
   };
 }
+
+const withoutLeadingComments = (statement: string) => statement.replace(/^(\s+|--.*\n)+/, '');
 
 /** Covers only the statements: comments and white space may change after a migration was applied. */
 const checksumOf = (sql: string): string =>
