@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { customerMessages } from './conversations/received.ts';
 import type { Database } from './database/database.ts';
+import { startChangeWorker } from './database/upgrade/worker.ts';
 import type { Channels } from './delivery/channels/merchantChannels.ts';
 import { processInbound } from './delivery/channels/whatsapp/inbound.ts';
 import { startWorker, type Worker } from './delivery/worker/worker.ts';
@@ -53,12 +54,19 @@ export function startBackground(parts: BackgroundParts): Background {
       ? startVectorMaker({ database, embed: embed.documents, model: embeddings.model, log, now })
       : undefined;
   const indexer = startInboxIndexer({ database, log });
+  const changeWorker = startChangeWorker({ database, log, now });
   const mailSender = openMailSender({ config, database, vault, log, now });
   return {
     worker,
     mailSender,
     async stop() {
-      await Promise.all([worker.stop(), vectorMaker?.stop(), indexer.stop(), mailSender?.stop()]);
+      await Promise.all([
+        worker.stop(),
+        vectorMaker?.stop(),
+        indexer.stop(),
+        changeWorker.stop(),
+        mailSender?.stop(),
+      ]);
     },
   };
 }

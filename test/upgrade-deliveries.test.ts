@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
 import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/database.ts';
-import { forEngine } from '../src/database/migrate.ts';
+import { forEngine } from '../src/database/upgrade/files.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { run, settingsOf } from './command.ts';
 import { createTestDatabase, type TestDatabase } from './databases.ts';

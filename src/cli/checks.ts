@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
 import { filesOpenToOthers } from '../database/sqliteFolder.ts';
+import { listChanges } from '../database/upgrade/changes.ts';
 import { clockAheadMs, databaseVersion, newestTime } from '../database/vitals.ts';
 import { openDemoUsers } from '../demo.ts';
 import { listeningProblem } from '../http/listening.ts';
@@ -14,8 +15,9 @@ import { createEmbed, type EmbeddingsFailure } from '../knowledge/embeddings/cli
 import { listStorage } from '../merchants/storage.ts';
 import { createVault, isEncodedKey, secretKeyProblem } from '../secrets.ts';
 import { storedBytes } from '../storage.ts';
+import { VERSION } from '../version.ts';
 import { PROGRAM } from './command.ts';
-import { databasePlace } from './database.ts';
+import { changeProgress, databasePlace } from './database.ts';
 import { count } from './terminal.ts';
 
 export interface Finding {
@@ -97,10 +99,20 @@ const database: Check = async ({ config, database, absence }) => {
 const migrations: Check = async ({ database }) => {
   if (!database) return [];
   try {
-    const pending = (await migrationStatus(database)).filter(({ applied_at }) => applied_at === null).length;
-    return pending === 0
-      ? good('The tables are up to date.')
-      : bad(`${count(pending, 'migration')} pending.`, `Run "${PROGRAM} db migrate" or start the server.`);
+    const known = await migrationStatus(database);
+    const pending = known.filter(({ applied_at }) => applied_at === null).length;
+    const newer = known.filter((migration) => migration.newer).length;
+    if (pending > 0)
+      return bad(
+        `${count(pending, 'migration')} pending.`,
+        `Run "${PROGRAM} db migrate" or start the server.`,
+      );
+    return newer > 0
+      ? hint(
+          `The tables have ${count(newer, 'migration')} of a newer version. Deskbell ${VERSION} can use them.`,
+          'Upgrade or roll back all servers and workers, so that they have the same version.',
+        )
+      : good('The tables are up to date.');
   } catch (error) {
     return bad(
       (error as Error).message,
@@ -117,6 +129,15 @@ export const withTables =
     if (!database || (await migrations(context)).some(({ state }) => state === 'bad')) return [];
     return check({ ...context, database });
   };
+
+const changes = withTables(async ({ database }) =>
+  (await listChanges(database)).flatMap((change) =>
+    hint(
+      changeProgress(change),
+      'Servers and workers do this beside their other work. Let at least one run.',
+    ),
+  ),
+);
 
 const keys = withTables(async ({ config, database, now }) => {
   const [newest] = await listKeys(database);
@@ -288,6 +309,7 @@ export const CHECKS: readonly Check[] = [
   secretFile,
   database,
   migrations,
+  changes,
   keys,
   clock,
   port,

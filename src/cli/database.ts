@@ -3,6 +3,7 @@ import type { MerchantId } from '../contract/ids.ts';
 import type { Database } from '../database/database.ts';
 import { migrationStatus } from '../database/migrate.ts';
 import { databaseExists, openDatabase } from '../database/open.ts';
+import type { ChangeStatus } from '../database/upgrade/changes.ts';
 import { findMerchant, type Merchant } from '../merchants/store.ts';
 import { Failure, PROGRAM, UsageError } from './command.ts';
 import { count } from './terminal.ts';
@@ -48,6 +49,12 @@ export function databasePlace({ databaseUrl, dataDir }: Config): string {
   const [, hosts = '', name = ''] = /^\w+:\/\/(?:[^/?#]*@)?([^/?#@]*)\/?([^?#]*)/.exec(databaseUrl) ?? [];
   return `${name} at ${hosts || 'this machine'}`;
 }
+
+/** "Migration 31 changes old rows in the background: 1,200 of about 50,000 done." */
+export const changeProgress = ({ migration, rows, rows_done }: ChangeStatus): string =>
+  `Migration ${migration} changes old rows in the background: ${rows_done.toLocaleString('en')}${
+    rows === null ? '' : ` of about ${rows.toLocaleString('en')}`
+  } done.`;
 
 async function join(config: Config, make: boolean): Promise<Database> {
   if (!make && !databaseExists(config)) {

@@ -1,9 +1,11 @@
 import { recordMigrations } from '../audit/record.ts';
 import type { Database } from '../database/database.ts';
 import { type MigrationStatus, migrate, migrationStatus } from '../database/migrate.ts';
+import { listChanges } from '../database/upgrade/changes.ts';
 import { databaseVersion } from '../database/vitals.ts';
+import { VERSION } from '../version.ts';
 import { command, PROGRAM } from './command.ts';
-import { withBareDatabase } from './database.ts';
+import { changeProgress, withBareDatabase } from './database.ts';
 import { count, createTable, minute } from './terminal.ts';
 import { COMMAND_LINE } from './who.ts';
 
@@ -37,20 +39,28 @@ export const commands = {
         const version = await databaseVersion(database);
         const migrations = await migrationStatus(database);
         const pending = migrations.filter(({ applied_at }) => applied_at === null).length;
+        const newer = migrations.filter((migration) => migration.newer).length;
+        const changes = pending === 0 ? await listChanges(database) : [];
         const table = createTable([
           { title: 'MIGRATION', value: fileName },
           {
             title: 'APPLIED (UTC)',
-            value: ({ applied_at }) => (applied_at ? minute(applied_at) : 'pending'),
+            value: ({ applied_at, newer }: MigrationStatus) =>
+              applied_at ? `${minute(applied_at)}${newer ? ' by a newer version' : ''}` : 'pending',
           },
         ]);
-        const summary =
+        const summary = [
           pending === 0
             ? 'It is up to date.'
-            : `${count(pending, 'migration')} pending. Run "${PROGRAM} db migrate" or start the server.`;
+            : `${count(pending, 'migration')} pending. Run "${PROGRAM} db migrate" or start the server.`,
+          ...(newer > 0
+            ? [`It has ${count(newer, 'migration')} of a newer version. Deskbell ${VERSION} can use it.`]
+            : []),
+          ...changes.map(changeProgress),
+        ];
         return {
-          text: `${version}. ${summary}\n\n${table(migrations)}`,
-          json: { engine: database.engine, version, pending, migrations },
+          text: `${version}. ${summary.join('\n')}\n\n${table(migrations)}`,
+          json: { engine: database.engine, version, pending, newer, changes, migrations },
         };
       }),
   }),

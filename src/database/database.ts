@@ -61,10 +61,13 @@ export interface Database extends Queries {
   snapshot(): Promise<Snapshot>;
   /** Reads that do not wait behind requests: on PostgreSQL on the connection that listens. They must be short. */
   readonly urgent: Pick<Queries, 'engine' | 'all' | 'one'>;
-  /** Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. */
-  script(sql: string): Promise<void>;
-  /** Runs `work` while no other process runs anything under this name. */
-  exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs a script, for migrations: one statement per call, all in one transaction, without a time limit. On PostgreSQL
+   * the indexes are built before, each on its own and while others write. If it fails, it can be run again.
+   */
+  script(sql: string, indexes?: readonly string[]): Promise<void>;
+  /** Runs `work` while no other process runs anything under this name. After a while it throws, and says who does. */
+  exclusively<T>(name: string, work: () => Promise<T>, waitMs?: number): Promise<T>;
   /** Notifies every process that listens, including this one. A signal is lost if its connection breaks. */
   signal(topic: string): void;
   /** Calls back for each signal of this topic. Call the result to stop. */

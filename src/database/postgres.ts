@@ -13,7 +13,7 @@ import { createHosts } from './hosts.ts';
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
 import { createSignals } from './signals.ts';
-import { splitStatements } from './statements.ts';
+import { buildIndex, lockName, lockOwnerName, runTransaction } from './upgrade/postgres.ts';
 
 interface PostgresOptions {
   poolSize: number;
@@ -38,8 +38,8 @@ const TRANSACTION_MAX_MS = 4500;
 const COMMIT_MIN_MS = 500;
 /** The reader of a snapshot may pause this long between two pieces. A client that reads nothing is gone before. */
 const SNAPSHOT_PAUSE_MAX_MS = 15_000;
-/** A migration has no time limit. (For the driver 0 means the pool's own; this is the longest timer.) */
-const SCRIPT_TIMEOUT_MS = 2 ** 31 - 1;
+
+const EXCLUSIVE_WAIT_MAX_MS = 60_000;
 
 /** int8 as a number: the identity columns stay far below 2^53. */
 const types = new pg.TypeOverrides();
@@ -156,18 +156,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     return { engine, all, one, close };
   };
 
-  const runScript = async (sql: string): Promise<void> => {
-    const client = await connect();
-    try {
-      // One statement per call: a cluster refuses several in one.
-      for (const text of ['set statement_timeout = 0', 'begin', ...splitStatements(sql), 'commit']) {
-        await client.query({ text, query_timeout: SCRIPT_TIMEOUT_MS } as pg.QueryConfig);
-      }
-    } finally {
-      // The connection now has another time-out, and after an error it may have an open transaction.
-      client.release(true);
-    }
-  };
+  const newMigrationClient = () =>
+    new hosts.Client({ ...connectionOptions, application_name: 'deskbell migrations' });
 
   const queryPool: Query = async <Row>(sql: string, params?: readonly Param[]): Promise<Row[]> => {
     const client = await connect();
@@ -205,17 +195,21 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
         throw failure(error);
       }
     }),
-    script: (sql) => retryConflicts(() => runScript(sql)),
+    async script(sql, indexes = []) {
+      for (const index of indexes) await retryConflicts(() => buildIndex(newMigrationClient, index));
+      await retryConflicts(() => runTransaction(newMigrationClient, sql));
+    },
 
-    async exclusively(name, work) {
+    async exclusively(name, work, waitMs = EXCLUSIVE_WAIT_MAX_MS) {
       const client = new hosts.Client({
         connectionString: hosts.url,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        application_name: lockOwnerName(name),
       });
       client.on('error', () => {});
       try {
         await client.connect();
-        await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [name]);
+        await lockName(client, name, waitMs);
         return await work();
       } finally {
         // Ending the connection releases the lock, no matter what happened on it.

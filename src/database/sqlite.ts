@@ -198,10 +198,11 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
     transaction: (work) => enqueue('transaction', work),
     snapshot: openSnapshot,
     urgent: reads,
-    async script(sql) {
+    async script(sql, indexes = []) {
       try {
         writer.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
-        for (const statement of ['begin', ...splitStatements(sql), 'commit']) writer.exec(statement);
+        const statements = [...indexes, ...splitStatements(sql)];
+        for (const statement of ['begin', ...statements, 'commit']) writer.exec(statement);
       } catch (error) {
         if (writer.isTransaction) writer.exec('rollback');
         throw translateSqliteError(error);
@@ -209,8 +210,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
         writer.exec('pragma busy_timeout = 0');
       }
     },
-    async exclusively(_name, work) {
-      const release = await lockExclusively(dataDir);
+    async exclusively(name, work, waitMs) {
+      const release = await lockExclusively(dataDir, name, waitMs);
       try {
         return await work();
       } finally {

@@ -7,6 +7,9 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -31,6 +34,7 @@ const OWN_FILES = [
   'deskbell.db-shm',
   'deskbell.db-journal',
   'secret.key',
+  'turn.owner',
 ];
 
 /** Deskbell's files in the data folder that other users of this machine can read or write. */
@@ -114,12 +118,21 @@ function lockFolder(dataDir: string): () => void {
 }
 
 /** Only one server uses a folder, but commands may be running, and a second server may be starting. */
-export async function lockExclusively(dataDir: string): Promise<() => void> {
+export async function lockExclusively(
+  dataDir: string,
+  name: string,
+  waitMs = EXCLUSIVE_WAIT_MAX_MS,
+): Promise<() => void> {
   const holder = new DatabaseSync(join(dataDir, 'turn.lock'));
-  for (let waitedMs = 0; waitedMs < EXCLUSIVE_WAIT_MAX_MS; waitedMs += EXCLUSIVE_RETRY_MS) {
+  const ownerFile = join(dataDir, 'turn.owner');
+  for (let waitedMs = 0; waitedMs < waitMs; waitedMs += EXCLUSIVE_RETRY_MS) {
     try {
       holder.exec('pragma journal_mode = memory; begin exclusive');
-      return () => holder.close();
+      writeFileSync(ownerFile, `process ${process.pid} (${name})`, { mode: 0o600 });
+      return () => {
+        rmSync(ownerFile, { force: true });
+        holder.close();
+      };
     } catch (cause) {
       if (resultCode(cause) !== SQLITE_BUSY) {
         holder.close();
@@ -131,5 +144,6 @@ export async function lockExclusively(dataDir: string): Promise<() => void> {
     }
   }
   holder.close();
-  throw new DatabaseProblem(`Another Deskbell is busy with the database in ${dataDir}. Try again.`);
+  const owner = existsSync(ownerFile) ? `, ${readFileSync(ownerFile, 'utf8')},` : '';
+  throw new DatabaseProblem(`Another Deskbell${owner} is busy with the database in ${dataDir}. Try again.`);
 }
