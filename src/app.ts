@@ -53,6 +53,7 @@ import { EXPORT_SECTIONS } from './exportSections.ts';
 import { compressResponses } from './http/compression.ts';
 import { serveDashboard } from './http/dashboard.ts';
 import { serveDocs } from './http/docs.ts';
+import type { Drain } from './http/drain.ts';
 import {
   answerBrokenHttp,
   handleErrors,
@@ -128,6 +129,7 @@ export interface Parts {
   storage: Storage;
   ranking: Ranking;
   metrics: Metrics;
+  drain: Drain;
   log: Logger;
   now: () => Date;
   /** Answers messages from the simulator's test phones. */

@@ -89,6 +89,8 @@ export interface Config {
   metricsPort: number | undefined;
   /** Whether to serve `/docs` and `/openapi.json`. */
   docs: boolean;
+  /** How long a server that gets SIGTERM goes on while `/readyz` fails. */
+  drainSeconds: number;
   logLevel: LogLevel;
   logPretty: boolean;
   /** Password hashes computed at the same time. */
@@ -256,6 +258,9 @@ export function readConfig(env: Environment = process.env): Config {
     metricsToken: readMetricsToken(text('METRICS_TOKEN'), problems),
     metricsPort,
     docs: flag('DOCS') ?? true,
+    // nginx ignores a server for ten seconds after a refused connection. A rolling restart goes on as soon as a server is
+    // ready: if the next one closed its port within these seconds, nginx would have no server.
+    drainSeconds: integer('DRAIN_SECONDS', production ? 12 : 0, 0, 600),
     logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     logPretty: flag('LOG_PRETTY') ?? process.stdout.isTTY === true,
     // One more than the number of cores, so that no core is idle while a result is passed on. One thread stays free

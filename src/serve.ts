@@ -7,7 +7,7 @@ import { createLogger } from './log.ts';
 import { openServer, type Server } from './server.ts';
 
 /**
- * Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
+ * Counted from the end of `DRAIN_SECONDS`. Supervisors kill a process after ten seconds. By default no request takes longer than five seconds, so
  * connections that are still open after six are closed.
  */
 const CLOSE_CONNECTIONS_AFTER_MS = 6000;
@@ -24,7 +24,7 @@ export async function serve(): Promise<void> {
   }
   const server = await openServer(config, log, undefined, { demoHistory: true });
   // Handle signals before the server says that it is ready.
-  stopOnSignal(server, () => log.flush());
+  stopOnSignal(server, config, () => log.flush());
   let url = '';
   const listenTextResolver = (address: string) => {
     // With several addresses, the first one is local.
@@ -73,16 +73,26 @@ function banner(url: string, { demo, docs, host, metricsPort }: Config): string 
   return `${lines.join('\n')}\n`;
 }
 
-/** Finishes open requests, then exits. A second signal exits immediately. */
-function stopOnSignal({ app, close }: Server, flush: () => void): void {
+/**
+ * Finishes open requests, then exits. SIGTERM comes from a supervisor, so proxies get time to choose another server; a
+ * person who presses Ctrl+C does not wait. A second signal exits immediately.
+ */
+function stopOnSignal(
+  { app, close, drain }: Server,
+  { drainSeconds }: Pick<Config, 'drainSeconds'>,
+  flush: () => void,
+): void {
   let stopping = false;
   const end = (code: number) => {
     flush();
     process.exit(code);
   };
-  const stop = (signal: NodeJS.Signals) => {
+  const stop = async (signal: NodeJS.Signals) => {
     if (stopping) end(1);
     stopping = true;
+    const seconds = signal === 'SIGTERM' ? drainSeconds : 0;
+    if (seconds > 0) app.log.info({ signal, seconds }, 'draining');
+    await drain.start(app, seconds);
     app.log.info({ signal }, 'stopping');
     setTimeout(() => app.server.closeAllConnections(), CLOSE_CONNECTIONS_AFTER_MS).unref();
     setTimeout(() => end(1), EXIT_AFTER_MS).unref();

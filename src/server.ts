@@ -25,6 +25,7 @@ import { addAssistantMessage } from './delivery/channels/simulator/messages.ts';
 import { createOutbox } from './delivery/queue/enqueue.ts';
 import { createDemoSignIns, disableDemoUsers, seedDemo } from './demo.ts';
 import { numberUnread } from './events/log.ts';
+import { createDrain, type Drain } from './http/drain.ts';
 import { PROGRAM } from './installation.ts';
 import { recordKnown } from './knowledge/confidence/store.ts';
 import { createEndpoint } from './knowledge/embeddings/endpoint.ts';
@@ -46,6 +47,7 @@ export interface Server {
   database: Database;
   /** Absent if other processes send the messages. */
   background: Background | undefined;
+  drain: Drain;
   close(): Promise<void>;
 }
 
@@ -105,6 +107,7 @@ export async function openServer(
         questionVectors: createQuestionVectors({ ...embeddings, embed: embed.questions, now }),
       });
     const ranking = createRanking(database, meaning);
+    const drain = createDrain();
     const app = await buildApp({
       config,
       database,
@@ -120,6 +123,7 @@ export async function openServer(
       storage: openStorage(config),
       ranking,
       metrics,
+      drain,
       log,
       now,
       assistant: openAssistant(database, ranking, log, now),
@@ -136,6 +140,7 @@ export async function openServer(
       app,
       database,
       background,
+      drain,
       async close() {
         clearInterval(cleaning);
         await Promise.all([expiring.stop(), releasing.stop()]);

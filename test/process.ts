@@ -107,7 +107,7 @@ export function run(settings: Settings, command = SERVE, cwd = scratch): Program
 /** Starts the server and waits until it listens. In production it prints a log line instead of the banner. */
 export async function serve(settings: Settings, command?: string[], cwd?: string): Promise<Serving> {
   // Test clients sign in far more often than a person, and share the machine with other tests.
-  const usual = { PORT: '0', SESSIONS_PER_USER: '10000', OVERLOAD_DELAY_MS: '0' };
+  const usual = { PORT: '0', SESSIONS_PER_USER: '10000', OVERLOAD_DELAY_MS: '0', DRAIN_SECONDS: '0' };
   const program = run({ ...usual, ...settings }, command, cwd);
   const found = await program.waitForOutput(/(?:API docs +|listening at )(http:\/\/[^/"\s]+:(\d+))/);
   return { ...program, url: found[1]!, port: Number(found[2]) };

@@ -2,10 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Database } from '../database/database.ts';
 import { serviceUnavailable } from '../errors.ts';
+import type { Drain } from './drain.ts';
 import { describeRoute } from './openapi.ts';
 
 interface OperationsParts {
   database: Database;
+  drain: Drain;
   keyring: { jwks(): Promise<{ keys: object[] }> };
 }
 
@@ -23,7 +25,7 @@ const Jwks = Type.Object(
   },
 );
 /** For monitoring. It calls often, so the rate limit does not apply. */
-export function operationsRoutes(app: FastifyInstance, { database, keyring }: OperationsParts): void {
+export function operationsRoutes(app: FastifyInstance, { database, drain, keyring }: OperationsParts): void {
   const config = { skipRateLimit: true, anyHost: true };
   const describe = (operationId: string, summary: string, description: string) =>
     describeRoute('operations', summary, { operationId, description, errors: [], open: true });
@@ -45,11 +47,16 @@ export function operationsRoutes(app: FastifyInstance, { database, keyring }: Op
     {
       config,
       schema: {
-        ...describe('checkReadiness', 'Check readiness', 'The process and its database respond.'),
+        ...describe(
+          'checkReadiness',
+          'Check readiness',
+          'The process and its database respond, and the process is not about to stop.',
+        ),
         response: { 200: Ok },
       },
     },
     async () => {
+      if (drain.isOn()) throw serviceUnavailable();
       try {
         await database.one('select 1 as up');
       } catch (cause) {

@@ -17,7 +17,8 @@ export interface Subscriber {
   /** Called with new events, oldest first. Only subscribers with this method make the hub read them. */
   logged?(events: readonly LoggedEvent[]): void;
   keepAlive?(): void;
-  end(): void;
+  /** The server stops. */
+  end(reconnectInMs: number): void;
 }
 
 /** The subscribers of this process, by merchant. */
@@ -36,6 +37,8 @@ const READ_DELAY_MS = 20;
 const READ_EVERY_MS = 5000;
 const KEEP_ALIVE_EVERY_MS = 15_000;
 const EVENTS_AT_ONCE = 200;
+/** Browsers wait for three seconds or more unless told, then all at the same time. */
+const RECONNECT_MAX_MS = 1000;
 
 export interface HubParts {
   database: Database;
@@ -178,7 +181,7 @@ export function createHub({ database, readers, log }: HubParts): Hub {
       closed = true;
       stop?.();
       clearTimeout(readTimer);
-      for (const subscriber of allSubscribers()) subscriber.end();
+      for (const subscriber of allSubscribers()) subscriber.end(Math.round(Math.random() * RECONNECT_MAX_MS));
       rooms.clear();
     },
   };

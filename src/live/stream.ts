@@ -102,9 +102,10 @@ export class EventStream extends Readable implements Subscriber {
     this.#write(':\n\n');
   }
 
-  end(): void {
+  end(reconnectInMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
+    if (reconnectInMs !== undefined) this.push(`retry: ${reconnectInMs}\n\n`);
     this.push(null);
   }
 

@@ -10,6 +10,7 @@ import { kills } from './kills.ts';
 import { neighbours } from './neighbours.ts';
 import { outages } from './outages.ts';
 import { races } from './races.ts';
+import { restarts } from './restarts.ts';
 import { slow } from './slow.ts';
 import { tokens } from './tokens.ts';
 import { webhooks } from './webhooks.ts';
@@ -21,6 +22,7 @@ export const FAULTS: readonly Fault[] = [
   failover,
   races,
   fleet,
+  restarts,
   webhooks,
   asks,
   abuse,

@@ -1,0 +1,4 @@
+import { restarts } from './restarts.ts';
+import { testShort } from './short.ts';
+
+testShort(restarts);
