@@ -185,6 +185,7 @@ export function startSecondServer(
   const env = {
     DATA_DIR: config.dataDir,
     DATABASE_URL: config.databaseUrl!,
+    ...(config.databaseDirectUrl ? { DATABASE_DIRECT_URL: config.databaseDirectUrl } : {}),
     SECRET_KEY: config.secretKey!,
     WEBHOOK_ENDPOINTS_ALLOW_PRIVATE: String(config.webhookEndpointsAllowPrivate),
   };

@@ -1,8 +1,9 @@
+import { nearest } from '../config/nearest.ts';
 import { ConfigError } from '../config.ts';
 import { DatabaseProblem, DatabaseUnavailable } from '../database/database.ts';
 import { VaultError } from '../secrets.ts';
 import { VERSION } from '../version.ts';
-import { helpOf, nearest, readArguments } from './arguments.ts';
+import { helpOf, readArguments } from './arguments.ts';
 import { type Command, type CommandFile, Failure, type Outcome, PROGRAM, UsageError } from './command.ts';
 import { createTable } from './terminal.ts';
 

@@ -22,11 +22,14 @@ const CHECK_EVERY_MS = 2000;
 const ANSWER_MAX_MS = 2000;
 const CLOSE_MAX_MS = 500;
 
-export function createSignals(
-  hosts: Hosts,
-  types: pg.CustomTypesConfig,
-  notify: (topic: string) => Promise<unknown>,
-): Signals {
+interface SignalParts {
+  types: pg.CustomTypesConfig;
+  /** Runs regularly, to see that the server still answers. */
+  checkSql: string;
+  notify: (topic: string) => Promise<unknown>;
+}
+
+export function createSignals(hosts: Hosts, { types, checkSql, notify }: SignalParts): Signals {
   const local = new EventEmitter().setMaxListeners(0);
   const topics = new Set<string>();
   const pendingNotifications = new Map<string, NodeJS.Timeout>();
@@ -81,7 +84,7 @@ export function createSignals(
 
   function checkLater(checked: pg.Client, disconnectChecked: () => Promise<void>): void {
     checkTimer = setTimeout(async () => {
-      const answers = await query(checked, 'select 1').catch(() => false);
+      const answers = await query(checked, checkSql).catch(() => false);
       if (answers && !hosts.isOutdated(checked)) checkLater(checked, disconnectChecked);
       else await disconnectChecked();
     }, CHECK_EVERY_MS);
