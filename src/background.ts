@@ -12,6 +12,7 @@ import type { MailSender } from './mail/sender.ts';
 import { openMailSender } from './mailSender.ts';
 import type { Metrics } from './metrics.ts';
 import { startInboxIndexer } from './notifications/inbox/search/indexer.ts';
+import { startResealing } from './reseal.ts';
 import type { Vault } from './secrets.ts';
 
 interface BackgroundParts {
@@ -24,6 +25,8 @@ interface BackgroundParts {
   onAttempt: Metrics['attempt'];
   log: Logger;
   now: () => Date;
+  /** How often to look what the previous SECRET_KEY still has to be known for. */
+  keyCheckEveryMs?: number | undefined;
 }
 
 export interface Background {
@@ -54,11 +57,18 @@ export function startBackground(parts: BackgroundParts): Background {
       : undefined;
   const indexer = startInboxIndexer({ database, log });
   const mailSender = openMailSender({ config, database, vault, log, now });
+  const resealer = startResealing({ database, vault, log, lookEveryMs: parts.keyCheckEveryMs });
   return {
     worker,
     mailSender,
     async stop() {
-      await Promise.all([worker.stop(), vectorMaker?.stop(), indexer.stop(), mailSender?.stop()]);
+      await Promise.all([
+        worker.stop(),
+        vectorMaker?.stop(),
+        indexer.stop(),
+        mailSender?.stop(),
+        resealer?.stop(),
+      ]);
     },
   };
 }

@@ -192,6 +192,10 @@ export function startSecondServer(
   return startDeskbell('postgres', settings, { env, async remove() {} });
 }
 
+/** The address of PostgreSQL itself, for a test's own sessions. */
+export const directUrl = ({ databaseDirectUrl, databaseUrl }: Config): string | undefined =>
+  databaseDirectUrl ?? databaseUrl;
+
 export const NOTIFICATIONS = '/api/v1/notification';
 /** Aurora's conversations are 1 to 3, Borealis' 4 and 5. */
 export const QUESTION = {

@@ -19,7 +19,7 @@ import {
 } from './pooled.ts';
 import { connectionProblem, refusalOf, retryConflicts } from './postgresErrors.ts';
 import { createStatements, QUERY_TIMEOUT_MS, type Query, queriesWith } from './postgresStatements.ts';
-import { createSignals } from './signals.ts';
+import { COUNT_ANNOUNCED, createSignals } from './signals.ts';
 import { splitStatements } from './statements.ts';
 
 interface PostgresOptions {
@@ -243,6 +243,10 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 
     signal: (topic) => signals.signal(topic),
     listen: (topic, onSignal) => signals.listen(topic, onSignal),
+    announce: (name) => signals.announce(name),
+    async countAnnounced(name) {
+      return (await database.one<{ announced: number }>(COUNT_ANNOUNCED, [name]))!.announced;
+    },
 
     async close() {
       stopWatching();

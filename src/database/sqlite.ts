@@ -209,6 +209,8 @@ export function openSqlite(dataDir: string, { lock }: SqliteOptions): Database {
         writer.exec('pragma busy_timeout = 0');
       }
     },
+    async announce() {},
+    countAnnounced: async () => 1,
     async exclusively(_name, work) {
       const release = await lockExclusively(dataDir);
       try {
